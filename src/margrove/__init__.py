@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from margrove.multiclass.bit_string import BitStringClassifier
     from margrove.multiclass.one_vs_one import OneVsOneClassifier
     from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+    from margrove.onnx.file import write_onnx
     from margrove.run.checkpoint import Checkpoint
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
-    from margrove.store import from_sklearn, load, save, write_onnx
+    from margrove.store import from_sklearn, load, save
     from margrove.svm.margins import Margins, margins
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
@@ -95,7 +96,7 @@ _PUBLIC = {
     "from_sklearn": "margrove.store",
     "load": "margrove.store",
     "save": "margrove.store",
-    "write_onnx": "margrove.store",
+    "write_onnx": "margrove.onnx.file",
 }
 _MODULES = ("data", "errors", "plots")
 

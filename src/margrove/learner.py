@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from margrove.store.codec import Codec
 
 T = TypeVar("T")
-_FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "transfer")
+_FAMILIES = ("linear", "svm", "linear_svm", "tree", "boost", "multiclass", "transfer")
 _TRANSFORMERS = ("select", "data")  # packages that describe no learner but what may stand before one
 
 
@@ -51,6 +51,8 @@ class Learner:
         ``onnx(model, columns)`` adds its operators to an ONNX graph; see `margrove.onnx.model`.
     peers : tuple of str
         Classes of other libraries, ``"package:name"``, that are certified and called alike.
+    adopt : function, optional
+        ``adopt(estimator, theirs)`` returns a fitted model of a peer as one of ours; `from_sklearn` asks it.
     """
 
     estimator: type | str
@@ -63,11 +65,12 @@ class Learner:
     file: Codec | str | None = None
     onnx: Callable[..., Any] | str | None = None
     peers: tuple[str, ...] = ()
+    adopt: Callable[[type, Any], Any] | str | None = None
 
     @property
     def key(self) -> str:
         """The class as ``"module:name"``."""
-        return self.estimator if isinstance(self.estimator, str) else _key(self.estimator)
+        return self.estimator if isinstance(self.estimator, str) else key_of(self.estimator)
 
     @property
     def name(self) -> str:
@@ -119,7 +122,7 @@ def learner_of(model: object) -> Learner | None:
             _load(kind.__module__.split(".")[1])
         elif kind.__module__.startswith("sklearn."):
             _load(*_FAMILIES)  # one of them may have it as a peer
-        found = _registered.get(_key(kind))
+        found = _registered.get(key_of(kind))
         if found is not None:
             return found
     return None
@@ -132,9 +135,10 @@ def description_of(model: object) -> Learner | None:
 
 
 def learners() -> Iterator[Learner]:
-    """All learners: those of Margrove's families, and those registered from outside."""
+    """All learners: those of Margrove's families, one family after the other, and those registered from outside."""
     _load(*_FAMILIES)
-    yield from _registered.values()
+    places = {family: place for place, family in enumerate(_FAMILIES)}
+    yield from sorted(_registered.values(), key=lambda each: places.get(f"{each.key}..".split(".")[1], len(places)))
 
 
 def learner_named(name: str) -> Learner | None:
@@ -148,8 +152,8 @@ def learner_named(name: str) -> Learner | None:
 _registered: dict[str, Learner] = {}
 
 
-def _key(kind: type) -> str:
-    """The class by its public package: scikit-learn's SVC is of ``sklearn.svm``, though written in a private module."""
+def key_of(kind: type) -> str:
+    """Return the class by its public package: scikit-learn's SVC is of ``sklearn.svm``, not of a private module."""
     return f"{kind.__module__.partition('._')[0]}:{kind.__qualname__}"
 
 

@@ -1,7 +1,7 @@
 """The direction of imports (DESIGN, Layout), held by walking the sources.
 
-errors, status, problem, run, visible, data ← family/problem ← family/reference, engine ← family/certificate
-(problem only) ← search ← family/estimators ← store, plots ← app
+errors, status, problem, run, visible, store ← data, onnx ← family/problem ← family/reference, engine ←
+family/certificate (problem only) ← search ← family/estimators ← family/file, onnx, learners; plots ← app
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ def layer(module: str) -> int:
         "certificate",
         "learner",
         "explanation",
+        "store",
         "visible",
         "_core",
     ):
         return 0
-    if room == "data":
+    if room in ("data", "onnx"):
         return 1
     if room in FAMILIES:
         stages = {
@@ -65,10 +66,10 @@ def layer(module: str) -> int:
             "significance": 3,
             "description": 3,
         }
-        return {**stages, "certificate": 4}.get(stage, 5)
+        return {**stages, "certificate": 4, "file": 6, "onnx": 6, "learners": 6}.get(stage, 5)
     if room == "search":  # the families' searches build on it
         return 1 if stage in ("grid", "folds") else 4
-    return {"engine": 4, "store": 6, "plots": 6, "app": 7}.get(room, 8)
+    return {"engine": 4, "plots": 6, "app": 7}.get(room, 8)
 
 
 def imports_of(path: Path) -> set[str]:
@@ -143,6 +144,26 @@ def test_the_search_knows_no_family():
     for name, path in modules():
         if name.startswith("margrove.search"):
             assert not {each for each in imports_of(path) if each.split(".")[1] in FAMILIES}
+
+
+def families_loaded_by(code: str) -> set[str]:
+    """The families of which that code loads more than their descriptions."""
+    code = f"import sys\n{code}\nprint([m for m in sys.modules if m.startswith('margrove.')])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    parts = [module.split(".") for module in ast.literal_eval(found)]
+    return {part[1] for part in parts if part[1] in FAMILIES and len(part) > 2 and part[2] != "learners"}
+
+
+@pytest.mark.parametrize("package", ["store", "onnx.model", "onnx.file"])
+def test_the_store_and_onnx_load_no_family(package):
+    assert families_loaded_by(f"import margrove.{package}") == set()
+
+
+def test_loading_a_model_loads_its_own_family_alone():
+    file = SOURCE.parents[1] / "tests" / "store" / "golden" / "format1-svc.margrove"
+    families = families_loaded_by(f"import margrove\nmargrove.load({str(file)!r})")
+    assert "svm" in families
+    assert families <= families_loaded_by("import margrove.svm.svc") <= {"svm", "linear_svm"}
 
 
 def test_every_public_name_exists():

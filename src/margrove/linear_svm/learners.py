@@ -13,6 +13,7 @@ register(
         file="margrove.linear_svm.file:LINEAR_SVC_FILE",
         onnx="margrove.onnx.answer:linear_classifier",
         peers=("sklearn.svm:LinearSVC",),
+        adopt="margrove.linear_svm.adopted:adopt_classifier",
     ),
     Learner(
         "margrove.linear_svm.svr:LinearSVR",
@@ -23,5 +24,6 @@ register(
         file="margrove.linear_svm.file:LINEAR_SVR_FILE",
         onnx="margrove.onnx.answer:linear_regression",
         peers=("sklearn.svm:LinearSVR",),
+        adopt="margrove.linear_svm.adopted:adopt_regression",
     ),
 )

@@ -95,7 +95,7 @@ def _template_from_json(record: Any) -> Any:
             [(n, step if idle else _template_from_json(step)) for (n, step), idle in zip(steps, is_idle, strict=True)]
         )
     codec, estimator = codec_named(name) or (None, type)
-    if not getattr(codec, "is_for_schemes", False):
+    if codec is None or not getattr(codec, "is_for_schemes", False):
         raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     return estimator(**codec.parameters_from_json(estimator, record["parameters"]))

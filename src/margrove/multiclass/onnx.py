@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from margrove.multiclass.bit_string import BitStringClassifier
 from margrove.multiclass.decoding import CERTAIN, MOST
@@ -73,17 +74,17 @@ def _scores(model: Any, values: Value) -> Value:
         return scores if len(model.classes_) != 2 else scores.columns([1]) - scores.columns([0])
     if type(model) is OneVsRestClassifier or len(model.classes_) == 2:
         return values
-    signs = model.code_.T.astype(np.float64)
+    signs: NDArray[np.float64] = model.code_.T.astype(np.float64)
+    known: NDArray[np.float64] = (model.code_ != 0).sum(axis=1).astype(np.float64)
     won = (values > 0.0).where(1.0, -1.0)
-    known = (model.code_ != 0).sum(axis=1).astype(np.float64)
     total = values @ signs
-    return (won @ signs + known[None]) * 0.5 + total / ((total.op("Abs") + 1.0) * 3.0)
+    return (won @ signs + known) * 0.5 + total / ((total.op("Abs") + 1.0) * 3.0)
 
 
 def _losses(code: Any, values: Value, loss: Loss, at_zero: float) -> Value:
     """What the word of each class pays, (n, K)."""
-    paid = by_sides(loss(values), loss(-values), code)
-    return paid + at_zero * (code == 0).sum(axis=1).astype(np.float64)[None]
+    unseen: NDArray[np.float64] = at_zero * (code == 0).sum(axis=1)
+    return by_sides(loss(values), loss(-values), code) + unseen
 
 
 def _probabilities(model: Any, q: Value, place: Value) -> Value:

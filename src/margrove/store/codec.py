@@ -52,7 +52,7 @@ def codec_named(name: Any) -> tuple[Any, type] | None:
     learner = learner_named(name) if isinstance(name, str) else None
     if learner is None or learner.file is None:
         return None
-    return loaded(learner.file), loaded(learner.estimator)  # type: ignore[return-value]
+    return loaded(learner.file), loaded(learner.estimator)
 
 
 def take_apart(model: Any, arrays: Arrays) -> dict[str, Any]:

@@ -20,8 +20,7 @@ Target: TypeAlias = str | os.PathLike[str] | BinaryIO
 @contextmanager
 def naming(target: Target, cure: str) -> Iterator[None]:
     """Raise every `FaultError` within as a `ModelFileError` of one line: the file, the problem, the cure."""
-    is_path = isinstance(target, str | os.PathLike)
-    name = os.fspath(target) if is_path else str(getattr(target, "name", "the stream"))
+    name = os.fspath(target) if isinstance(target, str | os.PathLike) else getattr(target, "name", "the stream")
     try:
         yield
     except FaultError as fault:

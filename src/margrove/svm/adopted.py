@@ -15,19 +15,24 @@ What cannot be known is told as such:
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
+from margrove.advice import Advice, Setting
 from margrove.certificate import Certificate
 from margrove.engine import Effort, default
+from margrove.errors import InputError, MargroveWarning
 from margrove.status import Status
+from margrove.store.adoption import with_parameters_of
 from margrove.svm.kernels import Kernel, Matrix, kernel_of
 from margrove.svm.kkt import EASY, HARD, MARGINAL
-from margrove.svm.layout import code_of, coefficients_of, machine_names
+from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 
 _AT_BOUND = 1 - 1e-9  # as a share of the bound
 
@@ -119,3 +124,51 @@ def _bounds(
     if classes is not None:
         bound = bound * np.repeat(model.class_weight_, solution.n_support)
     return np.broadcast_to(bound, size.shape)
+
+
+def adopt_sklearn(estimator: type, model: Any) -> Any:
+    """Return scikit-learn's machine as ours."""
+    if callable(model.kernel):
+        raise InputError(
+            f"the kernel is the function {getattr(model.kernel, '__name__', 'without a name')}, of which scikit-learn "
+            "keeps no support vectors",
+            cure=Advice("Fit it again with ", Setting("kernel", "precomputed"), " and the Gram matrix."),
+        )
+    ours, of_classes = with_parameters_of(model, estimator), is_classifier(model)
+    if of_classes:
+        ours.set_params(probability=False)
+        is_weighted = hasattr(ours, "C")
+        if not is_weighted:
+            ours.set_params(class_weight=None)  # which scikit-learn's NuSVC takes and does nothing with
+        ours.class_weight_ = np.asarray(model.class_weight_) if is_weighted else np.ones(len(model.classes_))
+        _take_probabilities(ours, model)
+    is_given = model.kernel == "precomputed"
+    vectors = model.support_vectors_
+    n_iter = np.atleast_1d(np.asarray(model.n_iter_, dtype=np.int64))
+    solution = Solution(
+        support=np.asarray(model.support_),
+        support_vectors=np.empty((0, 0)) if is_given else sp.csr_matrix(vectors) if sp.issparse(vectors) else vectors,
+        dual_coef=np.ascontiguousarray(dense(model.dual_coef_)),
+        intercept=np.array(model.intercept_, dtype=np.float64),
+        n_support=np.asarray(model.n_support_),
+        n_rows=int(model.shape_fit_[0]),
+        n_features=int(model.n_features_in_),
+        gamma=1.0 if is_given or model.kernel == "linear" else float(model._gamma),
+        status=Status.CONVERGED if model.fit_status_ == 0 else Status.MAX_ITER,
+        n_iter=n_iter,
+    )
+    return adopt(ours, solution, np.asarray(model.classes_) if of_classes else None)
+
+
+def _take_probabilities(ours: Any, model: Any) -> None:
+    """A and B of P = 1/(1 + exp(A f + B)). scikit-learn's f of two classes is −f of the LIBSVM inside it, of which A
+    and B are."""
+    a, b = np.asarray(model._probA, dtype=np.float64), np.asarray(model._probB, dtype=np.float64)
+    if a.size == 0:
+        return
+    if (a > 0).any():
+        words = "some probA_ is above 0: the value of its machine speaks against itself"
+        warnings.warn(f"{words}. Probabilities are left out.", MargroveWarning, stacklevel=4)
+        return
+    ours.set_params(probability=True)
+    ours.probA_, ours.probB_ = a.copy(), (-b if len(model.classes_) == 2 else b) + 0.0

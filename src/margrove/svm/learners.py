@@ -12,6 +12,7 @@ register(
         file="margrove.svm.file:SVC_FILE",
         onnx="margrove.svm.onnx:support_vector_classifier",
         peers=("sklearn.svm:SVC",),
+        adopt="margrove.svm.adopted:adopt_sklearn",
     ),
     Learner(
         "margrove.svm.svc:NuSVC",
@@ -22,6 +23,7 @@ register(
         file="margrove.svm.file:NU_SVC_FILE",
         onnx="margrove.svm.onnx:support_vector_classifier",
         peers=("sklearn.svm:NuSVC",),
+        adopt="margrove.svm.adopted:adopt_sklearn",
     ),
     Learner(
         "margrove.svm.svr:SVR",
@@ -31,6 +33,7 @@ register(
         file="margrove.svm.file:SVR_FILE",
         onnx="margrove.svm.onnx:kernel_regression",
         peers=("sklearn.svm:SVR",),
+        adopt="margrove.svm.adopted:adopt_sklearn",
     ),
     Learner(
         "margrove.svm.svr:NuSVR",
@@ -40,6 +43,7 @@ register(
         file="margrove.svm.file:NU_SVR_FILE",
         onnx="margrove.svm.onnx:kernel_regression",
         peers=("sklearn.svm:NuSVR",),
+        adopt="margrove.svm.adopted:adopt_sklearn",
     ),
     Learner(
         "margrove.svm.one_class:OneClassSVM",
@@ -49,6 +53,7 @@ register(
         file="margrove.svm.file:ONE_CLASS_FILE",
         onnx="margrove.svm.onnx:one_class",
         peers=("sklearn.svm:OneClassSVM",),
+        adopt="margrove.svm.adopted:adopt_sklearn",
         needs_target=False,
     ),
 )

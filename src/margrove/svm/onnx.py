@@ -116,7 +116,7 @@ def _kernel_values(kernel: Kernel, points: Value, support: NDArray[np.float64]) 
         centre = support.mean(axis=0)
         points, support = points - centre[None], support - centre
         sizes = (points * points).sum() + (support**2).sum(axis=1)[None]
-        squared = (sizes + points @ (-2 * support.T)).op("Max", 0.0)
+        squared: Value = (sizes + points @ (-2 * support.T)).op("Max", 0.0)
         return (squared * -kernel.gamma).exp()
     if kernel.name == "linear":
         return points @ support.T
@@ -185,7 +185,8 @@ def _scores(model: Any, values: Value) -> tuple[Value, int]:
 
 def _votes(is_for_first: Value, code: NDArray[np.float64]) -> Value:
     """How many pairs each class wins."""
-    return is_for_first.cast("double") @ code + (code < 0).sum(axis=0).astype(np.float64)[None]
+    n_second: NDArray[np.float64] = (code < 0).sum(axis=0).astype(np.float64)
+    return is_for_first.cast("double") @ code + n_second
 
 
 def _code_scores(model: Any, values: Value) -> Value:
@@ -220,7 +221,8 @@ def _away_from_zero(model: Any, values: Value, order: NDArray[np.int32]) -> Valu
 
 def positive_sides(model: Any, values: Value) -> Value:
     """−(A f + B) of each machine: the log-odds of its positive side."""
-    return values * -model.probA_[None] - model.probB_[None]
+    sides: Value = values * -model.probA_ - model.probB_
+    return sides
 
 
 def coupled(pairs: Value, k: int) -> Value:

@@ -6,15 +6,23 @@ largest number that float32 rounds to a number ≤ θ: every cell takes the same
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Setting
+from margrove.data.frames import array_names
+from margrove.engine import default
+from margrove.errors import InputError, MargroveWarning
+from margrove.status import Status
+from margrove.store.adoption import with_parameters_of
 from margrove.tree.model import LEAF, TreeModel, blank_levels
 from margrove.tree.problem import TreeColumn
 
 _ROUNDING = 1e-9  # relative, of a count of rows that was stored as a share
+_SAME_SPLITS = {"friedman_mse": "squared_error"}  # impurity and values are the same; the choice of a split is not
 
 
 def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: bool) -> TreeModel:
@@ -104,3 +112,48 @@ def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64])
     weights = value / value.sum(axis=1, keepdims=True) * weight[:, None]
     whole = np.round(weights)
     return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)
+
+
+def adopt_classifier(estimator: type, model: Any) -> Any:
+    """Return scikit-learn's `DecisionTreeClassifier` as ours."""
+    if model.n_outputs_ > 1:
+        raise _several_targets(model.n_outputs_)
+    ours = with_parameters_of(model, estimator, correct_significance=False)
+    ours.classes_, ours.n_classes_ = np.asarray(model.classes_), len(model.classes_)
+    return _tree(ours, model, is_classifier=True)
+
+
+def adopt_regressor(estimator: type, model: Any) -> Any:
+    """Return scikit-learn's `DecisionTreeRegressor` as ours."""
+    if model.n_outputs_ > 1:
+        raise _several_targets(model.n_outputs_)
+    if model.criterion == "poisson":
+        cure = Advice("Fit with ", Setting("criterion", "squared_error"), ".")
+        raise InputError("criterion is 'poisson', which is none of ours", cure=cure)
+    criterion = _SAME_SPLITS.get(model.criterion, model.criterion)
+    if criterion != model.criterion:
+        words = f"criterion {model.criterion!r} becomes {criterion!r}: certify will ask for the best splits of that."
+        warnings.warn(words, MargroveWarning, stacklevel=3)
+    ours = with_parameters_of(model, estimator, criterion=criterion, correct_significance=False)
+    return _tree(ours, model, is_classifier=False)
+
+
+def _several_targets(count: int) -> InputError:
+    return InputError(f"the tree predicts {count} targets at once", cure="Fit a tree for each of them.")
+
+
+def _tree(ours: Any, model: Any, *, is_classifier: bool) -> Any:
+    d = int(model.n_features_in_)
+    names = getattr(model, "feature_names_in_", None)
+    names = array_names(d) if names is None else [str(name) for name in names]
+    directions = np.zeros(d, dtype=np.int64) if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
+    is_missed = missed_columns(model.tree_, d)
+    columns = tuple(
+        TreeColumn(name, monotone=int(direction), has_missing=bool(missed))
+        for name, direction, missed in zip(names, directions, is_missed, strict=True)
+    )
+    ours.n_features_in_ = d
+    ours.tree_ = ours.grown_ = adopted_tree(columns, model.tree_, is_classifier=is_classifier)
+    ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, default().name, float(model.ccp_alpha)
+    ours.categorical_, ours.target_ = {}, None
+    return ours

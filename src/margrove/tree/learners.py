@@ -11,6 +11,7 @@ register(
         file="margrove.tree.file:CLASSIFIER_FILE",
         onnx="margrove.tree.onnx:tree_classifier",
         peers=("sklearn.tree:DecisionTreeClassifier",),
+        adopt="margrove.tree.adopted:adopt_classifier",
     ),
     Learner(
         "margrove.tree.regressor:DecisionTreeRegressor",
@@ -20,6 +21,7 @@ register(
         file="margrove.tree.file:REGRESSOR_FILE",
         onnx="margrove.tree.onnx:tree_regression",
         peers=("sklearn.tree:DecisionTreeRegressor",),
+        adopt="margrove.tree.adopted:adopt_regressor",
     ),
     Learner(
         "margrove.tree.stump:DecisionStump",

@@ -31,10 +31,10 @@ from margrove.errors import InputError, MargroveWarning, ParameterError, check_w
 from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.store.libsvm_rows import rows_of_labels, rows_of_values
-from margrove.store.libsvm_text import MOST_INDEX, LibsvmModel, parsed, written
 from margrove.svm.adopted import Solution, adopt
 from margrove.svm.layout import class_slices, pairs_of
+from margrove.svm.libsvm_rows import rows_of_labels, rows_of_values
+from margrove.svm.libsvm_text import MOST_INDEX, LibsvmModel, parsed, written
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR

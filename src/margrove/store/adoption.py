@@ -1,0 +1,84 @@
+"""`from_sklearn`: scikit-learn's fitted models as ours, without fitting anything again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from margrove.errors import InputError
+from margrove.learner import key_of, learners, loaded
+
+_CURES = {
+    "Pipeline": "Give its last step, model[-1].",
+    "GridSearchCV": "Give its best_estimator_.",
+    "RandomizedSearchCV": "Give its best_estimator_.",
+    "RandomForestClassifier": "Give one of its estimators_, each of which is a tree.",
+    "RandomForestRegressor": "Give one of its estimators_, each of which is a tree.",
+    "ExtraTreeClassifier": "Fit a DecisionTreeClassifier.",
+    "ExtraTreeRegressor": "Fit a DecisionTreeRegressor.",
+}
+
+
+def from_sklearn(model: Any) -> Any:
+    """Return a fitted model of scikit-learn's as the estimator of ours of that name: it predicts the same, and can be
+    certified, drawn, saved and exported.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        scikit-learn's ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``, ``LinearSVC``, ``LinearSVR``,
+        ``DecisionTreeClassifier`` or ``DecisionTreeRegressor``. Not a kernel that is a function (fit again with
+        "precomputed"), not a tree with several targets, not ``criterion="poisson"``.
+
+    Returns
+    -------
+    fitted estimator
+        Of Margrove's, with the same parameters, names of columns and labels. Its ``certificate_`` has no claims:
+        ``certify(model, X, y)`` makes them. What scikit-learn does not keep is not known here either: the word of rows
+        that are no support vectors of several machines (``kkt_``), the gap of a linear machine, from how many tests a
+        node of a tree had to choose, so that its p-values are not corrected for that.
+
+    Raises
+    ------
+    InputError
+        If it is another model; says what to do.
+
+    Notes
+    -----
+    scikit-learn compares cells that it has rounded to float32. The thresholds here are those that send every number the
+    same way without: they differ from scikit-learn's in the eighth digit. Of a tree that ``ccp_alpha`` pruned only what
+    is left is known: its certificate can find that a leaf should have been split.
+
+    Examples
+    --------
+    >>> from margrove import certify, from_sklearn
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> theirs = SVC(C=10).fit(X, y)
+    >>> ours = from_sklearn(theirs)
+    >>> bool((ours.predict(X) == theirs.predict(X)).all()), certify(ours, X, y).holds
+    (True, True)
+    """
+    kind = type(model)
+    ways = {peer: learner for learner in learners() if learner.adopt is not None for peer in learner.peers}
+    found = ways.get(key_of(kind))
+    if found is None or found.adopt is None:
+        known = ", ".join(learner.name for learner in ways.values())
+        cure = _CURES.get(kind.__name__, f"Those that can be taken over: {known}.")
+        if kind.__module__.startswith("margrove."):
+            cure = "It is Margrove's already."
+        raise InputError(f"{kind.__module__}.{kind.__qualname__} is not a model that can be taken over", cure=cure)
+    check_is_fitted(model)
+    ours = loaded(found.adopt)(loaded(found.estimator), model)
+    if hasattr(model, "feature_names_in_"):
+        ours.feature_names_in_ = model.feature_names_in_
+    return ours
+
+
+def with_parameters_of(model: Any, estimator: type, **others: Any) -> Any:
+    """Return our estimator with the parameters that both have."""
+    known = estimator().get_params()
+    given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
+    return estimator(**{**given, **others})
