@@ -8,7 +8,7 @@ from typing import Any
 
 from margrove.app.files import read_model
 from margrove.app.images.models import pictures_for, refuse_unlabelled
-from margrove.app.models import features_of, is_classifier, learner_of, target_of
+from margrove.app.models import features_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
@@ -17,6 +17,7 @@ from margrove.app.screen.progress import metered
 from margrove.certificate import certify as recompute
 from margrove.data import Table
 from margrove.errors import ParameterError
+from margrove.explanation import explanation_of
 
 
 def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
@@ -46,8 +47,8 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
 
 def _rows_for(model: Any, reading: Reading) -> tuple[Table, Any]:
     """The table, and what this kind of model was asked about its rows: classes, numbers or nothing."""
-    learner = learner_of(model)
-    if is_classifier(learner):
+    task = explanation_of(model).task
+    if task == "classes":
         table = reading.labelled()
         return table, table.labels()
-    return (reading.unlabelled(), None) if hasattr(learner, "offset_") else reading.valued()
+    return (reading.unlabelled(), None) if task == "novelty" else reading.valued()

@@ -9,7 +9,7 @@ from typing import Any
 
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import encoder_of, learner_of
+from margrove.app.models import encoder_of, is_classifier, learner_of
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen, put
@@ -88,7 +88,7 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
     if names is not None:
         few = _few([f"{number} {name}" for number, name in enumerate(names, start=1)])
         screen.warn(f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}.")
-    labels = learner.classes_.tolist() if hasattr(learner, "classes_") else None
+    labels = learner.classes_.tolist() if is_classifier(learner) else None
     return file.getvalue(), {"columns": names, "labels": labels}
 
 

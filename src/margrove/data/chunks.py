@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columnar import columnar_batches, table_from_batches
-from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, column_names, no_rows, parse_block
+from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, check_missing, column_names, no_rows, parse_block
 from margrove.data.dialect import Dialect, sniff, squeezed
 from margrove.data.fault import LineIndex
 from margrove.data.frames import check_finite
@@ -218,28 +218,21 @@ def read_chunks(
     """
     check_whole("rows", rows, least=1)
     check_whole("cache_bytes", cache_bytes, least=0)
-    if isinstance(missing, str):
-        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
+    check_missing(missing)
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         raise ParameterError(f"source is {source!r}; it must be the path of a file, for it is read several times.")
     file = _TextFile(os.fspath(source), encoding)
     form = recognise(file.head, is_encoded=encoding != "auto")
+    common: dict[str, Any] = {"rows": rows, "target": target, "drop_unlabelled": drop_unlabelled}
     chunks: TableChunks
     if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
         settled = sniff(file.head, delimiter=delimiter, header=header, missing=missing)
-        chunks = DelimitedChunks(file, settled, header, tuple(missing), rows, target, drop_unlabelled, cache_bytes)
+        chunks = DelimitedChunks(file, settled, header, tuple(missing), cache_bytes, **common)
     elif form == "svmlight":
         check_label(target, file.head.name)
-        chunks = SvmlightChunks(file, rows, target, drop_unlabelled)
-    elif form in ("parquet", "arrow", "arrow stream") and not file.is_compressed:
-        chunks = ColumnarChunks(file.raw, form, rows, target, drop_unlabelled)
+        chunks = SvmlightChunks(file, **common)
     else:
-        raise InputError(
-            f"files of the format {form!r} are not read in chunks"
-            + (" where compressed" if file.is_compressed else ""),
-            file=file.head.name,
-            cure="Save it as CSV, LIBSVM or Parquet, or read it as a whole with read_table.",
-        )
+        chunks = ColumnarChunks(file, form, **common)
     if next(iter(chunks), None) is None:  # what is wrong with the target is told now
         raise InputError("every target cell is missing", file=chunks.source, cure="Choose another target.")
     return chunks
@@ -358,18 +351,16 @@ class DelimitedChunks(TableChunks):
         dialect: Dialect,
         header: bool | str,
         missing: tuple[str, ...],
-        rows: int,
-        target: Target,
-        drop_unlabelled: bool,
         cache_bytes: int,
+        **common: Any,
     ) -> None:
-        super().__init__(file.head, rows, target, drop_unlabelled)
+        super().__init__(file.head, **common)
         head, self._cache_bytes = file.head, cache_bytes
         if dialect.delimiter == " ":
             head = head.replaced(squeezed(head.data))
             dialect = sniff(head, delimiter=" ", header=header, missing=missing)
         self._file, self._dialect, self._missing = file, dialect, missing
-        self._size = _block_size(file.head.data, rows)
+        self._size = _block_size(file.head.data, self.rows)
         self._skipped = _lines_in(head.data[: dialect.body])
         self._names = column_names(dialect, self.source)
         self._types: dict[str, Any] | None = None
@@ -488,9 +479,9 @@ def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 class SvmlightChunks(TableChunks):
     """LIBSVM files."""
 
-    def __init__(self, file: _TextFile, rows: int, target: Target, drop_unlabelled: bool) -> None:
-        super().__init__(file.head, rows, target, drop_unlabelled)
-        self._file, self._size = file, _block_size(file.head.data, rows)
+    def __init__(self, file: _TextFile, **common: Any) -> None:
+        super().__init__(file.head, **common)
+        self._file, self._size = file, _block_size(file.head.data, self.rows)
         self._width, self._first, self.n_rows = 0, 1, 0
         for _, _, matrix, _ in self._parsed(None):
             self._width = max(self._width, matrix.shape[1])
@@ -523,14 +514,21 @@ class SvmlightChunks(TableChunks):
 class ColumnarChunks(TableChunks):
     """Parquet, Arrow and Feather files, whose columns have their kinds already."""
 
-    def __init__(self, content: Content, form: Format, rows: int, target: Target, drop_unlabelled: bool) -> None:
-        super().__init__(content, rows, target, drop_unlabelled)
+    def __init__(self, file: _TextFile, form: Format, **common: Any) -> None:
+        if form not in ("parquet", "arrow", "arrow stream") or file.is_compressed:
+            where = " where compressed" if file.is_compressed else ""
+            raise InputError(
+                f"files of the format {form!r} are not read in chunks{where}",
+                file=file.head.name,
+                cure="Save it as CSV, LIBSVM or Parquet, or read it as a whole with read_table.",
+            )
+        super().__init__(file.raw, **common)
         self._form = form
-        if form == "parquet" and not drop_unlabelled:
+        if form == "parquet" and not self._drop_unlabelled:
             import pyarrow.parquet
 
             with damage_refused(self.source, "Parquet"):
-                self.n_rows = int(pyarrow.parquet.ParquetFile(content.open(0)).metadata.num_rows)
+                self.n_rows = int(pyarrow.parquet.ParquetFile(self._content.open(0)).metadata.num_rows)
         else:
             self.n_rows = sum(table.n_rows for table in self._tables())
         if self.n_rows == 0:

@@ -17,7 +17,7 @@ from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError
+from margrove.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +45,12 @@ def read_delimited(
     table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
     check_finite(table, lines.of_row)
     return _without_unnamed(table, dialect), lines
+
+
+def check_missing(missing: Sequence[str]) -> None:
+    """Raise `ParameterError` if one word was given instead of a list of them."""
+    if isinstance(missing, str):
+        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
 
 
 def written_cells(

@@ -7,13 +7,12 @@ from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.columnar import read_columnar
-from margrove.data.delimited import DEFAULT_MISSING, read_delimited, written_cells
+from margrove.data.delimited import DEFAULT_MISSING, check_missing, read_delimited, written_cells
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
-from margrove.errors import ParameterError
 
 
 def read_table(
@@ -71,8 +70,7 @@ def read_table(
     >>> table.notes[-1]
     "The target is 'ripe' (it is the last column)."
     """
-    if isinstance(missing, str):
-        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
+    check_missing(missing)
     content = open_content(source)
     table, line_of = _read(content, target, header, delimiter, encoding, tuple(missing))
     if table.target is not None:

@@ -32,6 +32,7 @@ from margrove.certificate import Certificate, certify
 from margrove.data.columns import some
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
+from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.pictures import PictureFolder
 
 _HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
@@ -76,7 +77,7 @@ def train_on_images(
     model, certificate, told = _fit(screen, learner, features, codes, pictures)
     for message in told:
         screen.warn(message)
-    if hasattr(learner, "course_"):
+    if isinstance(learner, FineTuned):
         _tell_course(screen, learner)
     tell_certificate(screen, certificate)
     write_model(model, destination)

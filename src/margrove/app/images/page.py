@@ -43,6 +43,7 @@ from margrove.certificate import Certificate
 from margrove.data import Table
 from margrove.data.columns import some
 from margrove.explanation import explanation_of
+from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.maps import used_maps
 from margrove.transfer.pictures import FilePicture, PictureFolder
 
@@ -112,10 +113,10 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
         _examples("wrong", "Wrong", judged, ~judged.is_right, near) if judged.n else None,
         _examples("right", "Right", judged, judged.is_right, near) if judged.n else None,
         _mistakes(judged) if judged.n else None,
-        _tree(model, judged.pictures) if hasattr(learner, "tree_") else None,
+        _tree(model, judged.pictures) if explanation_of(learner).has_rules else None,
         _proof(learner, certificate, is_recomputed=is_recomputed),
     ]
-    details = [_course(learner) if hasattr(learner, "course_") else None, _about(first, learner, certificate)]
+    details = [_course(learner) if isinstance(learner, FineTuned) else None, _about(first, learner, certificate)]
     name = judged.pictures.root.resolve().name or str(judged.pictures.root)
     return Report(
         f"How the pictures of {name!r} are told apart",
@@ -278,7 +279,7 @@ def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> byt
 def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
     verdict = verdict_words(certificate, is_saved=not is_recomputed)
     said = certificate_words(learner)
-    if hasattr(learner, "course_"):
+    if isinstance(learner, FineTuned):
         said = [*said, _OF_TRAINING]
     blocks: list[Block] = [Words(verdict), *map(Words, said)]
     claims = [claims_grid(certificate), *leave_one_out(learner)]

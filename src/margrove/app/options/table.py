@@ -22,6 +22,7 @@ from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.readers import read_with_cells
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.errors import DataWarning, InputError
+from margrove.explanation import counted
 
 STANDARD_STREAM = "-"
 _LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
@@ -217,8 +218,8 @@ class TextFacts:
     @property
     def words(self) -> str:
         """In one line."""
-        empty = "" if self.n_empty == 0 else f", {_counted(self.n_empty, 'cell')} empty"
-        words = _counted(round(self.mean_words), "word")
+        empty = "" if self.n_empty == 0 else f", {counted(self.n_empty, 'cell')} empty"
+        words = counted(round(self.mean_words), "word")
         return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
 
 
@@ -329,10 +330,10 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
     without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
-    screen.say(f"{facts.n_rows:,} rows, {_counted(n_columns, 'column')} to learn from: {kinds}{without}", indent=2)
+    screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'column')} to learn from: {kinds}{without}", indent=2)
     if facts.missing:
-        cells = _counted(sum(facts.missing.values()), "missing cell")
-        screen.say(f"{cells} in {_counted(len(facts.missing), 'column')}, {gaps}", indent=2)
+        cells = counted(sum(facts.missing.values()), "missing cell")
+        screen.say(f"{cells} in {counted(len(facts.missing), 'column')}, {gaps}", indent=2)
     for text in facts.texts:
         screen.say(text.words, indent=2)
     screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
@@ -350,7 +351,3 @@ def _target_words(facts: Facts) -> str:
         return f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
     shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
     return f"{len(facts.classes)} classes (rows): {shown}"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
