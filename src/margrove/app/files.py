@@ -17,13 +17,7 @@ from margrove.store.files import write
 
 
 def check_destination(path: str) -> bool:
-    """Refuse, before any work is done, a place that a model cannot be written to. True: it replaces a model.
-
-    Raises
-    ------
-    InputError
-        If the folder is not there or may not be written to, or the file is something other than a model, or a terminal.
-    """
+    """Refuse, before any work is done, a place that a model cannot be written to. True: it replaces a model."""
     if path == STANDARD_STREAM:
         if sys.stdout.isatty():
             raise InputError("a model is no text for a terminal", file="-o -", cure="Send it on: -o - | …, or -o FILE.")
@@ -41,13 +35,7 @@ def check_destination(path: str) -> bool:
 
 def check_folder(path: str, example: str, option: str = "-o") -> None:
     """Refuse a path whose folder cannot take a file; `example` is the name of one that would do, and `option` what
-    names another.
-
-    Raises
-    ------
-    InputError
-        If it is a folder itself, or its folder is not there or may not be written to.
-    """
+    names another."""
     file = Path(path)
     folder = file.parent
     if file.is_dir():

@@ -6,15 +6,14 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.numbers import deviation_of
-from margrove.app.estimate.task import Deviation
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import pictures_for
 from margrove.app.models import features_of, is_classifier, learner_of, target_of
@@ -44,31 +43,21 @@ class Predictions:
     labels: NDArray[Any]  # (n,)
     scores: NDArray[np.float64] | None  # (n, machines)
     score_names: tuple[str, ...]  # of each column of scores
-    accuracy: float | None  # where the table holds the right answers
-    deviation: Deviation | None  # the same where they are numbers
-    n_labelled: int
-    files: tuple[str, ...] | None = None  # of pictures, where they are
-    kept: Mapping[str, list[Any]] = field(default_factory=dict)  # columns of the table, as they are written there
+    kept: Mapping[str, list[Any]]  # columns that stand in front, as they are written
+    measures: Mapping[str, float | None] = field(default_factory=lambda: {"accuracy": None})
+    words: str = ""  # about them, where the table holds the right labels
     is_of_training: bool = False  # whether these are the rows that the model learned from
 
     @property
     def header(self) -> list[str]:
         """The names of the output's columns."""
-        return [
-            *(["file"] if self.files is not None else []),
-            *self.kept,
-            f"predicted {self.target}" if self.target in self.kept else self.target,
-            *(self.score_names if self.scores is not None else ()),
-        ]
+        name = f"predicted {self.target}" if self.target in self.kept else self.target
+        return [*self.kept, name, *(self.score_names if self.scores is not None else ())]
 
     def rows(self) -> list[list[Any]]:
         """The cells, row by row."""
-        scores = self.scores.tolist() if self.scores is not None else [[]] * len(self.labels)
-        columns = [*([] if self.files is None else [self.files]), *self.kept.values()]
-        before: Iterable[tuple[Any, ...]] = zip(*columns, strict=True) if columns else [()] * len(self.labels)
-        return [
-            [*cells, label, *values] for cells, label, values in zip(before, self.labels.tolist(), scores, strict=True)
-        ]
+        scores = () if self.scores is None else self.scores.T.tolist()
+        return [list(cells) for cells in zip(*self.kept.values(), self.labels.tolist(), *scores, strict=True)]
 
     def to_csv(self, *, is_raw: bool = False) -> bytes:
         """Return the CSV file, in UTF-8; unless raw, with an apostrophe before text that a spreadsheet would run."""
@@ -129,7 +118,10 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             write_content(content, output)
         else:
             put(content)
-    _tell(screen, predictions, output)
+    if is_file:
+        screen.say(f"Wrote {len(predictions.labels):,} predictions of {predictions.target!r} to {output}")
+    if predictions.words:
+        screen.say(predictions.words)
     history = history_of(model)
     if predictions.is_of_training and history is not None:
         screen.say(expectation_words(history))
@@ -140,8 +132,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             "target": predictions.target,
             "columns": predictions.header,
             "rows": predictions.rows(),
-            "accuracy": predictions.accuracy,
-            **_deviation_record(predictions.deviation),
+            **predictions.measures,
             "is_of_training": predictions.is_of_training,
             "output": output if is_file else None,
             "warnings": told,
@@ -157,41 +148,40 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     names, scores = _beside(model, features, wanted)
-    accuracy, deviation, n_labelled, is_of_training = None, None, 0, False
-    if truth is not None:
-        history = history_of(model)
-        is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
-        known = ~truth.is_missing
-        n_labelled = int(known.sum())
-        if n_labelled and is_classifier(learner_of(model)):
-            # As text: a file of zeros and ones may be numbers here and yes/no there.
-            right = labels[known].astype(str) == truth.take(known).labels().astype(str)
-            accuracy = float(np.mean(right))
-        elif n_labelled and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
-            numbers = np.asarray(truth.values[known], np.float64)
-            deviation = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
-    return Predictions(
-        target or UNNAMED_TARGET,
-        labels,
-        scores,
-        names,
-        accuracy,
-        deviation,
-        n_labelled,
-        kept=kept,
-        is_of_training=is_of_training,
-    )
+    predictions = Predictions(target or UNNAMED_TARGET, labels, scores, names, kept)
+    if truth is None:
+        return predictions
+    history, known = history_of(model), ~truth.is_missing
+    is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
+    predictions = replace(predictions, is_of_training=is_of_training)
+    n, has = int(known.sum()), f"The table has the column {target!r}: "
+    if n and is_classifier(learner_of(model)):
+        # As text: a file of zeros and ones may be numbers here and yes/no there.
+        accuracy = float(np.mean(labels[known].astype(str) == truth.take(known).labels().astype(str)))
+        words = f"{has}{percent(accuracy)} of {n:,} predictions agree with it"
+        return replace(predictions, measures={"accuracy": accuracy}, words=words)
+    if n and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
+        numbers = np.asarray(truth.values[known], np.float64)
+        off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
+        measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
+        return replace(predictions, measures=measures, words=f"{has}{off.words} over {n:,} rows")
+    return predictions
 
 
 def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> Predictions:
     """The class of each picture, beside the folder it lies in where that is the name of a class."""
     labels = np.asarray(model.predict(pictures))
     names, scores = _beside(model, pictures, wanted)
+    files = [str(path.relative_to(pictures.root)) for path in pictures]
+    predictions = Predictions("class", labels, scores, names, {"file": files})
     is_known = np.isin(pictures.labels, learner_of(model).classes_.astype(str))
-    accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known])) if is_known.any() else None
-    files = tuple(str(path.relative_to(pictures.root)) for path in pictures)
-    n_known = int(is_known.sum())
-    return Predictions("class", labels, scores, names, accuracy, None, n_known, files)
+    if not is_known.any():
+        return predictions
+    accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known]))
+    words = (
+        f"{is_known.sum():,} pictures lie in folders of classes: {percent(accuracy)} of them are predicted to be of "
+    )
+    return replace(predictions, measures={"accuracy": accuracy}, words=f"{words}theirs")
 
 
 def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
@@ -211,30 +201,3 @@ def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...],
         raise ParameterError(problem)
     names = tuple(f"probability {label}" for label in learner.classes_)
     return names, np.asarray(model.predict_proba(features), np.float64)
-
-
-def _tell(screen: Screen, predictions: Predictions, output: str) -> None:
-    if output != STANDARD_STREAM:
-        screen.say(f"Wrote {len(predictions.labels):,} predictions of {predictions.target!r} to {output}")
-    if predictions.accuracy is not None and predictions.files is not None:
-        screen.say(
-            f"{predictions.n_labelled:,} pictures lie in folders of classes: {percent(predictions.accuracy)} of them "
-            "are predicted to be of theirs"
-        )
-    elif predictions.accuracy is not None:
-        screen.say(
-            f"The table has the column {predictions.target!r}: {percent(predictions.accuracy)} of "
-            f"{predictions.n_labelled:,} predictions agree with it"
-        )
-
-    if predictions.deviation is not None:
-        screen.say(
-            f"The table has the column {predictions.target!r}: {predictions.deviation.words} over "
-            f"{predictions.n_labelled:,} rows"
-        )
-
-
-def _deviation_record(deviation: Deviation | None) -> dict[str, float | None]:
-    if deviation is None:
-        return {}
-    return {"r2": deviation.r2, "mean_absolute_error": deviation.mean_absolute_error}

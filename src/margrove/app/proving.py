@@ -94,7 +94,7 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
             screen.say(words, indent=2)
     left, began = 0.0 if budget is None else budget.left, time.monotonic()
     try:
-        with _shown(screen, budget) as meter, watched(_told_to(meter)):
+        with shown(screen, TITLE, budget) as meter, watched(_told_to(meter)):
             certificate = certify(model, table, table.labels())
     except KeyboardInterrupt:
         own = learner_of(model).certificate_  # of little data the fit has recomputed it already
@@ -103,8 +103,9 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
     return Proof(certificate, took, 0.0 if budget is None else max(0.0, took - left))
 
 
-def _shown(screen: Screen, budget: Budget | None) -> AbstractContextManager[Meter]:
-    return metered(screen, TITLE) if budget is None else counted_down(screen, budget, TITLE)
+def shown(screen: Screen, title: str, budget: Budget | None) -> AbstractContextManager[Meter]:
+    """The display of a contest goes on to the end of its budget; else there is a bar for each piece of work."""
+    return metered(screen, title) if budget is None else counted_down(screen, budget, title)
 
 
 def _told_to(meter: Meter) -> Any:

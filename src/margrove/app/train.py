@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.contest import meets_on_sample
-from margrove.app.choose.held_out import Chosen, Point, Search
+from margrove.app.choose.held_out import Chosen, Search
 from margrove.app.choose.nested_search import Tuned, Tuning
 from margrove.app.choose.search import Question
 from margrove.app.choose.search_words import search_words, tell_question, tell_search
 from margrove.app.choose.words import estimate_words, tell_choice, tell_contest, tell_curve, tell_plan
 from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
@@ -29,11 +29,11 @@ from margrove.app.options.menu import parameters_blamed
 from margrove.app.options.preparation import table_for
 from margrove.app.options.table import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.app.options.training import Training
-from margrove.app.proving import Proof, fit_model, prove
+from margrove.app.proving import Proof, fit_model, prove, shown
 from margrove.app.report_path import check_report, report_path, write_report
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
-from margrove.app.screen.progress import Meter, counted_down, metered
+from margrove.app.screen.progress import counted_down, metered
 from margrove.app.summary import learned
 from margrove.app.training_rows import rows_fingerprint
 from margrove.boost.base import is_plain_tree
@@ -274,16 +274,17 @@ def _fit(
     screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Proof, list[str]]:
     """The model fitted on all rows, its certificate recomputed, and warnings."""
-    training = decision.training
-    limit = training.time_limit
-    if decision.chosen is not None:
+    training, trial = decision.training, None if decision.chosen is None else decision.chosen.trial
+    limit, own = training.time_limit, None if decision.chosen is None else budget  # a learner that is named has none
+    if own is not None:
         limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
     model = replace(training, time_limit=limit).build(decision.found)
     table = table_for(training.learner, table)
     began = time.monotonic()
-    with _watched(screen, decision, budget, "fit on all rows"), course:
+    with shown(screen, "fit on all rows", own), course:
         warnings = fit_model(model, table)
-    proof = _prove(screen, decision, model, table, budget, time.monotonic() - began)
+    took = time.monotonic() - began
+    proof = prove(screen, model, table, own, 0.0 if trial is None else trial.candidate.proof_seconds(took))
     learner = learner_of(model)
     if "time_limit" in learner.get_params():
         learner.set_params(time_limit=training.time_limit)  # what is left of a budget is no setting of the model's
@@ -293,21 +294,6 @@ def _fit(
     if learner.status_ is Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, proof, warnings
-
-
-def _prove(screen: Screen, decision: Decision, model: Any, table: Table, budget: Budget, took: float) -> Proof:
-    """The certificate, after a fit that took so many seconds; only a contest has a budget for it."""
-    if decision.chosen is None:
-        return prove(screen, model, table)
-    trial = decision.chosen.trial
-    return prove(screen, model, table, budget, 0.0 if trial is None else trial.candidate.proof_seconds(took))
-
-
-def _watched(screen: Screen, decision: Decision, budget: Budget, title: str) -> AbstractContextManager[Meter]:
-    """The display of a contest goes on to its end; else there is a bar for each piece of work."""
-    if decision.chosen is None:
-        return metered(screen, title)
-    return counted_down(screen, budget, title)
 
 
 def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
@@ -339,14 +325,9 @@ def _tell_saved(
         screen.say(shlex.join(["margrove", "show", destination]), indent=2)
         return
     screen.say("Next:", indent=2)
-    for command in next_commands(reading, destination, has_rules=has_rules):
-        screen.say(command, indent=4)
-
-
-def next_commands(reading: Reading, destination: str, *, has_rules: bool = False) -> Sequence[str]:
-    """What to type next: of new rows, and what works as it stands."""
-    return (
+    for command in (
         reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
         reading.command("certify", destination),
-    )
+    ):
+        screen.say(command, indent=4)

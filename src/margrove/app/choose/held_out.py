@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from margrove.app.choose.contest import PARTS, Contest, Result
 from margrove.app.choose.trial import Asked, Trial
 from margrove.app.estimate.intervals import WIDENED, WITHIN
+from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.predictions import Predicted, joined
 from margrove.app.estimate.task import Estimate, Rows
 from margrove.app.options.budget import Budget
@@ -35,15 +36,6 @@ NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the whole is known
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
-
-
-@dataclass(frozen=True)
-class Point:
-    """Of the learning curve: the score after learning from so many rows, and its standard error."""
-
-    rows: int
-    score: float
-    error: float
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
-from margrove.app.estimate.learning_curve import verdict_on_rows
+from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_doubts, tell_value
 from margrove.app.screen.console import Screen
@@ -20,7 +20,7 @@ from margrove.run.progress import in_short
 
 if TYPE_CHECKING:
     from margrove.app.choose.contest import Result
-    from margrove.app.choose.held_out import Chosen, Point
+    from margrove.app.choose.held_out import Chosen
     from margrove.app.choose.trial import Asked, Trial
 
 

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 _HARDLY = 0.01  # of accuracy or R²: nobody collects twice the rows for less
 
 
-class CurvePoint(Protocol):
+@dataclass(frozen=True)
+class Point:
     """The score after learning from so many rows, and its standard error."""
 
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def score(self) -> float: ...
-
-    @property
-    def error(self) -> float | None: ...
+    rows: int
+    score: float
+    error: float | None
 
 
-def verdict_on_rows(points: Sequence[CurvePoint]) -> str:
+def verdict_on_rows(points: Sequence[Point]) -> str:
     """What at least twice the rows brought at the end of the curve, beside what chance may bring.
 
     The last two points alone would not do: they lie close together, so that a curve that still rises would seem flat.
 
     Examples
     --------
-    >>> from margrove.app.choose.held_out import Point
-    >>> from margrove.app.estimate.learning_curve import verdict_on_rows
+    >>> from margrove.app.estimate.learning_curve import Point, verdict_on_rows
     >>> verdict_on_rows([Point(100, 0.70, 0.01), Point(200, 0.74, 0.01), Point(400, 0.78, 0.01)])
     'more rows would likely help'
     >>> verdict_on_rows([Point(100, 0.70, 0.03), Point(200, 0.74, 0.03), Point(400, 0.76, 0.03)])

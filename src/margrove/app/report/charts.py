@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.estimate.learning_curve import verdict_on_rows
+from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.report.blocks import Chart, Grid
-from margrove.app.report.history import Contender, Learnt
+from margrove.app.report.history import Contender
 from margrove.app.report.measures import Bin, Ranking
 from margrove.plots.style import OKABE_ITO
 
@@ -207,7 +207,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
     )
 
 
-def learning_chart(points: Sequence[Learnt], measure: str) -> Chart:
+def learning_chart(points: Sequence[Point], measure: str) -> Chart:
     """The score by the number of rows learned from."""
     errors = {"type": "data", "array": plain([p.error or 0.0 for p in points]), "color": BLUE}
     trace = line_of([p.rows for p in points], [p.score for p in points], measure, mode="lines+markers", error_y=errors)

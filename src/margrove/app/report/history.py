@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.estimate.learning_curve import Point
 from margrove.app.training_rows import has_rows
 from margrove.data import Table
 
@@ -97,15 +98,6 @@ class Step:
     name: str
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """A point of a learning curve."""
-
-    rows: int
-    score: float
-    error: float | None
-
-
 class History:
     """A training record, perhaps empty: of the whole training, all learners that were tried, the best first, the points
     of a search and of a learning curve, and what the solver of the last fit reported."""
@@ -125,7 +117,7 @@ class History:
         self.estimate = _estimate(_mapping(record.get("estimate")))
         cells = _lines(Cell, _mapping(record.get("search")).get("cells"), "C", "score")
         self.search = [cell for cell in cells if cell.C > 0]
-        curve = _lines(Learnt, record.get("learning_curve"), "rows", "score")
+        curve = _lines(Point, record.get("learning_curve"), "rows", "score")
         self.learning_curve = sorted(curve, key=lambda point: point.rows)
         course = _lines(Step, record.get("course"), "seconds", "value")
         named = [replace(step, name=step.name or "objective") for step in course]
