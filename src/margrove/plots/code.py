@@ -1,17 +1,18 @@
-"""A code matrix as a picture: the word of each class, and what each machine asks."""
+"""A code matrix: a row for each class, a column for each machine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
-from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
-from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
+from margrove.plots.arguments import as_list, as_numbers, check_model, found, shape_of
+from margrove.plots.displays import EstimatorDisplay
+from margrove.plots.style import OKABE_ITO, as_typed, axes_for, ink, legend_outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = {1: OKABE_ITO[0], -1: OKABE_ITO[1], 0: "#EEEEEE"}
 _SIGNS = {1: "+", -1: "\N{MINUS SIGN}", 0: ""}
 _WORDS = {1: "positive side", -1: "negative side", 0: "never seen"}
-_MOST_SIGNS = 600  # cells; in more of them no sign can be read
+_MOST_SIGNS = 600  # cells; with more, the signs are too small to read
 
 
 @as_typed
@@ -36,8 +37,7 @@ def plot_code(
         A matrix of +1, −1 and 0.
     labels : sequence of length K, optional
         Names of the classes; None takes the model's, or numbers.
-    ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+    ax : matplotlib Axes, default: a new figure
 
     Returns
     -------
@@ -51,19 +51,17 @@ def plot_code(
     >>> ax.get_title(loc="left")
     '3 machines, minimum distance 2, corrects 0'
     """
-    check_axes("ax", ax)
-    matrix, names = _read(code, labels)
-    k, machines = matrix.shape
-    ax = new_axes(2.2 + 0.28 * machines, 1.0 + 0.28 * k) if ax is None else ax
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
+    matrix, names = _read(code, labels)
+    k, machines = matrix.shape
+    ax = axes_for(ax, 2.2 + 0.28 * machines, 1.0 + 0.28 * k)
     shades = ListedColormap([_COLOURS[value] for value in (-1, 0, 1)])
     ax.pcolormesh(matrix, cmap=shades, norm=BoundaryNorm([-1.5, -0.5, 0.5, 1.5], 3), edgecolors="white", linewidth=1)
     if matrix.size <= _MOST_SIGNS:
+        look: dict[str, Any] = {"ha": "center", "va": "center", "color": ink(), "fontsize": "small"}
         for (row, column), value in np.ndenumerate(matrix):
-            ax.text(
-                column + 0.5, row + 0.5, _SIGNS[int(value)], ha="center", va="center", color=ink(), fontsize="small"
-            )
+            ax.text(column + 0.5, row + 0.5, _SIGNS[int(value)], **look)
     ax.invert_yaxis()
     ax.set_yticks(np.arange(k) + 0.5, [str(name) for name in names])
     step = max(1, -(-machines // 20))
@@ -72,13 +70,33 @@ def plot_code(
     ax.set_xlabel("machine")
     distance, corrected = minimum_distance(matrix), errors_corrected(matrix)
     ax.set_title(f"{machines} machines, minimum distance {distance:g}, corrects {max(0, corrected)}", loc="left")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     for side, words in _WORDS.items():
         if (matrix == side).any():
             ax.scatter([], [], marker="s", s=60, color=_COLOURS[side], label=words)
     legend_outside(ax)
     return ax
+
+
+class CodeDisplay(EstimatorDisplay):
+    """A code matrix, of a fitted scheme or by itself: `plot_code`.
+
+    Examples
+    --------
+    >>> from margrove.multiclass.codes import hadamard
+    >>> from margrove.plots import CodeDisplay
+    >>> CodeDisplay.from_code(hadamard(4), ["north", "east", "south", "west"]).ax_.get_title(loc="left")
+    '3 machines, minimum distance 2, corrects 0'
+    """
+
+    _picture = staticmethod(plot_code)
+
+    @classmethod
+    def from_code(
+        cls, code: CodedClassifier | ArrayLike, labels: Sequence[Any] | None = None, *, ax: Axes | None = None
+    ) -> Self:
+        """Draw a matrix of +1, −1 and 0."""
+        return cls(code, labels).plot(ax=ax)
 
 
 def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Sequence[Any]]:
@@ -92,18 +110,10 @@ def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Se
         names = code.classes_ if labels is None else labels
         matrix = code.code_
     else:
-        matrix = _numbers(code)
-        if matrix.ndim != 2:
+        matrix = as_numbers(code)
+        if matrix is None or matrix.ndim != 2:
             raise InputError(f"{found('code', code)}; {wanted} was wanted")
         names = range(len(matrix)) if labels is None else labels
     if len(names) != len(matrix):
         raise ParameterError(f"labels has {len(names)} names; the code has {len(matrix)} classes.")
     return check_code(matrix, np.asarray(names)), names
-
-
-def _numbers(code: ArrayLike) -> NDArray[np.float64]:
-    """An array of numbers; of what is none, an empty one."""
-    try:
-        return np.asarray(code, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)

@@ -1,11 +1,11 @@
-"""The linear classifiers side by side on the same points (THEORY L5)."""
+"""The linear classifiers side by side on the same points."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +13,18 @@ from sklearn.base import clone, is_classifier
 
 import margrove
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
-from margrove.plots.arguments import check_labels, check_mapping, check_panels, check_rows, found, shape_of
+from margrove.plots.arguments import check_labels, check_mapping, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
-from margrove.plots.judgement import Judgement, Predictor, judge, learner_of
+from margrove.plots.displays import Display
+from margrove.plots.judgement import MEANINGS, judge, learner_of
 from margrove.plots.plane import Plane, plane_for
-from margrove.plots.style import as_typed
-from margrove.plots.words import MEANINGS
+from margrove.plots.style import as_typed, given_panels
 from margrove.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What `compare_linear` compares, by the name in the title. A new linear learner is one line here.
+#: The classifiers that `compare_linear` compares, by the name in the title.
 LINEAR_CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "Basic linear": lambda: margrove.BasicLinearClassifier(),
     "Least squares": lambda: margrove.LeastSquaresClassifier(),
@@ -47,10 +47,10 @@ def compare_linear(
 ) -> NDArray[Any]:
     """Fit the linear classifiers to the same points and draw each as `plot_boundary` does.
 
-    What there is to see: the basic linear classifier looks at the class means only; least squares also at the
-    spread, and is drawn towards points far on the right side; the perceptron stops at the first line that
-    separates, wherever that is, and finds none where there is none; the support vector machine (C = 1) takes the
-    widest strip, and rings the points that hold it. Each title gives the errors and the margin on these points.
+    The basic linear classifier uses the class means only; least squares also the spread, and is pulled towards points
+    far on the right side; the perceptron stops at the first line that separates, and at ``max_iter`` if there is none;
+    the support vector machine (C = 1) takes the widest margin, with rings around its support vectors. Each title gives
+    the errors and the margin on these points. If a solve ended early, the title says so, and there is no warning.
 
     Parameters
     ----------
@@ -58,20 +58,16 @@ def compare_linear(
         Points of two numeric columns.
     y : labels of shape (n,)
     models : mapping of names to classifiers, optional
-        What to compare; each is cloned and fitted. All of ``LINEAR_CLASSIFIERS`` if left out.
-    axes : sequence of matplotlib Axes, optional
-        One for each model. A new figure if left out, with a legend below.
+        Each is cloned and fitted. Default: all of ``LINEAR_CLASSIFIERS``.
+    axes : sequence of matplotlib Axes, default: a new figure with a legend below
+        One for each model.
     features : pair of column names or positions, optional
-        Which two columns of ``X``, if it has more.
+        The two columns of ``X`` to take if it has more.
 
     Returns
     -------
     array of matplotlib Axes
         One for each model, in order; ``axes[0].figure`` is the figure.
-
-    Notes
-    -----
-    A solve that ends before it is done gives no warning here: its title says so.
 
     Examples
     --------
@@ -84,24 +80,49 @@ def compare_linear(
     """
     if models is None:
         models = {name: make() for name, make in LINEAR_CLASSIFIERS.items()}
-    given = check_panels("axes", axes, "the models")
     models = _checked(models)
+    given = given_panels(axes, len(models), "the models", "models; one for each was wanted.")
     check_rows(X)
     check_labels(y)
     planes = {name: plane_for(model, X, features) for name, model in models.items()}
-    if given is not None and len(given) != len(models):
-        raise ParameterError(f"axes holds {len(given)} axes for {len(models)} models; one for each was wanted.")
     fitted = {name: _fitted(model, planes[name], y) for name, model in models.items()}
+    judged = {name: judge(model, planes[name].rows, y) for name, model in fitted.items()}
     places = _new_axes(len(models), next(iter(planes.values()))) if given is None else given
-    for ax, (name, (model, judgement)) in zip(places, fitted.items(), strict=True):
-        _draw_one(ax, name, model, planes[name], judgement)
+    for ax, (name, model) in zip(places, fitted.items(), strict=True):
+        draw_points(ax, planes[name], judged[name])
+        draw_model(ax, model, planes[name], judged[name])
+        draw_marks(ax, planes[name], judged[name])
+        status = getattr(learner_of(model), "status_", Status.CONVERGED)
+        ending = "" if status == Status.CONVERGED else f"\nstopped short: {status}"
+        draw_frame(ax, model, planes[name], f"{name}\n{judged[name].in_words()}{ending}")
     if given is None:
         _legend_below(places)
     return places
 
 
+class LinearComparisonDisplay(Display):
+    """The linear classifiers side by side, fitted to the same points: `compare_linear`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from margrove.plots import LinearComparisonDisplay
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 1.0], [4.0, 2.0]])
+    >>> len(LinearComparisonDisplay.from_points(X, [0, 0, 1, 1]).axes_)
+    4
+    """
+
+    _picture = staticmethod(compare_linear)
+    _place = "axes"
+
+    @classmethod
+    def from_points(cls, X: Any, y: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object) -> Self:
+        """Fit and draw each."""
+        return cls(X, y, **options).plot(ax=ax)
+
+
 def _checked(models: object) -> dict[str, Any]:
-    """Names and classifiers, or an error that says which is none."""
+    """Return names and classifiers; raise `ParameterError` for anything else."""
     named = check_mapping("models", models, "names to classifiers")
     if not named:
         raise ParameterError("models is empty; at least one classifier was wanted.")
@@ -111,32 +132,18 @@ def _checked(models: object) -> dict[str, Any]:
     return named
 
 
-def _fitted(model: Any, plane: Plane, y: Any) -> tuple[Predictor, Judgement]:
-    """A copy of the model, fitted to the points, and what it says of them."""
+def _fitted(model: Any, plane: Plane, y: Any) -> Any:
+    """Return a copy of the model, fitted to the points."""
     model, n, n_labels = clone(model), len(plane.points), shape_of(y)[0]
     if n != n_labels:
         raise InputError(f"X has {n} rows and y has {n_labels}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(plane.rows, y)
-    return model, judge(model, plane.rows, y)
-
-
-def _draw_one(ax: Axes, name: str, model: Predictor, plane: Plane, judgement: Judgement) -> None:
-    draw_points(ax, plane, judgement)
-    draw_model(ax, model, plane, judgement)
-    draw_marks(ax, plane, judgement)
-    draw_frame(ax, model, plane, f"{name}\n{judgement.in_words()}{_ending(model)}")
-
-
-def _ending(model: Predictor) -> str:
-    """Why a solve stopped short, if it did."""
-    status = getattr(learner_of(model), "status_", Status.CONVERGED)
-    return "" if status == Status.CONVERGED else f"\nstopped short: {status}"
+        return model.fit(plane.rows, y)
 
 
 def _new_axes(count: int, plane: Plane) -> NDArray[Any]:
-    """A row of up to three, or rows of two or three; as high as the points need."""
+    """Return axes in a row of up to three, or in rows of two or three; as high as the points need."""
     import matplotlib.pyplot as plt
 
     columns = count if count <= 3 else 2 if count == 4 else 3
@@ -150,7 +157,7 @@ def _new_axes(count: int, plane: Plane) -> NDArray[Any]:
 
 
 def _legend_below(places: NDArray[Any]) -> None:
-    """One legend for all. The margin lines differ in m, so theirs goes without it."""
+    """Draw one legend for all. The margin lines differ in m, so their entry goes without it."""
     entries: dict[str, Any] = {}
     for ax in places:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -158,10 +165,6 @@ def _legend_below(places: NDArray[Any]) -> None:
     rings = (f"{word}, {MEANINGS[word]}" for word in RINGS)
     last = ("boundary, f = 0", "boundary", "margin", "nearest of each class", *rings, "misclassified")
     entries |= {label: entries.pop(label) for label in last if label in entries}
-    places[0].figure.legend(
-        entries.values(),
-        entries.keys(),
-        loc="outside lower center",
-        ncols=min(len(entries), 4 if len(places) > 1 else 2),  # as many as there is room for below one picture, or two
-        frameon=False,
-    )
+    n_columns = min(len(entries), 4 if len(places) > 1 else 2)  # as many as there is room for
+    look = {"loc": "outside lower center", "ncols": n_columns, "frameon": False}
+    places[0].figure.legend(entries.values(), entries.keys(), **look)

@@ -1,8 +1,8 @@
-"""The plane of the two first principal components: the one in which the points are spread most.
+"""The plane of the first two principal components.
 
-The rows are taken as the classifier at the end of a pipeline sees them, which is where its margins are distances. A
-point x of the plane with the coordinates t is x = mean + t₁ v₁ + t₂ v₂; the picture is the slice of the model through
-the mean of the rows, and the rows themselves are drawn where they fall when they are projected onto it.
+The rows are those that reach the classifier at the end of a pipeline: its margins are distances there. A point x of the
+plane with the coordinates t is x = mean + t₁ v₁ + t₂ v₂; the picture is the slice of the model through the mean of the
+rows, and the rows are projected onto it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA
 from margrove.data.frames import as_table
 from margrove.data.rows import Matrix
 from margrove.errors import InputError
+from margrove.plots.arguments import as_numbers
 from margrove.plots.judgement import Predictor, last_step
 from margrove.plots.plane import Plane
 
@@ -26,7 +27,7 @@ _PROJECTED = "\nslice through the mean, points projected onto it"
 
 
 def component_plane(model: Predictor, X: Any) -> Plane:
-    """The plane; new points of it are rows for the model's last step."""
+    """Return the plane; new points of it are rows for the model's last step."""
     encoded = _numbers(last_step(model, X)[1])
     if min(encoded.shape) < 2:
         raise InputError(f"the rows are {encoded.shape[0]} × {encoded.shape[1]}; principal components need two of each")
@@ -42,25 +43,21 @@ def component_plane(model: Predictor, X: Any) -> Plane:
 
 
 def _numbers(rows: Any) -> Matrix:
-    """Rows as a matrix of finite numbers, or an error that says why they are none."""
+    """Return rows as a matrix of finite numbers."""
     if sp.issparse(rows):
         return rows.tocsr().astype(np.float64)
-    try:
-        encoded = np.asarray(rows, dtype=np.float64)
-    except (TypeError, ValueError):
-        encoded = np.empty(0)
-    if encoded.ndim != 2:
+    encoded = as_numbers(rows)
+    if encoded is None or encoded.ndim != 2:
         cure = "Put an encoder in front of the model, or choose two columns: features=(a, b)."
         raise InputError("principal components need rows of numbers, and the model takes other cells", cure=cure)
     if not np.isfinite(encoded).all():
-        raise InputError(
-            "a cell is missing, and principal components need them all", cure="Choose two columns: features=(a, b)."
-        )
+        cure = "Choose two columns: features=(a, b)."
+        raise InputError("a cell is missing, and principal components need them all", cure=cure)
     return encoded
 
 
 def _column_names(model: Any, X: Any, d: int) -> list[str]:
-    """Of the columns that the last step sees."""
+    """Return the names of the columns that the last step sees."""
     if hasattr(model, "steps") and len(model) > 1:
         if hasattr(model[:-1], "get_feature_names_out"):
             return [str(name) for name in model[:-1].get_feature_names_out()]
@@ -69,8 +66,8 @@ def _column_names(model: Any, X: Any, d: int) -> list[str]:
 
 
 def _runs_along(direction: NDArray[np.float64], names: list[str]) -> str:
-    """The columns that change most along a component, with a minus where they fall."""
+    """Return the columns that change most along a component, with a minus if they fall."""
     share = np.abs(direction)
-    order = [int(j) for j in np.argsort(-share, kind="stable")[:_MOST_NAMED] if share[j] > _LITTLE * share.max()]
-    said = [f"{'' if direction[j] > 0 else '−'}{names[j]}" for j in order]
-    return ", ".join(said) + (", …" if np.count_nonzero(share > _LITTLE * share.max()) > len(said) else "")
+    order = [int(j) for j in np.argsort(-share, kind="stable") if share[j] > _LITTLE * share.max()]
+    signed = [f"{'' if direction[j] > 0 else '−'}{names[j]}" for j in order]
+    return ", ".join([*signed[:_MOST_NAMED], *["…"] * (len(signed) > _MOST_NAMED)])

@@ -1,22 +1,22 @@
-"""The course of a fit: how a solver brings its gap, violation or loss down, second by second."""
+"""The course of a fit: gap, violation or loss over time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from margrove.errors import InputError, check_number, shown
-from margrove.plots.arguments import check_axes, found
-from margrove.plots.style import OKABE_ITO, as_typed, in_print, ink, legend_outside, new_axes
+from margrove.plots.arguments import found
+from margrove.plots.displays import Display
+from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, draw_grid, in_print, ink, legend_outside
 from margrove.run.progress import Course, in_short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINES = ("solid", "dashed", "dashdot", "dotted")  # beside the colours
-_COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line
 _MOST_DOTS = 60  # points up to which each gets a dot
 
 
@@ -24,29 +24,24 @@ _MOST_DOTS = 60  # points up to which each gets a dot
 def plot_convergence(
     course: Course | Sequence[Mapping[str, Any]], *, goal: float | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw what a solver reported while it was at work: its gap, violation or loss over time.
+    """Draw the gap, violation or loss that a solver reported, over time.
 
-    By logarithms, a line for each thing that was reported. A number of 0 cannot be drawn there and is left out. The
-    last report is made before the solve ends, so that the line may end just above its goal.
+    The y-axis is logarithmic, with a line for each name that was reported; zeros are left out. The last report is made
+    before the solve ends, so the line may end just above its goal. `InputError` if nothing was reported: a fit within a
+    twentieth of a second reports nothing.
 
     Parameters
     ----------
     course : Course or sequence of mappings
-        What `margrove.run.progress.Course` heard of a fit, or its ``points``, perhaps from a file: each has ``seconds``
-        and ``value``, and may have ``name`` and ``stage``.
+        A `margrove.run.progress.Course` that followed a fit, or its ``points``: each has ``seconds`` and ``value``, and
+        may have ``name`` and ``stage``.
     goal : float, optional
-        Where the solver stops (``tol``), drawn as a line. A Course knows it where its solver does.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+        The value at which the solver stops (``tol``), drawn as a line. Default: the goal of the Course, if it has one.
+    ax : matplotlib Axes, default: a new figure
 
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    InputError
-        If nothing was reported: a fit that is done within a twentieth of a second is done before anybody asks.
 
     Examples
     --------
@@ -56,34 +51,52 @@ def plot_convergence(
     >>> ax.get_title()
     'linear svm: gap from 1 to 0.0001 in 0.4 s'
     """
-    check_axes("ax", ax)
     if goal is not None:
         check_number("goal", goal, above=0, cure="It is what the solver was given as tol.")
     if isinstance(course, Course):
         goal = course.goal if goal is None else goal
         course = course.points
     lines = _lines_of(course)
-    ax = new_axes(6.8, 3.6) if ax is None else ax
+    ax = axes_for(ax, 6.8, 3.6)
     n_points = sum(len(line) for line in lines.values())
     for k, (name, line) in enumerate(lines.items()):
-        look: dict[str, Any] = {"color": _COLOURS[k % len(_COLOURS)], "linestyle": _LINES[k % len(_LINES)]}
+        look: dict[str, Any] = {"color": LINE_COLOURS[k % len(LINE_COLOURS)], "linestyle": _LINES[k % len(_LINES)]}
         seconds, values = zip(*line, strict=True)
         ax.plot(seconds, values, marker="o" if n_points <= _MOST_DOTS else "", markersize=3, label=name, **look)
     if goal is not None:
         ax.axhline(goal, color=ink(), linewidth=1.0, linestyle="dotted", label=f"goal, {in_print(goal)}")
     ax.set_yscale("log")
-    ax.set_xlim(left=0)
-    ax.grid(color=ink(), alpha=0.12, linewidth=0.6)
-    ax.set_xlabel("seconds")
-    ax.set_ylabel(next(iter(lines)).rpartition(": ")[2] if len(lines) == 1 else "what is brought down")
-    ax.set_title(_title(lines))
+    draw_grid(ax)
+    name = next(iter(lines)).rpartition(": ")[2] if len(lines) == 1 else "what is brought down"
+    ax.set(xlim=(0, None), xlabel="seconds", ylabel=name, title=_title(lines))
     if len(lines) > 1 or goal is not None:
         legend_outside(ax)
     return ax
 
 
+class ConvergenceDisplay(Display):
+    """Gap, violation or loss over time: `plot_convergence`.
+
+    Examples
+    --------
+    >>> from margrove.plots import ConvergenceDisplay
+    >>> course = [{"seconds": 0.1, "value": 0.2, "name": "gap"}, {"seconds": 0.3, "value": 0.001, "name": "gap"}]
+    >>> ConvergenceDisplay.from_course(course).ax_.get_title()
+    'gap from 0.2 to 0.001 in 0.3 s'
+    """
+
+    _picture = staticmethod(plot_convergence)
+
+    @classmethod
+    def from_course(
+        cls, course: Course | Sequence[Mapping[str, Any]], *, ax: Axes | None = None, **options: object
+    ) -> Self:
+        """Draw a `margrove.run.progress.Course`, or its points."""
+        return cls(course, **options).plot(ax=ax)
+
+
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
-    """The points of each thing that was reported, under its name."""
+    """Return the points (seconds, value) of each name that was reported."""
     if isinstance(course, (str, Mapping)) or not isinstance(course, Iterable):
         cure = "Give a margrove.run.progress.Course that heard a fit, or its points."
         raise InputError(f"{found('course', course)}; the points of a course were wanted", cure=cure)

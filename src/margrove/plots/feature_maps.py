@@ -1,4 +1,4 @@
-"""What feature maps respond to: the pictures that fire each of them most, and where."""
+"""The pictures to which the feature maps of a network respond most, and where."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.style import as_typed, in_print
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from margrove.transfer.pictures import Picture
 
 _CELL = 1.5  # inches of a picture
-_HEAT = "inferno"  # from dark to bright, alike to all eyes
-_VEIL = 0.75  # how thick the veil is where a map fires most
+_HEAT = "inferno"  # from dark to bright, also for colour-blind people
+_VEIL = 0.75  # opacity of the heat at the strongest response
 _MOST_MAPS = 6  # of a tree, unless more are named
 
 
@@ -35,10 +36,10 @@ def plot_feature_maps(
     n_pictures: int = 4,
     axes: Sequence[Axes] | NDArray[Any] | None = None,
 ) -> NDArray[Any]:
-    """For each of some maps, the pictures that fire it most, with a veil of heat where they do.
+    """Draw for each of some maps the pictures with the strongest response, and the response as heat over them.
 
-    The number above a picture is how strongly it fires the map: what the tree compares with its threshold. One scale
-    of heat serves all pictures of a map.
+    The number above a picture is the pooled response, which a tree compares with its threshold. All pictures of a map
+    have one scale of heat.
 
     Parameters
     ----------
@@ -47,14 +48,12 @@ def plot_feature_maps(
     X : pictures
         As `ConvFeatures` takes them.
     y : array of shape (n,), optional
-        Labels, to stand above the pictures.
+        Labels, written above the pictures.
     which : int, str or sequence of them, optional
-        Maps by number or by name, ``17`` or ``"map_17"``. None: those that the tree asks for, the most important
-        first, six at most.
+        Maps by number or by name, ``17`` or ``"map_17"``. None: the six most important ones of the tree.
     n_pictures : int
-        How many for each map.
-    axes : array of matplotlib Axes of shape (maps, pictures), or as many in a row, optional
-        Where to draw; None makes a figure.
+        Pictures for each map.
+    axes : array of matplotlib Axes of shape (maps, pictures), or as many in a row, default: a new figure
 
     Returns
     -------
@@ -98,8 +97,30 @@ def plot_feature_maps(
     return axes
 
 
+class FeatureMapsDisplay(EstimatorDisplay):
+    """The pictures with the strongest response of each map of a network: `plot_feature_maps`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from margrove import ConvFeatures, DecisionTreeClassifier
+    >>> from margrove.plots import FeatureMapsDisplay
+    >>> from margrove.transfer.tiny import write_tiny_network
+    >>> write_tiny_network("edges.onnx")
+    >>> pictures, y = np.zeros((6, 8, 8, 3), np.uint8), ["edge"] * 3 + ["none"] * 3
+    >>> pictures[:3, :, 4:] = 255
+    >>> model = make_pipeline(ConvFeatures("edges.onnx", size=8, named=True), DecisionTreeClassifier())
+    >>> FeatureMapsDisplay.from_estimator(model.fit(pictures, y), pictures, y).ax_.get_ylabel()
+    'map_0'
+    """
+
+    _picture = staticmethod(plot_feature_maps)
+    _place = "axes"
+
+
 def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[ConvFeatures, list[int]]:
-    """What makes the maps, and the numbers of those to draw."""
+    """Return the step that makes the maps, and the numbers of the maps to draw."""
     from margrove.transfer.features import ConvFeatures
     from margrove.transfer.maps import map_number, used_maps
 
@@ -108,10 +129,8 @@ def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[C
         problem = f"model is a {type(model).__name__}; a ConvFeatures, or a Pipeline that begins with one, was expected"
         raise InputError(problem, cure="Give the step that makes the maps.")
     if which is None and not hasattr(last, "tree_"):
-        raise InputError(
-            "which is None, and no tree tells which maps it asks for",
-            cure="Name them: which=[0, 17]; or give a Pipeline of ConvFeatures(named=True) and a tree.",
-        )
+        cure = "Name them: which=[0, 17]; or give a Pipeline of ConvFeatures(named=True) and a tree."
+        raise InputError("which is None, and no tree tells which maps it asks for", cure=cure)
     if which is None:
         return first, used_maps(last)[:_MOST_MAPS]
     numbers = [map_number(each) for each in ([which] if isinstance(which, int | str | np.integer) else which)]
@@ -132,10 +151,9 @@ def _draw_row(
         seen = features.preparation_.fitted(pictures[place].in_mode("RGB"))
         extent = (0, seen.width, seen.height, 0)
         ax.imshow(np.asarray(seen), extent=extent)
-        veil = _VEIL * heat / largest  # clear where the map is silent
+        veil = _VEIL * heat / largest  # transparent without a response
         ax.imshow(heat, cmap=_HEAT, vmin=0, vmax=largest, alpha=veil, extent=extent, interpolation="bilinear")
         words = "" if labels is None else f"{labels[place]}, "
         ax.set_title(f"{words}{in_print(float(code))}", fontsize="small")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xticks=[], yticks=[])
     row[0].set_ylabel(response.name)

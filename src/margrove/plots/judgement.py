@@ -1,12 +1,12 @@
-"""What a fitted model says of labelled points, in the terms the pictures need.
+"""Predictions and margins of a fitted model on labelled points, as the plots need them.
 
 The *margin lines* of a two-class model are the level lines f = ±m:
 
-- m is the smallest functional margin y f(x) of the points where that is > 0. The strip between the lines is
-  then empty, one of them passes through the nearest point, and m/‖w‖ is the classifier's margin (THEORY L4).
+- m is the smallest functional margin y f(x) of the points if that is > 0. The strip between the lines is
+  then empty, one of them passes through the nearest point, and m/‖w‖ is the classifier's margin.
   For a kernel model that distance is measured in the feature space; in the plane the lines bend and their
   distance varies.
-- m = 1 for support vector machines, whose problem says so (THEORY M1, M2): points may then lie inside.
+- m = 1 for support vector machines, as in their problem: points may then lie inside.
 - Otherwise there are none. A perceptron that does not separate has no empty strip, and as η only scales its
   w, a line at f = ±1 would mean nothing.
 """
@@ -21,13 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove import learner as registry
-from margrove.data.sample import codes_of
+from margrove.data.rows import Matrix
+from margrove.data.sample import codes_of, read_points
 from margrove.errors import InputError
 from margrove.explanation import explanation_of
 from margrove.plots.arguments import check_labels
 from margrove.plots.style import in_print
-from margrove.plots.words import words_of
 from margrove.svm.margins import margins
+
+#: The kinds of training points of a support vector machine, and their α.
+MEANINGS = {"easy": "α = 0", "marginal": "0 < α < C", "hard": "α = C"}
 
 _OUTSIDE = 1  # the code of rows outside
 _TIE = 1e-9  # relative: points this little farther away than the nearest are as near
@@ -41,11 +44,11 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A model's opinion of labelled rows; of a one-class machine's, which have no labels, where they are."""
+    """Predictions and margins of labelled rows; for a one-class machine, which has no labels, inside or outside."""
 
     classes: NDArray[Any]
     codes: NDArray[np.intp]  # (n,), the labels as positions in classes
-    is_wrong: NDArray[np.bool_]  # (n,), predicted otherwise
+    is_wrong: NDArray[np.bool_]  # (n,), the prediction is another class
     functional: NDArray[np.float64] | None  # (n,) or (n, machines); None where the model has no margins
     geometric: NDArray[np.float64] | None
     level: float | None  # m of the margin lines, two classes only
@@ -54,13 +57,13 @@ class Judgement:
 
     @property
     def margin(self) -> float | None:
-        """The classifier's margin on these rows, two classes only."""
+        """The classifier's margin on these rows; None for more than two classes."""
         if self.geometric is None or self.geometric.ndim > 1:
             return None
         return float(self.geometric.min())
 
     def nearest(self) -> NDArray[np.intp]:
-        """Of each of two separated classes the rows nearest to the boundary; none where they are not separated."""
+        """Return the rows of each of two classes nearest to the boundary; none if the classes are not separated."""
         if self.functional is None or self.functional.ndim > 1 or self.functional.min() <= 0:
             return np.empty(0, np.intp)
         found = []
@@ -70,7 +73,7 @@ class Judgement:
         return np.concatenate(found)
 
     def in_words(self) -> str:
-        """Errors and margin, for a title; and how many points of a support vector machine matter."""
+        """Return errors and margin for a title, and the numbers of marginal and hard points."""
         wrong, n = int(self.is_wrong.sum()), len(self.codes)
         words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} wrong"
         if self.is_one_class:
@@ -88,7 +91,7 @@ def _counted(n: int) -> str:
 
 
 def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
-    """Predict, compare, and measure margins where the model has them."""
+    """Predict, compare with the labels, and measure margins if the model has them."""
     learner, encoded = last_step(model, rows)
     if is_one_class(learner):
         return _judge_one_class(model, rows, words_of(learner, encoded))
@@ -102,8 +105,8 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
     functional = geometric = level = None
     if has_margins(model):
         found = margins(learner, encoded, y)
-        has_part = ~np.isnan(found.functional)  # a pair of classes has nothing to say of the others
-        if np.isfinite(found.geometric[has_part]).all():  # w = 0 has no boundary to be away from
+        is_known = ~np.isnan(found.functional)  # a machine of a pair of classes has no margins of the others
+        if np.isfinite(found.geometric[is_known]).all():  # w = 0 has no boundary to be away from
             functional, geometric = found.functional, found.geometric
             if functional.ndim == 1:
                 level = _margin_level(learner, float(functional.min()))
@@ -112,7 +115,7 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
 
 
 def is_one_class(learner: object) -> bool:
-    """Whether it knows one class only and tells its rows from all others."""
+    """Return whether the learner was fitted without classes, to tell its rows from all others."""
     return explanation_of(learner).task == "novelty"
 
 
@@ -125,35 +128,34 @@ def _judge_one_class(model: Predictor, rows: Any, words: NDArray[np.str_] | None
 
 
 def learner_of(model: Any) -> Any:
-    """The classifier at the end of a pipeline; any other model as it is."""
+    """Return the last step of a pipeline; any other model as it is."""
     return model[-1] if hasattr(model, "steps") else model
 
 
 def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
-    """The classifier at the end of a pipeline and the rows as they reach it."""
+    """Return the last step of a pipeline, and the rows as they reach it."""
     if hasattr(model, "steps") and len(model) > 1:
         rows = model[:-1].transform(rows)
     return learner_of(model), rows
 
 
 def has_margins(model: object) -> bool:
-    """Whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
+    """Return whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
     return explanation_of(model).has_margins
 
 
 def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
-    """For each class a number that is > 0 where the model predicts it, 0 on its border; (n, classes). The rows come in
-    blocks."""
+    """Return for each class a score that is > 0 where the model predicts it and 0 on its border, (n, classes)."""
     has_decision = hasattr(model, "decision_function")
-    said = [(model.predict(rows), model.decision_function(rows) if has_decision else []) for rows in blocks]
-    predicted, decision = (np.concatenate([np.asarray(part) for part in parts]) for parts in zip(*said, strict=True))
+    pairs = [(model.predict(rows), model.decision_function(rows) if has_decision else []) for rows in blocks]
+    predicted, decision = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
     if is_one_class(learner_of(model)):
         return np.column_stack([decision, -decision])
     n_classes = len(model.classes_)
     if has_decision:
         if decision.ndim == 1:
             return np.column_stack([-decision, decision])
-        # Some machines of K classes decide otherwise than by the largest f: then only their word counts.
+        # Some machines of K classes do not predict the largest f: then only the prediction counts.
         if decision.shape[1] == n_classes and (model.classes_[decision.argmax(axis=1)] == predicted).all():
             second, first = np.sort(decision, axis=1)[:, -2:].T[:, :, None]
             return np.asarray(decision - np.where(decision == first, second, first))
@@ -165,3 +167,23 @@ def _margin_level(learner: object, smallest: float) -> float | None:
     if described is not None and described.has_unit_margin:
         return 1.0
     return smallest if smallest > 0 else None
+
+
+def words_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
+    """Return "easy", "marginal" or "hard" for each row (the hardest of several machines), "" for one of zero weight.
+
+    None if the learner has no such words or was fitted on other rows.
+    """
+    if not hasattr(learner, "kkt_") or not _was_fitted_on(learner, read_points(learner, rows)):
+        return None
+    return explanation_of(learner).grades()
+
+
+def _was_fitted_on(learner: Any, rows: Matrix) -> bool:
+    if rows.shape[0] != learner.n_rows_:
+        return False
+    if learner.kernel == "precomputed":
+        return bool(rows.shape[1] == rows.shape[0])
+    if not len(learner.support_):
+        return True
+    return bool(abs(rows[learner.support_] - learner.support_vectors_).max() == 0)

@@ -1,25 +1,35 @@
-"""How far on the right side the points lie (THEORY L4)."""
+"""The distribution of the margins of labelled points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole
-from margrove.plots.arguments import check_axes, check_columns, check_model, check_rows
-from margrove.plots.judgement import Judgement, Predictor, has_margins, judge, learner_of
-from margrove.plots.style import WORD_COLOURS, as_typed, colour_of, in_print, ink, legend_outside, new_axes
-from margrove.plots.words import MEANINGS
+from margrove.plots.arguments import check_model, check_rows
+from margrove.plots.displays import EstimatorDisplay
+from margrove.plots.judgement import MEANINGS, Judgement, Predictor, has_margins, judge, learner_of
+from margrove.plots.style import (
+    WORD_COLOURS,
+    as_typed,
+    axes_for,
+    colour_of,
+    count_in_whole_numbers,
+    in_print,
+    ink,
+    legend_outside,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _RULES = ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt")  # numpy's, for the width of bars
-_MOST_BINS = 10_000  # bars: more than a picture has dots
-_RUG_ROWS = 300  # up to so many points each gets a tick of its own below the bars
+_MOST_BINS = 10_000  # bars: more than a picture has pixels
+_RUG_ROWS = 300  # up to so many points, each gets a tick below the bars
+
+Part = tuple[str, str, NDArray[np.bool_]]  # points that share a colour, a class or a kind: name, colour, mask (n,)
 
 
 @as_typed
@@ -28,21 +38,20 @@ def plot_margins(
 ) -> Axes:
     """Draw the distribution of the margins y f(x)/‖w‖ of labelled points, the smallest marked.
 
-    To the right of 0 a point is on its right side, and the number is its distance from the boundary; to the
-    left it is misjudged. The smallest is the margin of the classifier on these points.
+    A margin > 0 is the distance from the boundary of a point that is classified correctly; a point with a margin < 0 is
+    misclassified. The smallest is the margin of the classifier on these points.
 
-    Bars are coloured by class; those of a support vector machine on the points it was fitted on by word: *easy*
-    (α = 0), *marginal* (0 < α < C) or *hard* (α = C). With two classes a line marks 1/‖w‖, half the width of its
-    margin: marginal points lie on it, hard ones to the left of it.
+    Bars are coloured by class; for a support vector machine on the points it was fitted on by kind: *easy* (α = 0),
+    *marginal* (0 < α < C) or *hard* (α = C). With two classes a line marks 1/‖w‖, half the width of its margin:
+    marginal points lie on it, hard ones to the left of it.
 
     Parameters
     ----------
     model : a fitted linear or kernel classifier, or a ``Pipeline`` that ends in one
-        Of any number of columns.
+        Trees and voted perceptrons have no margins.
     X : array, sparse matrix, data frame or Table
     y : labels of shape (n,)
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+    ax : matplotlib Axes, default: a new figure
     bins : int or str, default="auto"
         As in ``numpy.histogram_bin_edges``; the bars are then shifted so that none straddles 0.
     legend : bool, default=True
@@ -52,16 +61,11 @@ def plot_margins(
     -------
     matplotlib Axes
 
-    Raises
-    ------
-    InputError
-        If the model has no margins: a tree, or a voted perceptron.
-
     Notes
     -----
     With more than two classes there are several machines, one for each class or for each pair, and a point has a
-    margin for each machine it has a part in. The smallest of them is drawn: it is > 0 where every machine is right
-    about the point. Its word is the hardest of them.
+    margin for each machine that was trained with its class. The smallest of them is drawn: it is > 0 if every machine
+    is right about the point. Its kind is the hardest of them.
 
     Examples
     --------
@@ -74,11 +78,14 @@ def plot_margins(
     ['BasicLinearClassifier', 'no errors, margin 0.75']
     """
     check_model("model", model, wanted="a fitted classifier")
-    check_axes("ax", ax)
     check_flag("legend", legend)
-    _check_bins(bins)
-    check_rows(X)
-    check_columns(model, X)
+    if isinstance(bins, str):
+        check_choice("bins", bins, _RULES)
+    else:
+        check_whole("bins", bins, least=1, cure="Or a rule of numpy's, such as 'auto'.")
+        if bins > _MOST_BINS:
+            raise ParameterError(f"bins is {bins:,}; it must be {_MOST_BINS:,} at most.")
+    check_rows(X, model)
     name = type(learner_of(model)).__name__
     if not hasattr(model, "classes_") or not has_margins(model):
         raise InputError(f"{name} has no margins here", cure="Linear and kernel classifiers have.")
@@ -87,78 +94,65 @@ def plot_margins(
         raise InputError(f"{name} has w = 0, and so no boundary to be away from")
     is_smallest = judgement.geometric.ndim > 1
     distance = np.fmin.reduce(judgement.geometric, axis=1) if is_smallest else judgement.geometric
-    ax = new_axes(6.8 if legend else 5.2, 3.8) if ax is None else ax
+    ax = axes_for(ax, 6.8 if legend else 5.2, 3.8)
     _draw_bars(ax, _parts_of(judgement), distance, bins)
     if judgement.level == 1.0 and judgement.functional is not None:
         _mark_edge(ax, judgement.functional, distance)
-    _mark_smallest(ax, distance)
+    smallest = float(distance.min())
+    look: dict[str, Any] = {"linestyle": "dashed", "label": f"smallest, {in_print(smallest)}"}
+    ax.axvline(smallest, color=ink(), linewidth=1.2, zorder=3, **look)
     ax.set_xlabel("margin y f(x)/‖w‖" + (", the smallest over the machines" if is_smallest else ""))
-    ax.set_ylabel("points")
-    ax.set_title(f"{name}\n{judgement.in_words()}")
+    ax.set(ylabel="points", title=f"{name}\n{judgement.in_words()}")
     if legend:
         legend_outside(ax)
     return ax
 
 
-def _check_bins(bins: int | str) -> None:
-    if isinstance(bins, str):
-        check_choice("bins", bins, _RULES)
-    else:
-        check_whole("bins", bins, least=1, cure="Or a rule of numpy's, such as 'auto'.")
-        if bins > _MOST_BINS:
-            raise ParameterError(f"bins is {bins:,}; it must be {_MOST_BINS:,} at most.")
+class MarginsDisplay(EstimatorDisplay):
+    """The distribution of margins, easy, marginal and hard: `plot_margins`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from margrove import LinearSVC
+    >>> from margrove.plots import MarginsDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> MarginsDisplay.from_estimator(LinearSVC().fit(X, y), X, y).ax_.get_ylabel()
+    'points'
+    """
+
+    _picture = staticmethod(plot_margins)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Points that share a colour: a class, or a word."""
-
-    name: str
-    colour: str
-    is_of_it: NDArray[np.bool_]  # (n,)
-
-
-def _parts_of(judgement: Judgement) -> list[_Part]:
-    if judgement.words is None:
-        labels = enumerate(judgement.classes)
-        return [_Part(str(label), colour_of(code), judgement.codes == code) for code, label in labels]
-    parts = [
-        _Part(f"{word}, {MEANINGS[word]}", WORD_COLOURS[word], judgement.words == word) for word in reversed(MEANINGS)
-    ]
-    idle = _Part("no part, weight 0", WORD_COLOURS[""], judgement.words == "")
-    return [part for part in (*parts, idle) if part.is_of_it.any()]
+def _parts_of(judgement: Judgement) -> list[Part]:
+    codes, words = judgement.codes, judgement.words
+    if words is None:
+        return [(str(label), colour_of(code), codes == code) for code, label in enumerate(judgement.classes)]
+    names = {word: f"{word}, {MEANINGS[word]}" for word in reversed(MEANINGS)} | {"": "no part, weight 0"}
+    return [(name, WORD_COLOURS[word], words == word) for word, name in names.items() if (words == word).any()]
 
 
-def _draw_bars(ax: Axes, parts: list[_Part], distance: NDArray[np.float64], bins: int | str) -> None:
-    """Bars of the parts stacked, a tick for each point below, and the wrong side shaded."""
-    from matplotlib.ticker import MaxNLocator
-
+def _draw_bars(ax: Axes, parts: list[Part], distance: NDArray[np.float64], bins: int | str) -> None:
+    """Draw stacked bars, a tick for each point below them, and shade the wrong side."""
     edges = _edges_through_zero(distance, bins)
-    ax.hist(
-        [distance[part.is_of_it] for part in parts],
-        bins=edges,
-        stacked=True,
-        color=[part.colour for part in parts],
-        edgecolor=ink(),
-        linewidth=0.5,
-        label=[part.name for part in parts],
-        zorder=2,
-    )
-    ax.yaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+    names, colours, masks = zip(*parts, strict=True)
+    look: dict[str, Any] = {"edgecolor": ink(), "linewidth": 0.5, "zorder": 2, "stacked": True}
+    ax.hist([distance[mask] for mask in masks], bins=edges, color=colours, label=names, **look)
+    count_in_whole_numbers(ax.yaxis)
     low, high = min(edges[0], 0.0), max(edges[-1], 0.0)
     room = 0.05 * (high - low)
     ax.set_xlim(low - room, high + room)
     if len(distance) <= _RUG_ROWS:
         below = ax.get_ylim()[1] * 0.05
-        for part in parts:
-            ax.vlines(distance[part.is_of_it], -below, 0, color=part.colour, linewidth=1.0, zorder=2)
+        for _, colour, mask in parts:
+            ax.vlines(distance[mask], -below, 0, color=colour, linewidth=1.0, zorder=2)
         ax.set_ylim(bottom=-1.4 * below)
     ax.axvline(0.0, color=ink(), linewidth=1.6, zorder=3, label="boundary")
     ax.axvspan(low - 2 * room, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong side")
 
 
 def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[float]:
-    """Edges of the bars, one of them 0, so that no bar holds points of both sides."""
+    """Return edges of bars, one of them 0, so that no bar holds points of both sides."""
     given = np.histogram_bin_edges(distance, bins=bins)
     width = float(given[1] - given[0])
     first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
@@ -166,15 +160,8 @@ def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[
 
 
 def _mark_edge(ax: Axes, functional: NDArray[np.float64], distance: NDArray[np.float64]) -> None:
-    """The edge of a support vector machine's margin: f = 1, at 1/‖w‖."""
+    """Draw the edge of a support vector machine's margin: f = 1, at 1/‖w‖."""
     farthest = int(np.argmax(np.abs(functional)))
     edge = float(distance[farthest] / functional[farthest])
-    ax.axvline(
-        edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=f"margin, 1/‖w‖ = {in_print(edge)}"
-    )
-
-
-def _mark_smallest(ax: Axes, distance: NDArray[np.float64]) -> None:
-    smallest = float(distance.min())
-    label = f"smallest, {in_print(smallest)}"
-    ax.axvline(smallest, color=ink(), linewidth=1.2, linestyle="dashed", zorder=3, label=label)
+    label = f"margin, 1/‖w‖ = {in_print(edge)}"
+    ax.axvline(edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=label)

@@ -1,17 +1,26 @@
-"""The path along C: the margin narrows, rows drop out, coefficients grow."""
+"""The path of a support vector classifier along C: margin, support vectors, coefficients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.rows import Matrix
 from margrove.errors import InputError, ParameterError
-from margrove.plots.arguments import as_list, check_panels
-from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink, write_plainly
+from margrove.plots.arguments import as_list
+from margrove.plots.displays import Display
+from margrove.plots.style import (
+    LINE_COLOURS,
+    as_typed,
+    colour_of,
+    draw_grid,
+    given_panels,
+    ink,
+    stacked_axes,
+    write_plainly,
+)
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -25,7 +34,6 @@ _MOST_NAMED = 6  # machines with a name of their own in a legend; coefficients l
 _MOST_PANELS = 3  # machines whose coefficients are drawn
 _APART = 0.075  # of a panel's height: the least distance between two labels
 _REST = "#AAAAAA"  # the coefficients that have no label
-_LETTERS = OKABE_ITO[:-1]  # all but yellow, whose letters would be hard to read on white
 _LINES = ("solid", "dashed", "dashdot")  # beside the colours, for machines
 
 
@@ -36,30 +44,25 @@ def plot_path(
     axes: Sequence[Axes] | NDArray[Any] | None = None,
     names: Sequence[str] | None = None,
 ) -> NDArray[Any]:
-    """Draw what becomes of a support vector classifier as C grows: margin, support vectors, coefficients.
+    """Draw margin, support vectors and coefficients of a support vector classifier as C grows.
 
-    As slack gets dearer the margin 2/‖w‖ narrows and fewer rows stand in it. With a linear kernel the coefficients of
-    each machine are drawn as well, a line for each column; those that get largest are named.
+    As slack becomes more expensive, the margin 2/‖w‖ narrows and fewer rows lie in it. With a linear kernel the
+    coefficients of each machine are drawn as well, a line for each column; the largest are named.
 
     Parameters
     ----------
     path : SupportVectorPath
-        Of ``SVC.path``.
-    axes : sequence of matplotlib Axes, optional
-        One for each panel, from top to bottom. A new figure if left out.
+        Returned by ``SVC.path``; it has at least one model.
+    axes : sequence of matplotlib Axes, default: a new figure
+        One for each panel, from top to bottom.
     names : sequence of str, optional
-        Of the columns. If left out, those the models were fitted with, or x0, x1, ….
+        Names of the columns. Default: those the models were fitted with, or x0, x1, ….
 
     Returns
     -------
     array of matplotlib Axes
         The margin, the support vectors, and with a linear kernel the coefficients of each machine, of at most three;
         ``axes[0].figure`` is the figure.
-
-    Raises
-    ------
-    InputError
-        If the path has no model: it was ended before the first.
 
     Examples
     --------
@@ -78,12 +81,11 @@ def plot_path(
         raise InputError("the path has no model", cure="Give SVC more time_limit, or a smaller first C.")
     machines = path.models[-1].certificate_.machines
     n_panels = min(len(machines), _MOST_PANELS) if path.models[-1].kernel == "linear" else 0
-    given = check_panels("axes", axes, "the panels, from top to bottom")
-    if given is not None and len(given) != 2 + n_panels:
-        found = f"axes holds {len(given)} axes for {2 + n_panels} panels"
-        raise ParameterError(f"{found}: margin, support vectors and {n_panels} of coefficients.")
+    wanted = f"panels: margin, support vectors and {n_panels} of coefficients."
+    places = given_panels(axes, 2 + n_panels, "the panels, from top to bottom", wanted)
     columns, colours = _column_names(path, names), dict[int, str]()
-    places = _new_axes(n_panels) if given is None else given
+    if places is None:
+        places = stacked_axes(_WIDTH, [_HEIGHT, _HEIGHT, *[_TALLER * _HEIGHT] * n_panels], 0.6)
     _draw_margins(places[0], path, machines)
     _draw_support(places[1], path)
     for machine, ax in enumerate(places[2:]):
@@ -91,10 +93,34 @@ def plot_path(
         ax.set_ylabel("coefficients" if len(machines) == 1 else f"coefficients,\n{machines[machine]}")
     for ax in places:
         ax.set_xscale("log")
-        ax.grid(color=ink(), alpha=0.12, linewidth=0.6)
+        draw_grid(ax)
     places[-1].set_xlabel("C")
     places[0].set_title(_title(path, len(machines), n_panels))
     return places
+
+
+class PathDisplay(Display):
+    """Margin, support vectors and coefficients along C, two panels or more: `plot_path`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVC
+    >>> from margrove.plots import PathDisplay
+    >>> path = SVC().path(*load_iris(return_X_y=True), [0.1, 1, 10])
+    >>> [ax.get_ylabel() for ax in PathDisplay.from_path(path).axes_]
+    ['margin 2/‖w‖', 'support vectors']
+    """
+
+    _picture = staticmethod(plot_path)
+    _place = "axes"
+
+    @classmethod
+    def from_path(
+        cls, path: SupportVectorPath, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object
+    ) -> Self:
+        """Draw what ``SVC.path`` returned."""
+        return cls(path, **options).plot(ax=ax)
 
 
 def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:
@@ -105,16 +131,6 @@ def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:
     if path.status is not Status.CONVERGED:
         title += f"\nended with status {str(path.status)!r}"
     return title
-
-
-def _new_axes(n_panels: int) -> NDArray[Any]:
-    import matplotlib.pyplot as plt
-
-    shares = [1.0, 1.0, *[_TALLER] * n_panels]
-    size = (_WIDTH, _HEIGHT * sum(shares) + 0.6)
-    figure, places = plt.subplots(len(shares), 1, sharex=True, figsize=size, layout="constrained", height_ratios=shares)
-    figure.align_ylabels(places)
-    return np.asarray(places, dtype=object)
 
 
 def _draw_margins(ax: Axes, path: SupportVectorPath, machines: Sequence[str]) -> None:
@@ -158,50 +174,39 @@ def _column_names(path: SupportVectorPath, names: Sequence[str] | None) -> list[
 def _draw_coefficients(
     ax: Axes, path: SupportVectorPath, machine: int, names: list[str], colours: dict[int, str]
 ) -> None:
-    """The lines of one machine. A column keeps the colour that a machine before gave it."""
-    coefficients = np.array([_dense(model.coef_)[machine] for model in path.models])  # (k, d)
+    """Draw the lines of one machine. A column keeps the colour that it has in the panels above."""
+    rows = (model.coef_[[machine]] for model in path.models)
+    coefficients = np.vstack([row.toarray() if hasattr(row, "toarray") else row for row in rows])  # (k, d)
     order = np.argsort(-np.abs(coefficients).max(axis=0), kind="stable")
     named = order[:_MOST_NAMED]
     ax.axhline(0.0, color=ink(), linewidth=0.8)
     for j in order[_MOST_NAMED:][::-1]:
         ax.plot(path.Cs, coefficients[:, j], color=_REST, linewidth=0.7, zorder=1)
     for j in named:
-        colours.setdefault(int(j), _LETTERS[len(colours) % len(_LETTERS)])
+        colours.setdefault(int(j), LINE_COLOURS[len(colours) % len(LINE_COLOURS)])
         ax.plot(path.Cs, coefficients[:, j], color=colours[int(j)], linewidth=1.6, zorder=2, label=names[j])
     _label_ends(ax, coefficients[-1, named], [(names[j], colours[int(j)]) for j in named])
 
 
-def _label_ends(ax: Axes, ends: NDArray[np.float64], labels: list[tuple[str, str]]) -> None:
-    """A name to the right of where each line ends, moved up or down where two would overlap."""
+def _label_ends(ax: Axes, values: NDArray[np.float64], labels: list[tuple[str, str]]) -> None:
+    """Write a name to the right of the end of each line, moved up or down if two would overlap."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)  # so that the labels stay where they are put
-    wanted = (ends - low) / (high - low)
-    places = _apart(wanted)
-    for (name, colour), end, place in zip(labels, wanted, places, strict=True):
-        ax.annotate(
-            name,
-            (1.0, float(end)),
-            xycoords="axes fraction",
-            xytext=(1.03, float(place)),
-            textcoords="axes fraction",
-            color=colour,
-            va="center",
-            fontsize="small",
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1.0, "shrinkB": 0.0},
-        )
+    wanted = (values - low) / (high - low)
+    look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "axes fraction", "fontsize": "small"}
+    for (name, colour), end, place in zip(labels, wanted, _apart(wanted), strict=True):
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "shrinkA": 1.0, "shrinkB": 0.0}
+        ends: dict[str, Any] = {"xy": (1.0, float(end)), "xytext": (1.03, float(place))}
+        ax.annotate(name, **ends, color=colour, va="center", arrowprops=line, **look)
 
 
 def _apart(wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same places, in the same order, `_APART` from each other at least and about the same middle."""
-    order = np.argsort(wanted, kind="stable")
-    steps = _APART * np.arange(len(wanted))
-    # Least squares with an order: isotonic regression of what is left after the least distances are taken away.
+    """Return the places, moved as little as possible (least squares), at least `_APART` from each other."""
     from sklearn.isotonic import isotonic_regression
 
+    order = np.argsort(wanted, kind="stable")
+    steps = _APART * np.arange(len(wanted))
+    # Isotonic regression of what remains after the least distances are subtracted keeps the order.
     placed = np.empty_like(wanted)
     placed[order] = isotonic_regression(wanted[order] - steps) + steps
     return placed
-
-
-def _dense(coefficients: Matrix) -> NDArray[np.float64]:
-    return np.asarray(coefficients.toarray() if hasattr(coefficients, "toarray") else coefficients)

@@ -1,4 +1,4 @@
-"""The plane a picture is drawn in: two numeric columns of whatever table the model takes.
+"""The plane of a picture: two numeric columns of the table that a model takes.
 
 A grid of new points must reach the model in the form its training rows had (an array, a frame of the same
 library, a `Table`), since models and encoders match columns by name.
@@ -31,37 +31,37 @@ class Plane:
     names: tuple[str, str]
     rows: Any  # the same two columns in the form they came in
     like_rows: Callable[[NDArray[np.float64]], Any]  # new points in that form
-    words: str = ""  # what else a title has to say of it: where other columns are held
+    words: str = ""  # for the title: where other columns are held
     width: int = 2  # numbers of a new point in that form
-    is_encoded: bool = False  # new points are rows as the last step of a pipeline takes them, not as the first does
+    is_encoded: bool = False  # new points are rows for the last step of a pipeline, not for the first
 
     @property
     def is_complete(self) -> NDArray[np.bool_]:
-        """A mask over the rows: both cells are there, so the point has a place in the plane."""
+        """A mask over the rows: both cells are present."""
         return np.asarray(np.isfinite(self.points).all(axis=1))
 
     @property
     def limits(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The stretch of each axis that shows every point, with some room around them."""
+        """The limits of each axis, with some room around the points."""
         low, high = np.nanmin(self.points, axis=0), np.nanmax(self.points, axis=0)
         room = _PAD * np.where(high > low, high - low, 1.0)
-        low, high = low - room, high + room
-        return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+        (left, bottom), (right, top) = (low - room).tolist(), (high + room).tolist()
+        return (left, right), (bottom, top)
 
     @property
     def height_to_width(self) -> float:
-        """Of the stretch that is shown, in the units of the columns."""
+        """The ratio of the ranges shown, in the units of the columns."""
         (left, right), (bottom, top) = self.limits
         return (top - bottom) / (right - left)
 
     @property
     def has_one_scale(self) -> bool:
-        """Whether both axes can be drawn to the same scale."""
+        """True if both axes can be drawn to the same scale."""
         return 1 / _ONE_SCALE <= self.height_to_width <= _ONE_SCALE
 
 
 def plane_for(model: object, X: Any, features: Sequence[str | int] | None) -> Plane:
-    """The plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
+    """Return the plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
     plane = read_plane(X, features)
     if isinstance(X, Table) and not hasattr(model, "steps"):
         return Plane(plane.points, plane.names, plane.points, lambda grid: grid)
@@ -69,7 +69,7 @@ def plane_for(model: object, X: Any, features: Sequence[str | int] | None) -> Pl
 
 
 def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
-    """The two columns named by ``features``, or the only two of X; or an error that says what to do."""
+    """Return the plane of the two columns named by ``features``, or of the only two of X."""
     if isinstance(X, Table):
         plane = _from_table(X, features)
     elif is_frame(X) and has_text_names(X):
@@ -82,13 +82,11 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
 
 
 def check_names(model: object, names: Sequence[str]) -> None:
-    """Refuse a model of two other columns than these."""
+    """Raise `InputError` if the model was fitted on two other columns."""
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", names)]
     if sorted(fitted_on) != sorted(names) and not set(names) <= set(array_names(2)):
-        raise InputError(
-            f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(names)} were chosen",
-            cure=f"Say features={fitted_on}.",
-        )
+        words = f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(names)} were chosen"
+        raise InputError(words, cure=f"Say features={fitted_on}.")
 
 
 def _from_table(table: Table, features: Sequence[str | int] | None) -> Plane:
@@ -137,7 +135,7 @@ def _from_array(X: Any, features: Sequence[str | int] | None) -> Plane:
 
 
 def chosen_two(names: Sequence[str], features: Sequence[str | int] | None) -> tuple[str, str]:
-    """Two column names, from names or positions."""
+    """Return two column names, from names or positions."""
     if features is None:
         if len(names) != 2:
             what = "one column" if len(names) == 1 else f"{len(names)} columns"
@@ -160,5 +158,5 @@ def _not_numeric(name: str, what: str) -> InputError:
 
 
 def has_text_names(X: Any) -> bool:
-    """A frame whose columns have numbers for names is an array to scikit-learn, and so it is here."""
+    """Return whether all columns of a frame have text names; otherwise it is taken as an array, as in scikit-learn."""
     return all(isinstance(name, str) for name in getattr(X, "column_names", X.columns))

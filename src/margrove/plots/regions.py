@@ -1,4 +1,4 @@
-"""The plane of two columns as a tree cuts it: rectangles, drawn from the tree itself and not from a grid."""
+"""The rectangles into which a tree cuts the plane of two columns, from its thresholds and not from a grid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from margrove.data.frames import as_table
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_flag
-from margrove.plots.arguments import check_axes, check_labels, check_mapping, check_rows
+from margrove.plots.arguments import as_numbers, check_labels, check_mapping, check_rows
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, read_plane
 from margrove.plots.slices import held_in_words, held_number, typical_cell
-from margrove.plots.style import as_typed, colour_of, ink, legend_outside, marker_area, new_axes
+from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import MISSING, Cells
@@ -47,34 +48,28 @@ def plot_regions(
 ) -> Axes:
     """Draw the rectangles into which a tree cuts the plane of two numeric columns, with the points.
 
-    A rectangle has the colour of the class that the tree predicts there, or of the value. Borders are exact: they are
-    the tree's thresholds. If the tree asks for other columns too, the picture is the slice where these are held at a
-    value. Misclassified points are crossed out; they are judged by all of their own cells.
+    A rectangle has the colour of the predicted class, or of the predicted value. Borders are exact: they are the tree's
+    thresholds. If the tree tests other columns too, the picture is the slice where these are held at a value.
+    Misclassified points are crossed out; they are predicted from all of their own cells.
 
     Parameters
     ----------
     model : a fitted tree
     X : array, sparse matrix, data frame or Table
-        All columns that the tree was fitted on. A row with one of the two cells missing has no place in the plane; the
-        title says so.
+        All columns that the tree was fitted on. Rows with one of the two cells missing are not drawn; the title counts
+        them.
     y : labels or numbers of shape (n,)
     features : pair of column names or positions, optional
         The first along the x-axis. May be left out if ``X`` has just two.
     at : mapping of column names to cells, optional
-        Where other columns are held. Those that are not named: at their median, or their most frequent level.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+        Where other columns are held. Default: the median, or the most frequent level.
+    ax : matplotlib Axes, default: a new figure
     legend : bool, default=True
         A legend to the right of the axes, or a colour bar.
 
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    InputError
-        If a column is not numeric, or ``at`` names none of the tree's other columns.
 
     Examples
     --------
@@ -87,44 +82,60 @@ def plot_regions(
     ['DecisionTreeClassifier', '13 of 344 wrong', 'at island = Biscoe', '2 rows with a missing cell not drawn']
     """
     if hasattr(model, "steps"):
-        raise InputError(
-            "model is a pipeline, whose columns are not the tree's own", cure="Give the tree and its rows."
-        )
+        cure = "Give the tree and its rows."
+        raise InputError("model is a pipeline, whose columns are not the tree's own", cure=cure)
     tree, classes = tree_of(model)
-    check_axes("ax", ax)
     check_flag("legend", legend)
     check_rows(X)
     check_labels(y, wanted="labels" if classes is not None else "numbers")
     plane = read_plane(X, features)
     axes = _columns_of(tree, plane)
-    held = _held_cells(tree, as_table(X), axes, {} if at is None else check_mapping("at", at, "columns to cells"))
+    held = _held_cells(tree, as_table(X), axes, check_mapping("at", at, "columns to cells"))
     slices = rectangles(tree, axes, held)
     title = type(learner_of(model)).__name__
-    judgement = None if classes is None else judge(model, X, y)
-    values = _values_of(y, len(plane.points)) if judgement is None else np.empty(0)
-    ax = new_axes(6.8 if legend else 5.2, 4.4) if ax is None else ax
-    if judgement is None:
+    size = 6.8 if legend else 5.2, 4.4
+    if classes is None:
+        values = _values_of(y, len(plane.points))
+        ax = axes_for(ax, *size)
         _draw_values(ax, tree, plane, values, slices, legend)
-        draw_frame(ax, model, plane, title + _in_words(tree, held))
-        ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale
-        return ax
-    for leaf, across, up in slices:
-        _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
-    draw_points(ax, plane, judgement)
-    draw_marks(ax, plane, judgement)
-    draw_frame(ax, model, plane, f"{title}\n{judgement.in_words()}{_in_words(tree, held)}")
-    ax.set_aspect("auto")
-    if legend:
+    else:
+        judgement = judge(model, X, y)
+        title += f"\n{judgement.in_words()}"
+        ax = axes_for(ax, *size)
+        for leaf, across, up in slices:
+            _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
+        draw_points(ax, plane, judgement)
+        draw_marks(ax, plane, judgement)
+    draw_frame(ax, model, plane, title + _in_words(tree, held))
+    ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale
+    if legend and classes is not None:
         legend_outside(ax)
     return ax
 
 
+class RegionsDisplay(EstimatorDisplay):
+    """The rectangles into which a tree cuts a plane: `plot_regions`.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import RegionsDisplay
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> axes = ["bill_length_mm", "flipper_length_mm"]
+    >>> RegionsDisplay.from_estimator(tree, penguins, penguins.labels(), features=axes).ax_.get_title().splitlines()[2]
+    'at island = Biscoe'
+    """
+
+    _picture = staticmethod(plot_regions)
+
+
 def _values_of(y: Any, n: int) -> NDArray[np.float64]:
-    """The numbers that a regression was to estimate."""
-    try:
-        values = np.asarray(y, np.float64).ravel()
-    except (TypeError, ValueError):
-        raise InputError("y is no column of numbers, and the tree estimates numbers") from None
+    """Return the numbers to be estimated, one for each row."""
+    values = as_numbers(y)
+    if values is None:
+        raise InputError("y is no column of numbers, and the tree estimates numbers")
+    values = values.ravel()
     if len(values) != n:
         raise InputError(f"X has {n} rows and y has {len(values)}")
     if not np.isfinite(values).all():
@@ -134,7 +145,7 @@ def _values_of(y: Any, n: int) -> NDArray[np.float64]:
 
 
 def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -> list[Rectangle]:
-    """The leaves that the slice meets, each with its stretches of both columns; together they are the whole plane."""
+    """Return the leaves that the slice meets, each with its intervals of both columns; they cover the plane."""
     everywhere = (-inf, inf)
     found: list[Rectangle] = []
     waiting = [(0, everywhere, everywhere)]
@@ -156,7 +167,7 @@ def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -
 
 
 def _stretches(tree: TreeModel, node: int) -> list[tuple[int, tuple[float, float]]]:
-    """A child of a numeric test for each stretch of numbers that leads to it."""
+    """Return pairs of a child of a numeric test and an interval that leads to it."""
     column, children = tree.columns[int(tree.feature[node])], tree.children(node).tolist()
     if column.test == "threshold":
         theta = float(tree.threshold[node])
@@ -170,9 +181,8 @@ def _columns_of(tree: TreeModel, plane: Plane) -> tuple[int, int]:
     names = [column.name for column in tree.columns]
     for name in plane.names:
         if name not in names:
-            raise InputError(
-                f"the tree was not fitted on a column {name!r}", cure=f"It was on {', '.join(names[:10])}."
-            )
+            cure = f"It was on {', '.join(names[:10])}."
+            raise InputError(f"the tree was not fitted on a column {name!r}", cure=cure)
     first, second = (names.index(name) for name in plane.names)
     for j in (first, second):
         if tree.columns[j].test not in ("threshold", "intervals"):
@@ -181,25 +191,19 @@ def _columns_of(tree: TreeModel, plane: Plane) -> tuple[int, int]:
 
 
 def _held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[str, Any]) -> dict[int, Cells]:
-    """One row for each column that the tree asks for and the plane does not have."""
+    """Return a row of one known cell for each column that the tree tests and the plane does not have."""
     asked = sorted(set(tree.feature[tree.feature >= 0].tolist()) - set(axes))
     names = [tree.columns[j].name for j in range(len(tree.columns)) if j not in axes]
     for name in at:
         if name not in names:
-            others = (
-                f"the tree's other columns are {', '.join(names[:10])}" if names else "the tree has no other column"
-            )
-            raise ParameterError(f"at names {name!r}; {others}.")
-    held = {}
-    for j in asked:
-        column = tree.columns[j]
-        cell = at[column.name] if column.name in at else typical_cell(table[column.name])
-        held[j] = _one_cell(tree, j, cell)
-    return held
+            others = f"'s other columns are {', '.join(names[:10])}" if names else " has no other column"
+            raise ParameterError(f"at names {name!r}; the tree{others}.")
+    cells = {j: at.get(name := tree.columns[j].name, typical_cell(table[name])) for j in asked}
+    return {j: _one_cell(tree, j, cell) for j, cell in cells.items()}
 
 
 def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
-    """A row of which only column j is known. None is missing; an unknown level has a code behind all others."""
+    """Return a row of which only column j is known. None is missing; an unknown level gets the next code."""
     column = tree.columns[j]
     is_missing = cell is None or cell != cell  # only NaN is not itself
     value: NDArray[Any]
@@ -212,44 +216,37 @@ def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
 
 
 def _in_words(tree: TreeModel, held: dict[int, Cells]) -> str:
-    """Where the other columns are held, for the title."""
-    said = {}
+    """Return where the other columns are held, for the title."""
+    words = {}
     for j, cells in held.items():
         column, cell = tree.columns[j], cells.column(j)[0]
         if column.test in ("threshold", "intervals"):
-            said[column.name] = "missing" if np.isnan(cell) else rounded(float(cell))
+            words[column.name] = "missing" if np.isnan(cell) else rounded(float(cell))
+        elif cell == MISSING:
+            words[column.name] = "missing"
         else:
-            levels = column.levels
-            shown = "missing" if cell == MISSING else "other" if cell >= len(levels) else level_text(levels[int(cell)])
-            said[column.name] = shown
-    return held_in_words(said)
+            words[column.name] = level_text(column.levels[int(cell)]) if cell < len(column.levels) else "other"
+    return held_in_words(words)
 
 
 def _shade(
     ax: Axes, plane: Plane, across: tuple[float, float], up: tuple[float, float], colour: ColorType, alpha: float
 ) -> None:
-    """A rectangle, as far as it can be seen."""
+    """Draw the visible part of a rectangle."""
     from matplotlib.patches import Rectangle as Patch
 
     (left, right), (bottom, top) = plane.limits
     x, y = max(across[0], left), max(up[0], bottom)
     width, height = min(across[1], right) - x, min(up[1], top) - y
     if width > 0 and height > 0:
-        line = {"edgecolor": ink(), "linewidth": 0.0}
-        ax.add_patch(Patch((x, y), width, height, facecolor=colour, alpha=alpha, zorder=0, **line))
-        outline: dict[str, Any] = {"facecolor": "none", "edgecolor": ink(), "linewidth": 0.8, "zorder": 1}
-        ax.add_patch(Patch((x, y), width, height, **outline))
+        ax.add_patch(Patch((x, y), width, height, facecolor=colour, alpha=alpha, zorder=0, linewidth=0.0))
+        ax.add_patch(Patch((x, y), width, height, facecolor="none", edgecolor=ink(), linewidth=0.8, zorder=1))
 
 
 def _draw_values(
-    ax: Axes,
-    tree: TreeModel,
-    plane: Plane,
-    y: NDArray[np.float64],
-    slices: list[Rectangle],
-    legend: bool,
+    ax: Axes, tree: TreeModel, plane: Plane, y: NDArray[np.float64], slices: list[Rectangle], legend: bool
 ) -> None:
-    """Rectangles and points coloured by value, on one scale."""
+    """Draw rectangles and points coloured by value, on one scale."""
     import matplotlib as mpl
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize

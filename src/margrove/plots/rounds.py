@@ -1,4 +1,4 @@
-"""The course of AdaBoost (THEORY B2): what each learner gets wrong, what it is worth, what all of them get wrong."""
+"""The rounds of AdaBoost: errors, loss and bound, ε and α of each round."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import InputError, ParameterError
-from margrove.plots.arguments import check_model, check_panels
+from margrove.errors import InputError
+from margrove.plots.arguments import check_model
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import as_typed, colour_of, ink, legend_outside, write_plainly
+from margrove.plots.style import (
+    as_typed,
+    colour_of,
+    count_in_whole_numbers,
+    draw_grid,
+    given_panels,
+    ink,
+    legend_outside,
+    stacked_axes,
+    write_plainly,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +32,9 @@ if TYPE_CHECKING:
     from margrove.boost.model import Rounds
 
 _WIDTH = 8.6
-_SHARES = (2.2, 1.0, 1.0)  # inches of the panels: four curves in the first
+_HEIGHTS = (2.2, 1.0, 1.0)  # inches of the panels: four curves in the first
 _MOST_DOTS = 60  # rounds up to which each gets a dot
-_LEAST_SHOWN = 1e-4  # of an error or loss: below it nobody looks
+_LEAST_SHOWN = 1e-4  # of an error or loss: the axis does not go below
 _TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2), colour_of(3)
 
 
@@ -31,31 +42,27 @@ _TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2)
 def plot_rounds(
     model: AdaBoostClassifier | Pipeline, *, axes: Sequence[Axes] | NDArray[Any] | None = None
 ) -> NDArray[Any]:
-    """Draw how boosting went, round by round.
+    """Draw the errors, the loss and the learners of AdaBoost, round by round.
 
-    Above, by logarithms, what the vote of the learners so far gets wrong: the training error, the error on rows held
-    out where there are any, and the mean exponential loss, which is the product of the Z_t. Of two classes that loss
-    bounds the training error; with ``learning_rate=1`` it is Π 2 √(ε (1 − ε)), which is drawn dotted on top of it. Of
-    more classes it bounds nothing, and the legend says so. An error of 0 leaves the picture below. Under it, the
-    weighted error ε_t of each learner below the line of chance, 1 − 1/K, and what it is worth, α_t.
+    The upper panel is logarithmic: the training error of the vote so far, its error on rows held out, if any, and the
+    mean exponential loss, which is the product of the Z_t. With two classes that loss bounds the training error; with
+    ``learning_rate=1`` it is Π 2 √(ε (1 − ε)), drawn dotted on top of it. With more classes it is no bound, and the
+    legend says so. The other panels have the weighted error ε_t of each learner, below the line of chance 1 − 1/K, and
+    its weight α_t.
 
-    Where early stopping has chosen, a line marks the last round that was kept; those after it are shaded.
+    With early stopping a line marks the last round that was kept; the rounds after it are shaded.
 
     Parameters
     ----------
     model : a fitted `AdaBoostClassifier`, or a ``Pipeline`` that ends in one
-    axes : sequence of three matplotlib Axes, optional
-        From top to bottom. A new figure if left out.
+        A regression has no such rounds, nor has another library's model.
+    axes : sequence of three matplotlib Axes, default: a new figure
+        From top to bottom.
 
     Returns
     -------
     array of matplotlib Axes
         Errors and loss, ε_t, α_t; ``axes[0].figure`` is the figure.
-
-    Raises
-    ------
-    InputError
-        If the model keeps no such rounds: a regression, or another library's.
 
     Examples
     --------
@@ -68,18 +75,16 @@ def plot_rounds(
     """
     learner = learner_of(model)
     check_model("model", learner, wanted="a fitted AdaBoostClassifier")
-    given = check_panels("axes", axes, "errors, ε and α")
     rounds: Rounds | None = getattr(learner, "rounds_", None)
     if rounds is None:
         raise InputError(
             f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no rounds to draw",
             cure="Give Margrove's AdaBoostClassifier.",
         )
-    if given is not None and len(given) != len(_SHARES):
-        raise ParameterError(f"axes holds {len(given)} axes for {len(_SHARES)} panels: errors, ε and α.")
-    places = _new_axes() if given is None else given
-    is_plain_rate = learner.learning_rate == 1
-    _draw_errors(places[0], rounds, is_plain_rate=is_plain_rate)
+    places = given_panels(axes, len(_HEIGHTS), "errors, ε and α", "panels: errors, ε and α.")
+    if places is None:
+        places = stacked_axes(_WIDTH, _HEIGHTS, 1.4)
+    _draw_errors(places[0], rounds, is_plain_rate=learner.learning_rate == 1)
     _draw_learners(places[1], rounds.error, "weighted\nerror ε")
     chance = 1 - 1 / rounds.n_classes
     places[1].axhline(chance, color=ink(), linewidth=1.0, linestyle="dotted", label=f"chance, {chance:.3g}")
@@ -88,27 +93,32 @@ def plot_rounds(
     places[2].set_ylim(bottom=0)
     for ax in places:
         ax.set_xlim(0.5, rounds.n_rounds + 0.5)
-        ax.grid(color=ink(), alpha=0.12, linewidth=0.6)
+        draw_grid(ax)
         _mark_kept(ax, rounds, is_named=ax is places[0])
     for ax in places[:2]:
         legend_outside(ax)
-    _count_rounds(places[-1])
-    places[0].set_title(_title(learner, rounds))
+    count_in_whole_numbers(places[-1].xaxis, min_n_ticks=1)
+    places[-1].set_xlabel("round")
+    counted = f"{rounds.n_rounds:,} round{'' if rounds.n_rounds == 1 else 's'}, {learner.status_}"
+    places[0].set_title(f"{type(learner).__name__} of {type(learner.estimator_).__name__}\n{counted}")
     return places
 
 
-def _new_axes() -> NDArray[Any]:
-    import matplotlib.pyplot as plt
+class RoundsDisplay(EstimatorDisplay):
+    """The rounds of AdaBoost, three panels: `plot_rounds`.
 
-    size = (_WIDTH, sum(_SHARES) + 1.4)
-    figure, places = plt.subplots(3, 1, sharex=True, figsize=size, layout="constrained", height_ratios=_SHARES)
-    figure.align_ylabels(places)
-    return np.asarray(places, dtype=object)
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> from margrove.plots import RoundsDisplay
+    >>> penguins = load_penguins()
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
+    >>> len(RoundsDisplay.from_estimator(model).axes_)
+    3
+    """
 
-
-def _title(learner: AdaBoostClassifier, rounds: Rounds) -> str:
-    counted = f"{rounds.n_rounds:,} round{'' if rounds.n_rounds == 1 else 's'}"
-    return f"{type(learner).__name__} of {type(learner.estimator_).__name__}\n{counted}, {learner.status_}"
+    _picture = staticmethod(plot_rounds)
+    _place = "axes"
 
 
 def _draw_errors(ax: Axes, rounds: Rounds, *, is_plain_rate: bool) -> None:
@@ -142,7 +152,7 @@ def _dot(n_rounds: int) -> str:
 
 
 def _mark_kept(ax: Axes, rounds: Rounds, *, is_named: bool) -> None:
-    """The last round in the model, where rows held out have chosen it."""
+    """Mark the last round in the model if rows held out have chosen it."""
     if rounds.validation_error is None:
         return
     kept = rounds.best_round
@@ -150,10 +160,3 @@ def _mark_kept(ax: Axes, rounds: Rounds, *, is_named: bool) -> None:
     ax.axvline(kept, color=ink(), linewidth=1.2, linestyle="dashed", label=name)
     if kept < rounds.n_rounds:
         ax.axvspan(kept, rounds.n_rounds + 0.5, facecolor=ink(), alpha=0.07, zorder=0)
-
-
-def _count_rounds(ax: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
-    ax.set_xlabel("round")

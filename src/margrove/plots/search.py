@@ -1,8 +1,7 @@
-"""The table of a search: which C and which γ do well, and how much it matters."""
+"""The scores of a search over C and γ."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError
-from margrove.plots.arguments import check_axes, check_model
+from margrove.plots.arguments import check_model
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import as_typed, colour_of, in_print, ink, legend_outside, new_axes
+from margrove.plots.style import as_typed, axes_for, colour_of, draw_grid, in_print, legend_outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from margrove.search.estimator import CrossValidatedSearch
 
 _COLOURS = "cividis"  # made so that colour-blind people see the same order of brightness
-_MOST_NUMBERS = 120  # cells that a picture bears with their scores written in them
+_MOST_NUMBERS = 120  # cells; with more, their scores are not written in them
 _MOST_TICKS = 12  # along an axis, one for each value
 _AROUND_ONE = 10.0**0.25  # half the width, as a factor, of a cell that has no neighbour
 _CELL = ("C", "gamma")  # rows and columns of the map
@@ -34,27 +34,22 @@ _DARK = 0.5  # brightness below which letters must be white
 
 @as_typed
 def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes | None = None) -> Axes:
-    """Draw the scores of a search for C and γ as a map, the best cell marked.
+    """Draw the scores of a search over C and γ as a map, the best cell marked.
 
-    Each cell is one pair of C and γ, its colour and number the mean score over the folds. Cells that were not scored,
-    because they were given up or the time was over, are grey and hatched. Where only one of the two was searched, or
-    the kernel has no γ, the scores are a curve with a band of one standard deviation over the folds.
+    Each cell is a pair of C and γ; its colour and number are the mean score over the folds. Cells that were not scored
+    (given up, or out of time) are grey and hatched. If only one of the two was searched, or the kernel has no γ, the
+    scores are a curve with a band of one standard deviation over the folds.
 
     Parameters
     ----------
     search : a fitted `SVCCV` or `SVRCV`, or a ``Pipeline`` that ends in one
-        A regression is drawn at its best ε. scikit-learn's ``GridSearchCV`` over C and gamma is welcome too.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+        C was searched, and at least one cell was scored. A regression is drawn at its best ε. scikit-learn's
+        ``GridSearchCV`` over C and gamma can be drawn too.
+    ax : matplotlib Axes, default: a new figure
 
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    InputError
-        If no cell was scored, or C was not searched.
 
     Examples
     --------
@@ -70,36 +65,50 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
     if hasattr(search, "fit") and not hasattr(search, "cv") and not isinstance(search, type):
         raise InputError(f"{type(search).__name__} is no search", cure="Draw an SVCCV or SVRCV.")
     check_model("search", search, wanted="a fitted SVCCV or SVRCV", attribute="cv_results_")
-    check_axes("ax", ax)
     scores = _scores_of(search)
     long = [name for name in _CELL if len(scores.axes.get(name, ())) > 1]
+    ax = axes_for(ax, 6.8, 4.6 if len(long) == 2 else 3.8)
     if len(long) == 2:
-        ax = new_axes(6.8, 4.6) if ax is None else ax
         _draw_map(ax, scores)
     else:
-        ax = new_axes(6.8, 3.8) if ax is None else ax
         _draw_curve(ax, scores, long[0] if long else "C")
-    ax.set_title(_title(search, scores))
+    folds = getattr(search, "n_splits_", 0)
+    ax.set_title(f"{type(search).__name__}, mean score of {folds} folds\n{scores.best_words}")
     return ax
+
+
+class SearchDisplay(EstimatorDisplay):
+    """The scores of a search over C and γ: `plot_search`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVCCV
+    >>> from margrove.plots import SearchDisplay
+    >>> search = SVCCV(Cs=[0.1, 1, 10], gammas=[0.1, 1]).fit(*load_iris(return_X_y=True))
+    >>> SearchDisplay.from_estimator(search).ax_.get_title().splitlines()[1]
+    'best 0.98 at C = 1, γ = 0.1'
+    """
+
+    _picture = staticmethod(plot_search)
 
 
 @dataclass(frozen=True)
 class _Scores:
-    """Mean and deviation of each cell, shape (Cs, γs); at the best ε where there are several."""
+    """Mean and deviation of each cell, shape (Cs, γs); at the best ε if there are several."""
 
     axes: dict[str, NDArray[np.float64]]  # ascending; no "gamma" where the kernel has none
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
     best: tuple[int, int]
-    fixed: str  # what else the best cell has, in words
+    fixed: str  # the best ε, in words
 
     @property
     def best_words(self) -> str:
-        at = ", ".join(f"{_SIGNS[name]} = {in_print(float(v[i]))}" for (name, v), i in self._places())
+        """The best score and its C and γ."""
+        chosen = zip(self.axes.items(), self.best, strict=False)
+        at = ", ".join(f"{_SIGNS[name]} = {in_print(float(values[place]))}" for (name, values), place in chosen)
         return f"best {in_print(float(self.mean[self.best]))} at {at}{self.fixed}"
-
-    def _places(self) -> Iterable[tuple[tuple[str, NDArray[np.float64]], int]]:
-        return zip(self.axes.items(), self.best, strict=False)
 
 
 def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _Scores:
@@ -131,11 +140,6 @@ def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _Scores:
     return _Scores(axes, table, deviation, (chosen[0], chosen[1]), fixed)
 
 
-def _title(search: CrossValidatedSearch | GridSearchCV, scores: _Scores) -> str:
-    folds = getattr(search, "n_splits_", 0)
-    return f"{type(search).__name__}, mean score of {folds} folds\n{scores.best_words}"
-
-
 def _draw_map(ax: Axes, scores: _Scores) -> None:
     from matplotlib.patches import Rectangle
 
@@ -148,26 +152,25 @@ def _draw_map(ax: Axes, scores: _Scores) -> None:
     is_cut = bool(np.nanmin(scores.mean) < low)
     bar = ax.figure.colorbar(mesh, ax=ax, extend="min" if is_cut else "neither")
     bar.set_label("mean score" + (f", darkest below {in_print(low)}" if is_cut else ""))
-    for c, g in np.argwhere(np.isnan(scores.mean)):
+
+    def mark(c: int, g: int, label: str | None, **look: Any) -> None:
         corner, width, height = (across[g], up[c]), across[g + 1] - across[g], up[c + 1] - up[c]
-        look: dict[str, Any] = {"facecolor": "#DDDDDD", "edgecolor": "#888888", "hatch": "///", "linewidth": 0.0}
-        label = "not scored" if not ax.get_legend_handles_labels()[1] else None
         ax.add_patch(Rectangle(corner, width, height, label=label, **look))
+
+    for k, (c, g) in enumerate(np.argwhere(np.isnan(scores.mean))):
+        label = None if k else "not scored"
+        mark(c, g, label, facecolor="#DDDDDD", edgecolor="#888888", hatch="///", linewidth=0.0)
     if scores.mean.size <= _MOST_NUMBERS:
         _write_scores(ax, scores, mesh)
-    c, g = scores.best
-    mark: dict[str, Any] = {"fill": False, "edgecolor": _BEST, "linewidth": 3.0, "zorder": 4}
-    corner = (across[g], up[c])
-    ax.add_patch(Rectangle(corner, across[g + 1] - across[g], up[c + 1] - up[c], label="best", clip_on=False, **mark))
-    for axis, values in ((ax.xaxis, gammas), (ax.yaxis, Cs)):
-        _tick_values(axis, values)
-    ax.set_xlabel("γ")
-    ax.set_ylabel("C")
+    mark(*scores.best, "best", clip_on=False, fill=False, edgecolor=_BEST, linewidth=3.0, zorder=4)
+    _tick_values(ax.xaxis, gammas)
+    _tick_values(ax.yaxis, Cs)
+    ax.set(xlabel="γ", ylabel="C")
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=2, frameon=False, borderaxespad=0.0)
 
 
 def _range_of_colours(mean: NDArray[np.float64]) -> tuple[float, float]:
-    """From the better half's foot to the best: what lies far below is bad, and how bad does not matter."""
+    """Return the scores of the darkest and the brightest colour: differences far below the median do not matter."""
     found = mean[~np.isnan(mean)]
     high = float(found.max())
     low = max(float(found.min()), high - 2.0 * (high - float(np.median(found))))
@@ -175,28 +178,26 @@ def _range_of_colours(mean: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _write_scores(ax: Axes, scores: _Scores, mesh: Any) -> None:
-    """The score in each cell, in letters that its colour leaves legible; no more digits than tell them apart."""
+    """Write the score into each cell, white on dark colours."""
     found = scores.mean[~np.isnan(scores.mean)]
     decimals = 2 if np.ptp(found) > 0.5 and len(found) > 1 else 3
     size = "small" if scores.mean.shape[1] <= 8 else "x-small"
-    for c, C in enumerate(scores.axes["C"]):
-        for g, gamma in enumerate(scores.axes["gamma"]):
-            value = scores.mean[c, g]
-            if np.isnan(value):
-                continue
-            red, green, blue, _ = mesh.cmap(mesh.norm(value))
-            is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < _DARK
-            text = f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
-            weight = "bold" if (c, g) == scores.best else "normal"
-            look: dict[str, Any] = {"color": "white" if is_dark else "black", "fontsize": size, "weight": weight}
-            ax.text(gamma, C, text, ha="center", va="center", zorder=5, **look)
+    for (c, g), value in np.ndenumerate(scores.mean):
+        if np.isnan(value):
+            continue
+        red, green, blue, _ = mesh.cmap(mesh.norm(value))
+        is_dark = 0.299 * red + 0.587 * green + 0.114 * blue < _DARK
+        text = f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+        weight = "bold" if (c, g) == scores.best else "normal"
+        look: dict[str, Any] = {"color": "white" if is_dark else "black", "fontsize": size, "weight": weight}
+        place = float(scores.axes["gamma"][g]), float(scores.axes["C"][c])
+        ax.text(*place, text, ha="center", va="center", zorder=5, **look)
 
 
 def _draw_curve(ax: Axes, scores: _Scores, name: str) -> None:
-    """The scores along one parameter, the other being what it is."""
+    """Draw the scores along one parameter."""
     values = scores.axes[name]
-    mean, deviation = (table if name == "C" else table.T for table in (scores.mean, scores.deviation))
-    mean, deviation = mean[:, 0], deviation[:, 0]
+    mean, deviation = scores.mean.ravel(), scores.deviation.ravel()  # the other parameter has one value
     is_scored = ~np.isnan(mean)
     x, y, band = values[is_scored], mean[is_scored], deviation[is_scored]
     ax.fill_between(x, y - band, y + band, color=colour_of(0), alpha=0.18, linewidth=0.0, label="± 1 deviation")
@@ -206,18 +207,17 @@ def _draw_curve(ax: Axes, scores: _Scores, name: str) -> None:
         ax.axvline(each, color="#888888", linewidth=0.8, linestyle="dotted")
     if not is_scored.all():
         ax.plot([], [], color="#888888", linewidth=0.8, linestyle="dotted", label="not scored")
-    place = scores.best[0] if name == "C" else scores.best[1]
+    place = scores.best[_CELL.index(name)]
     mark: dict[str, Any] = {"s": 110, "facecolors": "none", "edgecolors": _BEST, "linewidths": 2.2, "zorder": 4}
     ax.scatter([values[place]], [mean[place]], label="best", **mark)
     _tick_values(ax.xaxis, values)
-    ax.grid(axis="y", color=ink(), alpha=0.12, linewidth=0.6)
-    ax.set_xlabel(_SIGNS[name])
-    ax.set_ylabel("mean score")
+    draw_grid(ax, "y")
+    ax.set(xlabel=_SIGNS[name], ylabel="mean score")
     legend_outside(ax)
 
 
 def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Borders of cells about the values: halfway between neighbours on a log scale."""
+    """Return the borders of cells around the values: halfway between neighbours on a log scale."""
     logs = np.log(values)
     if len(logs) == 1:
         return np.array([values[0] / _AROUND_ONE, values[0] * _AROUND_ONE])
@@ -226,7 +226,7 @@ def _edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _tick_values(axis: Axis, values: NDArray[np.float64]) -> None:
-    """The values that were tried, instead of powers of ten; of very many, every other one or fewer."""
+    """Put ticks at the values that were tried, at every other one or fewer if they are many."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axis.set_major_locator(FixedLocator(values[:: int(np.ceil(len(values) / _MOST_TICKS))].tolist()))

@@ -1,8 +1,7 @@
 """A plane through a table of many columns: two of them vary, every other one is held at a cell.
 
-What is held is the *typical* cell unless the user says otherwise: the median of a numeric column, the most frequent
-level of any other. The picture is then a slice of what the model says, not a summary of it; its title names what is
-held.
+By default a column is held at its *typical* cell: the median of a numeric column, the most frequent level of any other.
+The picture is a slice through the model, not a summary of it; its title names the cells that are held.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _LINE = 50  # letters of a title that stand above axes of the usual width
 
 
 def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Mapping[str, Any]) -> Plane:
-    """The plane of two columns of a model of more of them; the others are held."""
+    """Return the plane of two columns of a model that has more; the others are held."""
     table = _columns_of(model, as_table(X))
     if features is None:
         cure = "Say which two vary, features=(a, b), and the others are held; or features='pca'."
@@ -45,37 +44,40 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
 
 
 def typical_cell(cells: Column) -> Level | None:
-    """The median, or the most frequent level, the first of equals; None if no cell is there."""
+    """Return the median, or the most frequent level (the first of equals); None if every cell is missing."""
     present = cells.take(~cells.is_missing)
     if not len(present):
         return None
     if cells.kind == "numeric":
         return float(np.median(present.values))
     labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
-    level: Level = labels[counts.argmax()].item()
-    return level
+    return labels[counts.argmax()].item()  # type: ignore[no-any-return]
 
 
 def held_number(name: str, cell: Level) -> float:
-    """The number at which a column is held, or `ParameterError`."""
+    """Return the number at which a column is held; raise `ParameterError` if it is none."""
     check_number(f"at[{name!r}]", cell, cure="The column has numbers; None means a missing cell.")
     return float(cell)
 
 
 def held_in_words(held: Mapping[str, str]) -> str:
-    """Where the other columns are held, for a title; "" if there are none."""
-    said = [f"{name} = {cell}" for name, cell in held.items()]
-    more = len(said) - _MOST_NAMED
-    said = [*said[:_MOST_NAMED], *([f"{more} more held"] if more > 0 else [])]
-    lines = ["at"] if said else []
-    for each in said:
-        is_new = len(lines[-1]) + len(each) > _LINE and lines[-1] != "at"
-        lines[-1:] = [f"{lines[-1]},", each] if is_new else [f"{lines[-1]}{' ' if lines == ['at'] else ', '}{each}"]
+    """Return where the other columns are held, for a title; "" if there are none."""
+    words = [f"{name} = {cell}" for name, cell in held.items()]
+    if len(words) > _MOST_NAMED:
+        words[_MOST_NAMED:] = [f"{len(words) - _MOST_NAMED} more held"]
+    lines: list[str] = []
+    for each in words:
+        if not lines:
+            lines = [f"at {each}"]
+        elif len(lines[-1]) + len(each) > _LINE:
+            lines[-1:] = [f"{lines[-1]},", each]
+        else:
+            lines[-1] += f", {each}"
     return "".join(f"\n{line}" for line in lines)
 
 
 def _columns_of(model: Any, table: Table) -> Table:
-    """The columns that the model was fitted on, by name where both sides have names."""
+    """Return the columns that the model was fitted on, by name if both sides have names."""
     wanted = int(model.n_features_in_)
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", ())]
     if fitted_on and set(fitted_on) <= set(table.names):
@@ -89,7 +91,7 @@ def _columns_of(model: Any, table: Table) -> Table:
 def _forms(
     model: object, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
 ) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
-    """The rows as the model takes them, and what makes rows of that form from points of the plane."""
+    """Return the rows as the model takes them, and a function that makes such rows from points of the plane."""
     if isinstance(X, Table) and (hasattr(model, "steps") or hasattr(model, "feature_names_in_")):
         return table, lambda grid: Table(
             [_column(table[name], grid, names, held) for name in table.names], source="points of a plane"
@@ -111,7 +113,7 @@ def _forms(
 
 
 def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], held: dict[str, Any]) -> Column:
-    """One column of rows in the plane, of the kind that the model knows."""
+    """Return one column of rows in the plane, of the kind that the model was fitted on."""
     if cells.name in names:
         return Column(cells.name, "numeric", grid[:, names.index(cells.name)])
     cell = held[cells.name]
@@ -122,7 +124,7 @@ def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], he
 
 
 def _row_with(cells: Column, cell: Level | None) -> int:
-    """A row that has this cell: taken from it, the cell is what the model was fitted on, in kind and type."""
+    """Return a row that has this cell: taken from there, it has the kind and type that the model was fitted on."""
     if _is_missing(cell):
         is_it = cells.is_missing
     else:

@@ -1,4 +1,4 @@
-"""A tree as a picture: a box for each node, its test's branches on the lines below it."""
+"""A tree: a box for each node, the branches of its test on the lines below it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.errors import InputError, ParameterError, check_flag, check_whole
-from margrove.plots.arguments import as_list, check_axes, check_model, found, shape_of
+from margrove.plots.arguments import as_list, as_numbers, check_model, found, shape_of
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import learner_of
-from margrove.plots.style import OKABE_ITO, as_typed, colour_of, ink
+from margrove.plots.style import OKABE_ITO, as_typed, check_axes, colour_of, ink
 from margrove.plots.tree_boxes import (
     BAR,
     DROP,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _TITLE = 11.0  # letters
 _GAP = 9.0  # between two boxes side by side
 _MARGIN = 14.0  # around the drawing
-_MOST_IN_LEGEND = 12  # classes; the colours begin anew after seven
+_MOST_IN_LEGEND = 12  # classes; the colours repeat after seven
 
 
 @as_typed
@@ -55,38 +56,32 @@ def plot_tree(
     legend: bool = True,
     max_levels: int | None = LISTED,
 ) -> Axes:
-    """Draw a tree: a box for each node with its test or its prediction, its rows, and a bar of its classes. That of a
-    test has the p-value of its split too.
+    """Draw a tree: a box for each node with its test or its prediction, its rows, and a bar of its classes.
 
-    The lines from a box down to the next say for which cells of its column they are; what stands there is what
-    ``rules`` says. Regression has a mark on a line from the least to the largest leaf instead of a bar. The figure is
-    made as large as the drawing needs, on axes that are given all is drawn to their size.
+    A box of a test also has the p-value of its split. The lines to its branches are labelled with the cells that take
+    them, in the words of ``rules``. Regression has a mark on a line from the smallest to the largest leaf instead of a
+    bar. A new figure is as large as the drawing; on given axes the drawing is scaled to fit.
 
     Parameters
     ----------
     model : a fitted tree, a ``Pipeline`` that ends in one, or a TreeModel
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+    ax : matplotlib Axes, default: a new figure
     max_depth : int, default=5
-        Draw no deeper; a box with more below it has a dashed border and says how many nodes. None means all.
+        Deeper nodes are not drawn; a box with more below it has a dashed border and counts them. None means all. 600
+        boxes at most are drawn.
     classes : labels of shape (K,), optional
-        Of a TreeModel, which knows no labels.
+        For a TreeModel, which has no labels.
     p_values : bool or array of shape (m,), default=True
-        True: those of the tree's own ``p_values()``, which a TreeModel has not. False: none. An array has one for each
-        node of the tree; where it is a number, the box shows it.
+        True: those of the tree's ``p_values()``, which a TreeModel has not. False: none. An array has one for each
+        node of the tree, NaN for none.
     legend : bool, default=True
         The classes and their colours above the tree, if they are twelve at most.
     max_levels : int, default=6
-        Of a longer list of levels at a branch only so many are named, and the others counted. None means all.
+        Levels named at a branch; the others are counted. None means all.
 
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    ParameterError
-        If more than 600 boxes would be drawn.
 
     Examples
     --------
@@ -106,7 +101,7 @@ def plot_tree(
     if max_levels is not None:
         check_whole("max_levels", max_levels, least=1, cure="None means all.")
     check_flag("legend", legend)
-    check_axes("ax", ax)
+    check_axes(ax)
     tree, classes = tree_of(model, classes)
     if isinstance(model, TreeModel) and classes is not None:
         classes = as_list("classes", classes, "labels, one for each class")
@@ -120,9 +115,9 @@ def plot_tree(
     swatches, top = _swatches(names, width)
     height = top + rows[-1] + max(box.height for box in boxes if box.depth == len(rows) - 1)
     ax, scale = _axes(ax, width + 2 * _MARGIN, height + 2 * _MARGIN)
-    for (x, y), code in zip(swatches, range(len(names)), strict=True):
+    for code, ((x, y), name) in enumerate(zip(swatches, names, strict=True)):
         _rectangle(ax, x, y, 9.0, 9.0, facecolor=colour_of(code), linewidth=0)
-        _write(ax, x + 13.0, y + 4.5, names[code], SMALL * scale, ha="left")
+        _write(ax, x + 13.0, y + 4.5, name, SMALL * scale, ha="left")
     for box, x in zip(boxes, middles, strict=True):
         y = top + rows[box.depth]
         for child in box.children:
@@ -138,10 +133,26 @@ def plot_tree(
     return ax
 
 
+class TreeDisplay(EstimatorDisplay):
+    """A tree, box by box: `plot_tree`.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, load_penguins
+    >>> from margrove.plots import TreeDisplay
+    >>> penguins = load_penguins()
+    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
+    >>> TreeDisplay.from_estimator(tree, legend=False).ax_.get_title()
+    'DecisionTreeClassifier: 4 leaves, depth 2'
+    """
+
+    _picture = staticmethod(plot_tree)
+
+
 def _shown_p_values(
     model: object, tree: TreeModel, wanted: NDArray[np.float64] | bool | None
 ) -> NDArray[np.float64] | None:
-    """The p-value of each node, or None where none is to be shown."""
+    """Return the p-value of each node, or None to show none."""
     if wanted is None or isinstance(wanted, (bool, np.bool_)):
         own = getattr(learner_of(model), "p_values", None)
         return own() if wanted and own is not None else None
@@ -149,17 +160,14 @@ def _shown_p_values(
         raise ParameterError(f"{found('p_values', wanted)}; it must be True, False or an array of {tree.n_nodes}.")
     if shape_of(wanted) != (tree.n_nodes,):
         raise InputError(f"p_values has the shape {shape_of(wanted)}; one for each of {tree.n_nodes} nodes was wanted")
-    try:
-        values = np.asarray(wanted, np.float64)
-    except (TypeError, ValueError):
-        values = np.array([-1.0])
-    if ((values < 0) | (values > 1)).any():  # NaN stands for none
+    values = as_numbers(wanted)
+    if values is None or ((values < 0) | (values > 1)).any():  # NaN stands for none
         raise ParameterError("p_values holds what is no number from 0 to 1; NaN stands for a node without one.")
     return values
 
 
 def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel, ArrayLike | None]:
-    """The arrays of a fitted tree and its class labels; None for regression."""
+    """Return the arrays of a fitted tree and its class labels; None for regression."""
     learner = learner_of(model)
     if isinstance(learner, TreeModel):
         return learner, classes
@@ -173,7 +181,7 @@ def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel,
 
 
 def _swatches(names: list[str], width: float) -> tuple[list[tuple[float, float]], float]:
-    """Where the squares of the legend stand, in lines as wide as the tree; and the height of it all."""
+    """Return the places of the squares of the legend, in lines as wide as the tree, and its height."""
     spots: list[tuple[float, float]] = []
     x, y = 0.0, 0.0
     for name in names:
@@ -188,14 +196,13 @@ def _swatches(names: list[str], width: float) -> tuple[list[tuple[float, float]]
 
 
 def _axes(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
-    """Axes in points, y downwards, and how many points of paper one of them is."""
+    """Return axes in points, y downwards, and the points of paper of one of them."""
     if ax is None:
         import matplotlib.pyplot as plt
 
-        title = 2.2 * _TITLE
-        ax = plt.figure(figsize=(max(width, 260.0) / 72, (height + title) / 72)).add_axes(
-            (0.0, 0.0, 1.0, height / (height + title))
-        )
+        whole = height + 2.2 * _TITLE
+        size = (max(width, 260.0) / 72, whole / 72)
+        ax = plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, height / whole))
     figure: Figure = ax.get_figure(root=True)  # type: ignore[assignment]  # axes that are drawn on have one
     paper = ax.get_window_extent().transformed(figure.dpi_scale_trans.inverted())  # in inches
     scale = float(min(72 * paper.width / width, 72 * paper.height / height))
@@ -209,18 +216,16 @@ def _axes(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
 def _draw_box(ax: Axes, box: Box, x: float, y: float, scale: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
+    def rounded(**look: Any) -> None:
+        place, shape = (x - box.width / 2, y), "round,pad=0,rounding_size=4"
+        ax.add_patch(FancyBboxPatch(place, box.width, box.height, shape, **look))
+
     tint = None if box.code is None else colour_of(box.code)
     line = {"linewidth": (1.4 if tint else 0.9) * scale, "linestyle": (0, (3, 2)) if box.is_cut else "solid"}
-    shape = "round,pad=0,rounding_size=4"
-    place = (x - box.width / 2, y)
-    ground = ax.get_facecolor()
-    ax.add_patch(FancyBboxPatch(place, box.width, box.height, shape, facecolor=ground, edgecolor="none", zorder=2))
+    rounded(facecolor=ax.get_facecolor(), edgecolor="none", zorder=2)
     if tint:
-        look: dict[str, Any] = {"facecolor": tint, "edgecolor": "none", "alpha": 0.14, "zorder": 3}
-        ax.add_patch(FancyBboxPatch(place, box.width, box.height, shape, **look))
-    edge = tint or ink()
-    look = {"facecolor": "none", "edgecolor": edge, "zorder": 5, **line}
-    ax.add_patch(FancyBboxPatch(place, box.width, box.height, shape, **look))
+        rounded(facecolor=tint, edgecolor="none", alpha=0.14, zorder=3)
+    rounded(facecolor="none", edgecolor=tint or ink(), zorder=5, **line)
     at = y + PAD
     for text, bold in box.lines:
         size = HEAD if bold else SMALL
@@ -242,7 +247,7 @@ def _draw_bar(ax: Axes, box: Box, x: float, y: float, width: float) -> None:
 
 
 def _draw_line(ax: Axes, child: Box, corners: list[tuple[float, float]], scale: float) -> None:
-    """Down, across and down again; the words stand on the last part, above the child."""
+    """Draw a line down, across and down again, with the label on its last part, above the child."""
     look: dict[str, Any] = {"color": ink(), "linewidth": 0.9 * scale, "alpha": 0.6, "zorder": 1}
     ax.plot(*zip(*corners, strict=True), solid_joinstyle="round", **look)
     x, y = corners[-1]

@@ -1,4 +1,4 @@
-"""What stands in the boxes of a drawn tree, and how large they are."""
+"""The boxes of a drawn tree: their text and their size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from margrove.tree.words import Allowed, places, shares
 if TYPE_CHECKING:
     from matplotlib.textpath import TextToPath
 
-# Lengths are in points, 1/72 inch, of a figure made to need; on axes that are given, all shrink or grow together.
+# Lengths are in points, 1/72 inch, of a new figure; on given axes all are scaled together.
 HEAD, SMALL = 9.0, 8.0  # letters
 DROP = 26.0  # between two rows of boxes, besides the words on the lines
 LINE = 1.35  # of the height of letters: from one line to the next
@@ -37,7 +37,7 @@ _MOST_BOXES = 600  # a picture with more cannot be read, nor made in a short tim
 
 @dataclass
 class Box:
-    """A node as it is drawn, or what stands for nodes that are not."""
+    """A node as it is drawn, or a placeholder for nodes that are not."""
 
     depth: int
     lines: list[tuple[str, bool]]  # text, whether it is bold
@@ -75,7 +75,7 @@ def boxes_of(
     p_values: NDArray[np.float64] | None,
     max_levels: int | None = LISTED,
 ) -> list[Box]:
-    """What is drawn, each child behind its parent."""
+    """Return the boxes to draw, each child after its parent."""
     writer = _Writer(tree, labels, p_values)
     boxes: list[Box] = []
     number: dict[int, int] = {}  # of a node's box
@@ -97,16 +97,13 @@ def boxes_of(
         left_out = np.setdiff1d(tree.children(node), children) if children else np.empty(0, np.intp)
         if len(left_out):
             boxes[number[node]].children.append(len(boxes))
-            lines = [
-                (f"… {len(left_out):,} more branches", False),
-                (f"n = {int(tree.n_rows[left_out].sum()):,}", False),
-            ]
-            boxes.append(Box(int(tree.depth[node]) + 1, lines, is_cut=True))
+            texts = f"… {len(left_out):,} more branches", f"n = {int(tree.n_rows[left_out].sum()):,}"
+            boxes.append(Box(int(tree.depth[node]) + 1, [(text, False) for text in texts], is_cut=True))
     return boxes
 
 
 def tops_of(boxes: list[Box]) -> list[float]:
-    """The top of the boxes of each depth: below the highest box above them, and the longest label."""
+    """Return the top of the boxes of each depth: below the highest box above them, and the longest label."""
     tops = [0.0]
     for depth in range(1, 1 + max(box.depth for box in boxes)):
         above = max(box.height for box in boxes if box.depth == depth - 1)
@@ -115,12 +112,12 @@ def tops_of(boxes: list[Box]) -> list[float]:
 
 
 def words_height(boxes: list[Box], depth: int) -> float:
-    """Of the longest label above the boxes of one depth."""
+    """Return the height of the longest label above the boxes of one depth."""
     return LINE * SMALL * max(len(box.label) for box in boxes if box.depth == depth)
 
 
 def _heaviest(tree: TreeModel, node: int) -> list[int]:
-    """The children of a node; of many, those with most rows."""
+    """Return the children of a node; of many, those with most rows."""
     children = tree.children(node)
     if len(children) > _MOST_BRANCHES:
         children = children[np.argsort(-tree.weight[children], kind="stable")[: _MOST_BRANCHES - 1]]
@@ -137,15 +134,15 @@ class _Writer:
         self.low, self.high = float(values.min()), float(values.max())
 
     def test_box(self, node: int) -> Box:
-        """A node with branches below it: the column that it asks for."""
+        """Return the box of a node with branches below it: the column that it tests."""
         box, outcome, part = self._box(node)
-        said = f"value {outcome}" if box.shares is None else f"{part} {clipped(outcome, _LONGEST_INSIDE)}"
+        words = f"value {outcome}" if box.shares is None else f"{part} {clipped(outcome, _LONGEST_INSIDE)}"
         name = self.tree.columns[int(self.tree.feature[node])].name
-        box.lines = [(clipped(name), True), (f"{self._n(node)} · {said}", False), *self._p_line(node)]
+        box.lines = [(clipped(name), True), (f"{self._n(node)} · {words}", False), *self._p_line(node)]
         return box
 
     def end_box(self, node: int) -> Box:
-        """A leaf, or a node whose branches are not drawn: what it predicts."""
+        """Return the box of a leaf, or of a node whose branches are not drawn: its prediction."""
         box, outcome, part = self._box(node)
         box.lines = [(clipped(outcome), True), (self._n(node), False)]
         if box.shares is not None:
@@ -159,7 +156,7 @@ class _Writer:
         return box
 
     def _box(self, node: int) -> tuple[Box, str, str]:
-        """With its bar, what the node predicts, and the share of that class."""
+        """Return a box with its bar, the prediction of the node, and the share of that class."""
         box = Box(int(self.tree.depth[node]), lines=[])
         if self.labels is None or self.shares is None:
             value, span = float(self.tree.value[node, 0]), self.high - self.low
@@ -180,22 +177,19 @@ class _Writer:
 
 
 def _label(branch: Allowed, max_levels: int | None) -> list[str]:
-    """What leads to a branch, in short lines; a few, with as many levels as they have room for, unless more levels were
-    asked for than usual."""
-    if max_levels is None or max_levels > LISTED:
-        lines = _wrapped(branch.words(name=False, most=max_levels))
-        return [clipped(line, _LONGEST_LINE) for line in lines]
-    for most in range(max_levels, 0, -1):
+    """Return the label of a branch in short lines; by default a few, with as many levels as fit."""
+    tried = [max_levels] if max_levels is None or max_levels > LISTED else range(max_levels, 0, -1)
+    for most in tried:
         lines = _wrapped(branch.words(name=False, most=most))
         if len(lines) <= _LABEL_LINES:
             break
-    if len(lines) > _LABEL_LINES:
+    if isinstance(tried, range) and len(lines) > _LABEL_LINES:
         lines = [*lines[: _LABEL_LINES - 1], f"{lines[_LABEL_LINES - 1]} …"]
     return [clipped(line, _LONGEST_LINE) for line in lines]
 
 
 def _wrapped(words: str) -> list[str]:
-    """Lines that keep "or missing" and "… 3 more" together, and a hyphenated word if it is no longer than a line."""
+    """Break into lines; "or missing", "… 3 more" and hyphenated words that fit into a line stay together."""
     joint = words.replace(" or ", " or\N{NO-BREAK SPACE}")
     joint = re.sub(r"… ([\d,]+) more", "…\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}more", joint)
     whole = [
@@ -206,12 +200,12 @@ def _wrapped(words: str) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    """Without digits behind the point; 100 % only if it is all."""
+    """Return a share in whole per cent; 100 % only if it is all."""
     return "> 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
 
 
 def clipped(text: str, most: int = _LONGEST_NAME) -> str:
-    """At most so many letters, all of them printable."""
+    """Return at most so many letters, all of them printable."""
     text = text if text.isprintable() else repr(text)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -224,7 +218,7 @@ def _text_to_path() -> TextToPath:
 
 
 def width_of(text: str, size: float, bold: bool = False) -> float:
-    """Of letters of this size, in points, with some room, since on a screen letters are a little wider."""
+    """Return the width of a text in points, with some room, since letters are a little wider on a screen."""
     from matplotlib.font_manager import FontProperties
 
     font = FontProperties(size=size, weight="bold" if bold else "normal")

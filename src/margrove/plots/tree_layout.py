@@ -1,4 +1,4 @@
-"""Where the boxes of a drawn tree stand.
+"""The places of the boxes of a drawn tree.
 
 Subtrees are drawn as closely as their outlines allow and each parent above the middle of its children (Reingold and
 Tilford 1981, "Tidier Drawings of Trees"), for boxes of any width and any number of children.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 def tidy(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> list[float]:
-    """The middle of each box along x, the leftmost edge at 0.
+    """Return the middle of each box along x, the leftmost edge at 0.
 
     Boxes are numbered so that every child comes after its parent; the first is the root. Two boxes of one depth are
     ``gap`` apart at least.

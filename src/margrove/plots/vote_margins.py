@@ -1,4 +1,4 @@
-"""How surely a vote judges: the margins of AdaBoost, and how they grow with the rounds (THEORY B2)."""
+"""The margins of AdaBoost's vote, after some of its rounds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from margrove.boost.explain import vote_margins
 from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError, check_whole
-from margrove.plots.arguments import check_axes, check_columns, check_labels, check_model, check_rows
+from margrove.plots.arguments import check_labels, check_model, check_rows
+from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import Predictor, last_step
-from margrove.plots.style import OKABE_ITO, as_typed, ink, legend_outside, new_axes
+from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, draw_grid, ink, legend_outside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LINES = ("solid", "dashed", "dotted", "dashdot")  # beside the colours, from the last of the rounds back
-_COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line
+_LINES = ("solid", "dashed", "dotted", "dashdot")  # beside the colours; the last round is solid
 
 
 @as_typed
@@ -29,29 +29,23 @@ def plot_vote_margins(
 ) -> Axes:
     """Draw the cumulative distribution of the margins of a vote, after some of its rounds.
 
-    The margin of a row is the share of votes for its class less that for the strongest other class, from −1 to 1. A
-    row that is judged wrongly has a margin ≤ 0. Further rounds push the curve to the right, often long after the
-    training error has come to 0: the vote gets surer, and that is why boosting may go on to help.
+    The margin of a row is the share of votes for its class minus that for the strongest other class, from −1 to 1. A
+    misclassified row has a margin ≤ 0. Further rounds often move the curve to the right after the training error has
+    reached 0, and may still lower the error on new rows.
 
     Parameters
     ----------
     model : a fitted `AdaBoostClassifier`, or a ``Pipeline`` that ends in one
-        scikit-learn's of that name will do as well.
+        Margrove's or scikit-learn's.
     X : data frame, Table, array or sparse matrix
     y : labels of shape (n,)
     rounds : sequence of int or None, default=(5, 20, None)
-        After how many rounds; None, and more than there are, mean all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure if left out.
+        Numbers of rounds; None, and more than there are, mean all.
+    ax : matplotlib Axes, default: a new figure
 
     Returns
     -------
     matplotlib Axes
-
-    Raises
-    ------
-    InputError
-        If the model's learners do not vote for classes.
 
     Examples
     --------
@@ -64,9 +58,7 @@ def plot_vote_margins(
     ['after 5 rounds:\\n4.4 % at most 0', 'after 10 rounds:\\n2.0 % at most 0']
     """
     check_model("model", model, wanted="a fitted AdaBoostClassifier")
-    check_axes("ax", ax)
-    check_rows(X)
-    check_columns(model, X)
+    check_rows(X, model)
     check_labels(y)
     learner, rows = last_step(model, X)
     if not hasattr(learner, "staged_decision_function") or not hasattr(learner, "estimator_weights_"):
@@ -75,23 +67,40 @@ def plot_vote_margins(
     codes = codes_of(y, learner.classes_)
     stages = islice(learner.staged_decision_function(rows), max(wanted))
     found = {t: _margins(decision, codes) for t, decision in enumerate(stages, start=1) if t in wanted}
-    ax = new_axes(7.2, 3.8) if ax is None else ax
+    ax = axes_for(ax, 7.2, 3.8)
     for place, t in enumerate(wanted):
-        _draw(ax, found[t], t, place, len(wanted))
+        line = {"color": LINE_COLOURS[place % len(LINE_COLOURS)], "linestyle": _LINES[(len(wanted) - 1 - place) % 4]}
+        label = f"after {t:,} round{'' if t == 1 else 's'}:\n{100 * float(np.mean(found[t] <= 0)):.1f} % at most 0"
+        values, counts = np.unique(found[t], return_counts=True)
+        share = np.cumsum(counts) / len(codes)
+        ax.step([-1.05, *values, 1.05], [0.0, *share, 1.0], where="post", linewidth=1.6, label=label, **line)
     ax.axvline(0.0, color=ink(), linewidth=1.2)
     ax.axvspan(-1.05, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong")
-    ax.set_xlim(-1.05, 1.05)
-    ax.set_ylim(0, 1.02)
-    ax.grid(color=ink(), alpha=0.12, linewidth=0.6)
-    ax.set_xlabel("margin of the vote")
-    ax.set_ylabel("share of rows\nwith at most this margin")
-    ax.set_title(f"{type(learner).__name__}, {len(codes):,} rows")
+    draw_grid(ax)
+    ax.set(xlim=(-1.05, 1.05), xlabel="margin of the vote", title=f"{type(learner).__name__}, {len(codes):,} rows")
+    ax.set(ylim=(0, 1.02), ylabel="share of rows\nwith at most this margin")
     legend_outside(ax)
     return ax
 
 
+class VoteMarginsDisplay(EstimatorDisplay):
+    """The distribution of the margins of a vote: `plot_vote_margins`.
+
+    Examples
+    --------
+    >>> from margrove import AdaBoostClassifier, load_penguins
+    >>> from margrove.plots import VoteMarginsDisplay
+    >>> penguins = load_penguins()
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
+    >>> VoteMarginsDisplay.from_estimator(model, penguins, penguins.labels(), rounds=[10]).ax_.get_title()
+    'AdaBoostClassifier, 344 rows'
+    """
+
+    _picture = staticmethod(plot_vote_margins)
+
+
 def _settled(rounds: Sequence[int | None], n_rounds: int) -> list[int]:
-    """After how many rounds, each number once, in ascending order."""
+    """Return the numbers of rounds, each once, in ascending order."""
     if not isinstance(rounds, (list, tuple)) or not rounds:
         raise ParameterError(f"rounds is {rounds!r}; it must be a list of numbers of rounds, such as [5, 20, None].")
     for number in rounds:
@@ -104,19 +113,3 @@ def _margins(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[
     if len(decision) != len(codes):
         raise InputError(f"X has {len(decision)} rows and y has {len(codes)}")
     return vote_margins(np.asarray(decision), codes)
-
-
-def _draw(ax: Axes, margins: NDArray[np.float64], n_rounds: int, place: int, n_places: int) -> None:
-    values, counts = np.unique(margins, return_counts=True)
-    share = np.cumsum(counts) / len(margins)
-    wrong = float(np.mean(margins <= 0))
-    counted = f"{n_rounds:,} round{'' if n_rounds == 1 else 's'}"
-    ax.step(
-        np.concatenate([[-1.05], values, [1.05]]),
-        np.concatenate([[0.0], share, [1.0]]),
-        where="post",
-        color=_COLOURS[place % len(_COLOURS)],
-        linestyle=_LINES[(n_places - 1 - place) % len(_LINES)],
-        linewidth=1.6,
-        label=f"after {counted}:\n{100 * wrong:.1f} % at most 0",
-    )

@@ -29,8 +29,8 @@ from margrove.app.summary import learned
 from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
 from margrove.explanation import Learned
+from margrove.plots.judgement import MEANINGS
 from margrove.plots.style import colour_of
-from margrove.plots.words import MEANINGS
 from margrove.svm.margins import margins
 from margrove.tree.rules import p_words
 
