@@ -16,8 +16,8 @@ from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.decoding import DECODINGS
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
 from margrove.store.arrays import Array, Arrays, check_entries
-from margrove.store.check import check_fields, check_step
-from margrove.store.codec import IDLE, codec_named, codec_of, put_together, take_apart
+from margrove.store.check import check_fields
+from margrove.store.codec import codec_named, codec_of, put_together, steps_from_json, steps_to_json, take_apart
 from margrove.store.fault import FaultError, shown
 from margrove.store.schema import (
     CERTIFICATE,
@@ -60,10 +60,7 @@ def _template(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | No
 
 def _template_to_json(estimator: Any, arrays: Arrays, owner: str) -> dict[str, Any]:
     if type(estimator) is Pipeline:
-        steps = [
-            [name, step if step is None or isinstance(step, str) else _template_to_json(step, arrays, owner)]
-            for name, step in estimator.steps
-        ]
+        steps = steps_to_json(estimator, lambda step, _: _template_to_json(step, arrays, owner))
         return {"class": "Pipeline", "steps": steps}
     kind, codec = type(estimator), codec_of(estimator)
     if not getattr(codec, "is_for_schemes", False):
@@ -89,10 +86,8 @@ def _template_from_json(record: Any) -> Any:
         check_fields(record, {"class", "steps"}, "the record of the estimator")
         if not isinstance(record["steps"], list) or not record["steps"]:
             raise FaultError("the estimator is a pipeline without steps")
-        steps = [check_step(pair, "a step of the estimator") for pair in record["steps"]]
-        is_idle = [not isinstance(step, dict) and step in IDLE for _, step in steps]
         return Pipeline(
-            [(n, step if idle else _template_from_json(step)) for (n, step), idle in zip(steps, is_idle, strict=True)]
+            steps_from_json(record["steps"], "a step of the estimator", lambda step, _: _template_from_json(step))
         )
     codec, estimator = codec_named(name) or (None, type)
     if codec is None or not getattr(codec, "is_for_schemes", False):

@@ -7,7 +7,7 @@ output needs is left out in the end, so that those who build a graph may offer m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -145,6 +145,13 @@ class Graph:
         self.constants = {name: array for name, array in self.constants.items() if name in needed}
 
 
+def _infix(kind: str, *, is_turned: bool = False) -> Callable[[Value, Operand], Value]:
+    def operate(self: Value, other: Operand) -> Value:
+        return self.graph.op(kind, *((other, self) if is_turned else (self, other)))
+
+    return operate
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """A tensor of a graph, by its name."""
@@ -157,38 +164,19 @@ class Value:
     def __str__(self) -> str:
         return self.name
 
-    def __add__(self, other: Operand) -> Value:
-        return self.graph.op("Add", self, other)
-
-    def __sub__(self, other: Operand) -> Value:
-        return self.graph.op("Sub", self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return self.graph.op("Sub", other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return self.graph.op("Mul", self, other)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return self.graph.op("Div", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return self.graph.op("Div", other, self)
-
-    def __matmul__(self, other: Operand) -> Value:
-        return self.graph.op("MatMul", self, other)
+    __add__ = _infix("Add")
+    __sub__ = _infix("Sub")
+    __rsub__ = _infix("Sub", is_turned=True)
+    __mul__ = _infix("Mul")
+    __truediv__ = _infix("Div")
+    __rtruediv__ = _infix("Div", is_turned=True)
+    __matmul__ = _infix("MatMul")
+    __gt__ = _infix("Greater")
+    __ge__ = _infix("GreaterOrEqual")
+    __le__ = _infix("LessOrEqual")
 
     def __neg__(self) -> Value:
-        return self.graph.op("Neg", self)
-
-    def __gt__(self, other: Operand) -> Value:
-        return self.graph.op("Greater", self, other)
-
-    def __ge__(self, other: Operand) -> Value:
-        return self.graph.op("GreaterOrEqual", self, other)
-
-    def __le__(self, other: Operand) -> Value:
-        return self.graph.op("LessOrEqual", self, other)
+        return self.op("Neg")
 
     def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
         """The result of an operator whose first operand it is."""

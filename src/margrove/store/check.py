@@ -46,13 +46,6 @@ def check_target(target: Any, names: Any) -> str | None:
     return target
 
 
-def check_step(pair: Any, what: str) -> tuple[str, Any]:
-    """Return the name and the record of a pipeline's step."""
-    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or "__" in pair[0]:
-        raise FaultError(f"{what} is {shown(pair)}; a name and a record were expected")
-    return pair[0], pair[1]
-
-
 def check_certificate(record: Any, learner: str, machines: int, parts: int = 1) -> Certificate:
     """Return the certificate, as it was; that its words are true is for `certify` to find out. A claim has a value for
     each machine, or for each part of the machine (the splits of a tree), or one for all."""

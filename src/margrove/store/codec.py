@@ -6,20 +6,21 @@ found among those that are described.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from sklearn.pipeline import Pipeline
 
 from margrove.learner import description_of, learner_named, loaded
 from margrove.store.arrays import Arrays
-from margrove.store.check import check_fields, check_step
+from margrove.store.check import check_fields
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json, to_json
 
 # Not "memory": on the next fit joblib would unpickle what it finds in that folder, and a file must not choose the
 # folder.
 _PIPELINE_PARAMETERS = {"transform_input", "verbose"}
-IDLE = ("passthrough", None)  # steps that do nothing
+_IDLE = ("passthrough", None)  # steps that do nothing
 
 
 class Codec(Protocol):
@@ -86,13 +87,27 @@ def put_together(record: Any, arrays: Arrays) -> Any:
     return codec.put_together(estimator, record, arrays)
 
 
+def steps_to_json(pipeline: Any, take: Callable[[Any, int], Any]) -> list[Any]:
+    """Return the steps of a pipeline as pairs, each made by ``take`` unless it does nothing."""
+    steps = enumerate(pipeline.steps)
+    return [[n, step if step is None or isinstance(step, str) else take(step, number)] for number, (n, step) in steps]
+
+
+def steps_from_json(pairs: list[Any], what: str, put: Callable[[Any, int], Any]) -> list[tuple[str, Any]]:
+    """Return the steps of these pairs."""
+    steps = []
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or "__" in pair[0]:
+            raise FaultError(f"{what.format(number)} is {shown(pair)}; a name and a record were expected")
+        is_idle = not isinstance(pair[1], dict) and pair[1] in _IDLE
+        steps.append((pair[0], pair[1] if is_idle else put(pair[1], number)))
+    return steps
+
+
 def _take_pipeline_apart(pipeline: Any, arrays: Arrays) -> dict[str, Any]:
     if pipeline.memory is not None:
         arrays.left_out.append("Pipeline: memory is a cache for fitting, which is not kept; saved as None.")
-    steps = []
-    for number, (name, step) in enumerate(pipeline.steps):
-        is_idle = step is None or isinstance(step, str)
-        steps.append([name, step if is_idle else take_apart(step, arrays.within(f"steps.{number}"))])
+    steps = steps_to_json(pipeline, lambda step, number: take_apart(step, arrays.within(f"steps.{number}")))
     given = pipeline.get_params(deep=False)
     parameters = {name: to_json(given[name], f"Pipeline's {name}") for name in sorted(_PIPELINE_PARAMETERS)}
     return {"class": "Pipeline", "parameters": parameters, "steps": steps}
@@ -103,11 +118,11 @@ def _put_pipeline_together(record: dict[str, Any], arrays: Arrays) -> Any:
     check_fields(record["parameters"], _PIPELINE_PARAMETERS, "the list of Pipeline's parameters")
     if not isinstance(record["steps"], list) or not record["steps"]:
         raise FaultError("the pipeline has no steps")
-    steps: list[tuple[str, Any]] = []
-    for number, pair in enumerate(record["steps"]):
-        name, step = check_step(pair, f"step {number} of the pipeline")
-        is_idle = not isinstance(step, dict) and step in IDLE
-        steps.append((name, step if is_idle else put_together(step, arrays.within(f"steps.{number}"))))
+    steps = steps_from_json(
+        record["steps"],
+        "step {} of the pipeline",
+        lambda step, number: put_together(step, arrays.within(f"steps.{number}")),
+    )
     if len({name for name, _ in steps}) != len(steps):
         raise FaultError("two steps of the pipeline have the same name")
     _check_chain(steps)
@@ -118,7 +133,7 @@ def _check_chain(steps: list[tuple[str, Any]]) -> None:
     """Each step but the last passes a table on, of as many columns as the next one wants."""
     passed: int | None = None
     for name, step in steps:
-        if step in IDLE:
+        if step in _IDLE:
             continue
         wanted = getattr(step, "n_features_in_", None)
         if passed is not None and wanted != passed:
@@ -126,5 +141,5 @@ def _check_chain(steps: list[tuple[str, Any]]) -> None:
         n_out = getattr(codec_of(step), "n_out", None)
         passed = None if n_out is None else n_out(step)
     for name, step in steps[:-1]:
-        if step not in IDLE and not hasattr(step, "transform"):
+        if step not in _IDLE and not hasattr(step, "transform"):
             raise FaultError(f"step {shown(name)} of the pipeline does not transform, and it is not the last")
