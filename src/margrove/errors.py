@@ -246,6 +246,13 @@ def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "
         raise ParameterError(Advice(Parameter(name), found))
 
 
+def check_share(name: str, value: float) -> None:
+    """Raise `ParameterError` unless the parameter is a number from 0 to 1."""
+    check_number(name, value, least=0, cure="It is a probability, as 0.05 for five percent.")
+    if value > 1:
+        raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
+
+
 def check_flag(name: str, value: Any) -> None:
     """Raise `ParameterError` unless the parameter is True or False."""
     if not (isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"):

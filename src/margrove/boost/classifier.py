@@ -28,12 +28,12 @@ from margrove.errors import (
     ParameterError,
     check_flag,
     check_number,
+    check_share,
     check_whole,
 )
 from margrove.estimator import checked, estimator, fitted
 from margrove.status import Status
 from margrove.tree.reading import read_cells
-from margrove.tree.significance import check_share
 from margrove.tree.stump import DecisionStump
 
 _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it is computed again

@@ -18,12 +18,11 @@ from margrove.data.alignment import check_names, sparse_as_trained
 from margrove.data.columns import Column
 from margrove.data.frames import as_array, is_frame
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError, ParameterError, check_choice, check_number, check_whole, shown
+from margrove.errors import InputError, ParameterError, check_choice, check_number, check_share, check_whole, shown
 from margrove.estimator import checked, estimator, fitted
 from margrove.select import scores
 from margrove.select.scores import KINDS, ColumnScorer, ColumnScores
 from margrove.tree.problem import EQUAL_GAIN
-from margrove.tree.significance import check_share
 
 
 def _check_count(name: str, k: int | float | str) -> None:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from margrove.errors import ParameterError, check_number
+from margrove.errors import ParameterError, check_choice, check_number
 from margrove.estimator import checked, estimator
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import CLASS_CRITERIA, Cells
 from margrove.tree.reading import TreeSample, read_classes
+from margrove.tree.settings import words_of
 
 
 @estimator
@@ -22,6 +23,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
 
     _criteria = CLASS_CRITERIA
 
+    criterion: str = checked(check_choice, allowed=words_of(CLASS_CRITERIA), default="gini")
     class_weight: Mapping[Any, float] | str | None = None
     smoothing: float = checked(check_number, least=0, default=0.0)
 

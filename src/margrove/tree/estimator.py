@@ -35,7 +35,7 @@ from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criteri
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, check_same_classes, learn_cells, read_cells
 from margrove.tree.rules import Rules, Style, tree_rules
-from margrove.tree.settings import TreeParameters, check_prune, columns_looked_at, settle_criterion
+from margrove.tree.settings import TreeParameters, columns_looked_at, settle_criterion
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
 from margrove.tree.sql_source import Dialect
 from margrove.tree.words import MOST_LEVELS
@@ -87,14 +87,11 @@ class DecisionTree(TreeParameters):
         self._draw_seed()
         sample, held_out = self._apart(self._read(X, y, sample_weight))
         problem = self._problem(sample)
-        grower = Grower(choose(self.engine, problem, self._effort()), self._effort())
+        effort = self._effort()
+        grower = Grower(choose(self.engine, problem, effort), effort)
         self.grown_ = grower.grow(problem)
         self._keep(problem, sample.classes, held_out, grower)
         return self
-
-    def _check(self) -> None:
-        super()._check()
-        check_prune(self.prune, self._settled_criterion())
 
     def _keep(
         self, problem: TreeProblem, classes: NDArray[Any] | None, held_out: TreeSample | None, grower: Grower
@@ -178,7 +175,10 @@ class DecisionTree(TreeParameters):
     def _pruned(self, held_out: TreeSample | None, grower: Grower | None = None) -> TreeModel:
         """Return what the rules leave of ``grown_``, and ``grown_`` itself where there is no rule. The certificate
         applies the rules again without the ``grower``."""
-        tree, criterion = self.grown_, self._settled_criterion()
+        tree, alpha = self.grown_, self.ccp_alpha_ if self._is_alpha_chosen else float(self.ccp_alpha)
+        if self.significance is None and self.prune is None and alpha == 0:
+            return tree
+        criterion = self._settled_criterion()
         if self.significance is not None:
             cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
@@ -190,7 +190,6 @@ class DecisionTree(TreeParameters):
             tree = prune(
                 tree, self.prune, level=self.prune_level, criterion=criterion, correct=self.correct_significance
             )
-        alpha = self.ccp_alpha_ if self._is_alpha_chosen else float(self.ccp_alpha)
         return prune(tree, "cost_complexity", alpha=alpha) if alpha > 0 else tree
 
     @property

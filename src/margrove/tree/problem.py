@@ -61,6 +61,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csc_matrix
 
 from margrove.data.columns import RowIndex
+from margrove.errors import ParameterError
 from margrove.problem import Problem
 
 if TYPE_CHECKING:
@@ -170,3 +171,23 @@ class TreeProblem(Problem["TreeSolution"]):
     def is_regression(self) -> bool:
         """Whether the target is a number."""
         return self.n_classes == 0
+
+
+def check_asked(problem: TreeProblem) -> None:
+    """Raise `ParameterError` for what no tree can do."""
+    growth = problem.growth
+    if problem.is_regression and growth.thresholds in ("gaussian", "logistic"):
+        raise ParameterError(
+            f"thresholds is {growth.thresholds!r}, which fits classes; a regression tree takes 'exact' or 'histogram'"
+        )
+    for column in problem.cells.columns:
+        if column.monotone != 0 and problem.n_classes > 2:
+            raise ParameterError(
+                f"column {column.name!r} is monotone and there are {problem.n_classes} classes; "
+                "monotone constraints are for two classes and for regression. Leave them out."
+            )
+        if column.monotone != 0 and column.test not in ("threshold", "intervals"):
+            raise ParameterError(
+                f"column {column.name!r} is monotone and a category, whose levels have no order. "
+                "Leave its constraint out, or make it a number."
+            )

@@ -34,12 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from margrove.errors import ParameterError, check_choice, check_number
+from margrove.errors import ParameterError, check_choice, check_number, check_share
 from margrove.tree.description import leaf_bits, split_bits, sums_of_subtrees
 from margrove.tree.model import TreeModel
 from margrove.tree.path import cost_complexity_path
 from margrove.tree.problem import EQUAL_GAIN, VALUE_CRITERIA, Criterion
-from margrove.tree.significance import check_share, is_significant
+from margrove.tree.significance import is_significant
 
 Rule = Literal["chi2", "binomial_test", "pessimistic", "mdl", "reduced_error", "cost_complexity"]
 RULES: tuple[Rule, ...] = ("chi2", "binomial_test", "pessimistic", "mdl", "reduced_error", "cost_complexity")

@@ -8,10 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from margrove.estimator import estimator
+from margrove.errors import ParameterError, check_choice
+from margrove.estimator import checked, estimator
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import VALUE_CRITERIA, Cells
+from margrove.tree.prune import RULES, Rule
 from margrove.tree.reading import TreeSample, read_numbers
+
+_OF_CLASSES = ("binomial_test", "pessimistic")
+
+
+def _check_rule(name: str, rule: Rule) -> None:
+    check_choice(name, rule, (None, *RULES))
+    if rule in _OF_CLASSES:
+        rules = ", ".join(repr(other) for other in RULES if other not in _OF_CLASSES)
+        raise ParameterError(f"{name} is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
 @estimator
@@ -48,7 +59,8 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     _criteria = VALUE_CRITERIA
 
-    criterion: str = "squared_error"
+    criterion: str = checked(check_choice, allowed=VALUE_CRITERIA, default="squared_error")
+    prune: Rule | None = checked(_check_rule, default=None)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The mean (or median) of the row's leaf."""

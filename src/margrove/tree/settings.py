@@ -13,12 +13,11 @@ from sklearn.utils import check_random_state
 
 from margrove.advice import Advice, Value
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, shown
+from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_share, check_whole, shown
 from margrove.estimator import checked, estimator, fixed
 from margrove.run.effort import check_time_limit
-from margrove.tree.problem import VALUE_CRITERIA, Criterion, Growth, SplitScore, Thresholds
+from margrove.tree.problem import Criterion, Growth, SplitScore, Thresholds
 from margrove.tree.prune import RULES, Rule
-from margrove.tree.significance import check_share
 
 Categorical = Literal["auto", "multiway", "subset", "one_vs_rest"]
 _NO_LIMIT = Advice(Value(None), " means no limit.")
@@ -27,8 +26,13 @@ _SAME = {"log_loss": "entropy"}  # scikit-learn has both words
 
 def settle_criterion(name: str, allowed: tuple[Criterion, ...]) -> Criterion:
     """The criterion by its own name."""
-    check_choice("criterion", name, (*allowed, *(word for word, own in _SAME.items() if own in allowed)))
+    check_choice("criterion", name, words_of(allowed))
     return cast(Criterion, _SAME.get(name, name))
+
+
+def words_of(criteria: tuple[Criterion, ...]) -> tuple[str, ...]:
+    """Return the names of some criteria, scikit-learn's included."""
+    return *criteria, *(word for word, own in _SAME.items() if own in criteria)
 
 
 def settle_seed(random_state: int | np.random.RandomState | None) -> int:
@@ -113,13 +117,6 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
             n_bins=min(int(self.n_bins), max(2, n_rows)),  # there are no more values to tell apart
             seed=None if self.random_state is None and self.max_features is None else self._seed(),
         )
-
-
-def check_prune(rule: Rule | None, criterion: Criterion) -> None:
-    """Raise an error if the rule counts errors of classes and the target is a number."""
-    if rule in ("binomial_test", "pessimistic") and criterion in VALUE_CRITERIA:
-        rules = ", ".join(repr(other) for other in RULES if other not in ("binomial_test", "pessimistic"))
-        raise ParameterError(f"prune is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
 
 
 def _count(name: str, value: int | float, n_rows: int, *, least: int) -> int:

@@ -56,7 +56,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from margrove.advice import Advice, Setting
-from margrove.errors import ParameterError, check_choice, check_number, shown
+from margrove.errors import ParameterError, check_choice, check_share
 from margrove.tree.contingency import DRAWS, EQUAL_TABLES, Margin, draw_statistics, gamma_tail, margin_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import VALUE_CRITERIA, Criterion
@@ -152,13 +152,6 @@ def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float6
     if criterion == "gaussian_entropy":  # ½ (1 + ln 2π + ln σ²)
         return np.asarray(np.exp(2 * model.impurity - 1) / (2 * np.pi))
     return np.full(model.n_nodes, np.nan)
-
-
-def check_share(name: str, value: float) -> None:
-    """Raise `ParameterError` unless the parameter is a number from 0 to 1."""
-    check_number(name, value, least=0, cure="It is a probability, as 0.05 for five percent.")
-    if value > 1:
-        raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
 
 
 def _parent_counts(model: TreeModel) -> NDArray[np.float64]:

@@ -30,12 +30,11 @@ from math import inf, log2, nan
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import ParameterError
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.groups import Groups, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.parts import Measure, Parts
-from margrove.tree.problem import EQUAL_GAIN, VARIANCE_FLOOR, TreeProblem
+from margrove.tree.problem import EQUAL_GAIN, VARIANCE_FLOOR, TreeProblem, check_asked
 from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
 
 Floats = NDArray[np.float64]
@@ -98,26 +97,6 @@ class _Tests:
 
     gain: Floats  # −∞ where not allowed
     make: Callable[[int], tuple[NDArray[np.int32], float]]  # the branch of each group, and θ
-
-
-def check_asked(problem: TreeProblem) -> None:
-    """Raise `ParameterError` for what no tree can do."""
-    growth = problem.growth
-    if problem.is_regression and growth.thresholds in ("gaussian", "logistic"):
-        raise ParameterError(
-            f"thresholds is {growth.thresholds!r}, which fits classes; a regression tree takes 'exact' or 'histogram'"
-        )
-    for column in problem.cells.columns:
-        if column.monotone != 0 and problem.n_classes > 2:
-            raise ParameterError(
-                f"column {column.name!r} is monotone and there are {problem.n_classes} classes; "
-                "monotone constraints are for two classes and for regression. Leave them out."
-            )
-        if column.monotone != 0 and column.test not in ("threshold", "intervals"):
-            raise ParameterError(
-                f"column {column.name!r} is monotone and a category, whose levels have no order. "
-                "Leave its constraint out, or make it a number."
-            )
 
 
 class SplitSearch:

@@ -27,8 +27,7 @@ from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import Cells
-from margrove.tree.split import check_asked
+from margrove.tree.problem import Cells, check_asked
 
 _ENDS = {
     core.BoostEnd.all_rounds: Status.CONVERGED,

@@ -20,15 +20,14 @@ from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
-from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem
-from margrove.tree.split import check_asked
+from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
 
 _NONE = np.empty(0, np.float64)
 
 
 @register(NAME, TreeProblem)
 def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
-    growth, cells = problem.growth, problem.cells
+    growth, cells, is_regression = problem.growth, problem.cells, problem.is_regression
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
         words = " takes no sparse matrix. Use X.toarray(), or 'squared_error'."
@@ -36,9 +35,9 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
     grower = core.TreeGrower(
         columns_for_core(cells),
         n=cells.n_rows,
-        label=np.empty(0, np.int32) if problem.is_regression else np.ascontiguousarray(problem.target, np.int32),
+        label=np.empty(0, np.int32) if is_regression else np.ascontiguousarray(problem.target, np.int32),
         n_classes=problem.n_classes,
-        number=np.ascontiguousarray(problem.target, np.float64) if problem.is_regression else _NONE,
+        number=np.ascontiguousarray(problem.target, np.float64) if is_regression else _NONE,
         weight=_NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
         growth=growth_for_core(growth),
         sorted=sorted_for_core(problem, effort),
