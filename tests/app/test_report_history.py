@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.app.report_models import training_record
 
 from margrove import load_penguins
-from margrove.app.report.history import History
+from margrove.app.history import History
 
 RECORD = training_record(load_penguins())
 PARTS = (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, r2_score, roc_auc_score
 
+from margrove.app.history import Judged
 from margrove.app.report.measures import (
     calibration,
     class_qualities,
@@ -15,7 +16,6 @@ from margrove.app.report.measures import (
     thinned,
     wilson,
 )
-from margrove.app.report.history import Judged
 
 
 @pytest.mark.parametrize(("n_right", "n", "low", "high"), [(0, 10, 0.0, 0.2775), (81, 263, 0.2553, 0.3662)])

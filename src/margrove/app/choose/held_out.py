@@ -50,7 +50,6 @@ class Chosen:
 
     @property
     def trial(self) -> Trial | None:
-        """The candidate that was taken."""
         return self.result.chosen
 
     @property

@@ -39,7 +39,6 @@ class Tuned:
     is_interrupted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
         return {**self.found.to_dict(), "rounds": list(self.rounds), "is_interrupted": self.is_interrupted}
 
 

@@ -78,7 +78,6 @@ class Cell:
 
     @property
     def is_scored(self) -> bool:
-        """Whether all its folds were."""
         return not math.isnan(self.score)
 
     @property
@@ -87,7 +86,6 @@ class Cell:
         return f"C={in_digits(self.C)}" + ("" if self.gamma is None else f", gamma={in_digits(self.gamma)}")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
         return {"C": self.C, "gamma": self.gamma, "score": self.score if self.is_scored else None}
 
 
@@ -154,7 +152,6 @@ class Found:
         return {} if best is None else {name: getattr(best, name) for name in self.names}
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
         best, second = self.best, self.runner_up
         return {
             "searched": list(self.names),

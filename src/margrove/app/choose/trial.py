@@ -60,12 +60,10 @@ class Trial:
 
     @property
     def is_scored(self) -> bool:
-        """Whether all folds were."""
         return bool(self.scores)
 
     @property
     def mean(self) -> float:
-        """Over the folds."""
         return float(np.mean(self.scores)) if self.scores else NO_SCORE
 
     @property
@@ -76,7 +74,6 @@ class Trial:
 
     @property
     def title(self) -> str:
-        """What it is called."""
         return self.candidate.titled(self.params)
 
     def finish_seconds(self, n_rows: int) -> float:

@@ -80,7 +80,6 @@ class Estimate:
         return 0 if self.predicted is None else len(self.predicted.rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
         return {
             "method": self.method if self.rounds else "none",
             "folds": len(self.rounds),

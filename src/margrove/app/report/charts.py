@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
+from margrove.app.history import Contender
 from margrove.app.report.blocks import Chart, Grid
-from margrove.app.report.history import Contender
 from margrove.app.report.measures import Bin, Ranking
 from margrove.plots.style import OKABE_ITO
 

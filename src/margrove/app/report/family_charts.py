@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.history import Cell, Step
 from margrove.app.report.blocks import Chart, Grid
 from margrove.app.report.charts import (
     BLUE,
@@ -25,7 +26,6 @@ from margrove.app.report.charts import (
     share_axis,
     some_of,
 )
-from margrove.app.report.history import Cell, Step
 from margrove.plots.style import WORD_COLOURS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from margrove.app.report.history import Judged
+from margrove.app.history import Judged
 from margrove.app.report.measures import Quality
 from margrove.app.report.model_on_table import Subject
 from margrove.explanation import counted

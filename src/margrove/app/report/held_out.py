@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.words import part_of
+from margrove.app.history import Judged
 from margrove.app.models import features_of, learner_of
-from margrove.app.report.history import Judged
 from margrove.app.report.model_on_table import classes_of, codes_of, judgement_of
 from margrove.data import Table
 from margrove.errors import MargroveError

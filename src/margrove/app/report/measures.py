@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import excess, share_interval, wilson
-from margrove.app.report.history import Judged
+from margrove.app.history import Judged
 
 _DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen

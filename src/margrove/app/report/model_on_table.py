@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.history import History, Judged
 from margrove.app.models import encoder_of, features_of, learner_of, target_of
-from margrove.app.report.history import History, Judged
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Column, Table
 from margrove.data.columns import clip

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from margrove.app.history import Estimate, Judged
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import Evidence
 from margrove.app.report.held_out import N_FOLDS, Folds
-from margrove.app.report.history import Estimate, Judged
 from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from margrove.app.history import Contender, History, Judged
 from margrove.app.models import plain_parameters
 from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Matrix, Section, Words
 from margrove.app.report.charts import (
@@ -23,7 +24,6 @@ from margrove.app.report.charts import (
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
 from margrove.app.report.findings import ColumnWorth, Findings
-from margrove.app.report.history import Contender, History, Judged
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence, status_words

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.history import Judged
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
-from margrove.app.report.history import Judged
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words

@@ -1,4 +1,4 @@
-"""The training record of a model as a report reads it: what is of the wrong kind is left out.
+"""The training record of a model as it is read from a file: what is of the wrong kind is left out.
 
 A model file may come from a stranger, so nothing is taken on trust: every number is a finite number, every text is
 text (and later escaped), every list of modest length.
