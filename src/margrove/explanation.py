@@ -201,6 +201,18 @@ class Explanation:
         return "novelty" if hasattr(self.model, "offset_") else "numbers"
 
     @property
+    def status(self) -> str | None:
+        """How the learning ended, by the model or its certificate, where they say so."""
+        found = getattr(self.model, "status_", None) or getattr(self.model, "certificate_", None)
+        return None if found is None else str(getattr(found, "status", found))
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that fitted it, where there is one."""
+        engine: str | None = getattr(self.model, "engine_", None)
+        return engine
+
+    @property
     def parts(self) -> Sequence[Any]:
         """The models that it is made of and that read the rows for it, perhaps pipelines."""
         return ()

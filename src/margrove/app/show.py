@@ -42,7 +42,7 @@ def show(screen: Screen, path: str) -> None:
     if takes_pictures(model):
         show_image_model(screen, path, model)
         return
-    learner, lessons = learner_of(model), learned(model)
+    learner, lessons, explanation = learner_of(model), learned(model), explanation_of(model)
     columns = _columns(model)
     record = {
         "command": "show",
@@ -51,17 +51,18 @@ def show(screen: Screen, path: str) -> None:
         "parameters": plain_parameters(learner),
         "gamma": getattr(learner, "gamma_", None),
         "target": target_of(model),
-        "classes": learner.classes_.tolist() if is_classifier(learner) else None,
+        "classes": learner.classes_.tolist() if explanation.task == "classes" else None,
         "columns": columns,
         "solve": _solve_of(learner),
-        "status": str(learner.status_),
-        "engine": learner.engine_,
+        "status": explanation.status,
+        "engine": explanation.engine,
         "certificate": learner.certificate_.to_dict(),
         "certificate_is": AS_SAVED,
         "learned": lessons.to_dict(),
         "record": in_short(history_of(model)),
     }
-    screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
+    engine = "" if explanation.engine is None else f", engine {explanation.engine}"
+    screen.essential(f"{path}: {record['class']}, {record['status']}{engine}", style="bold")
     screen.say(_purpose(learner, record["target"]), indent=2)
     screen.say(f"from {len(columns):,} columns: {some([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2)
     screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)

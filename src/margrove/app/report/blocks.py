@@ -20,6 +20,11 @@ class Words:
     tone: Tone = "plain"
 
 
+def note(text: str) -> Words:
+    """A small remark."""
+    return Words(text, "note")
+
+
 @dataclass(frozen=True)
 class Grid:
     """A table of texts; ``numeric`` are the columns that stand to the right, ``long`` those with sentences, ``strong``

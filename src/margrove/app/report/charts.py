@@ -8,7 +8,7 @@ Colours of ink, lines and paper are set by the style sheet, for light, dark and 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -71,11 +71,6 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.1f} %"
 
 
-def r2_text(value: float | None) -> str:
-    """R², or its error, for a table: with three decimals, as the command line prints it."""
-    return "" if value is None else f"{value:.3f}"
-
-
 def figure_of(data: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], **layout: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "height": _HEIGHT,
@@ -104,17 +99,24 @@ def line_of(x: Any, y: Any, name: str, place: int = 0, **look: Any) -> dict[str,
     return {**trace, **look}
 
 
-def _diagonal(name: str) -> dict[str, Any]:
-    line = {"color": GREY, "dash": "dot", "width": 1.5}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [0, 1],
-        "y": [0, 1],
-        "name": name,
-        "line": line,
-        "hoverinfo": "skip",
-    }
+def diagonal(name: str, low: float = 0, high: float = 1) -> dict[str, Any]:
+    look = {"line": {"color": GREY, "dash": "dot", "width": 1.5}, "hoverinfo": "skip"}
+    return {"type": "scatter", "mode": "lines", "x": [low, high], "y": [low, high], "name": name, **look}
+
+
+def marked(x: Any, y: Any, **look: Any) -> dict[str, Any]:
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, **look}
+
+
+def axis(title: str, **look: Any) -> dict[str, Any]:
+    return {"title": {"text": title}, **look}
+
+
+def numbers(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (), caption: str = ""
+) -> Grid:
+    """A table of numbers but for the columns of texts."""
+    return Grid(header, rows, caption, frozenset(range(len(header))) - set(texts))
 
 
 def plain(numbers: Any) -> list[Any]:
@@ -127,13 +129,22 @@ def some_of(n: int) -> list[int]:
 
 
 def share_axis(title: str) -> dict[str, Any]:
-    return {"title": {"text": title}, "tickformat": ".0%", "range": [-0.02, 1.02]}
+    return axis(title, tickformat=".0%", range=[-0.02, 1.02])
+
+
+def score_axis(measure: str, **look: Any) -> dict[str, Any]:
+    return axis(measure, **look, **({"tickformat": ".1%"} if measure == "accuracy" else {}))
+
+
+def score_text(measure: str) -> Callable[[float | None], str]:
+    """What writes a score for a table: R², and its error, with three decimals, as the command line prints it."""
+    return percent if measure == "accuracy" else lambda value: "" if value is None else f"{value:.3f}"
 
 
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
     """Found against false alarms, as the threshold goes down."""
     shown = _hardest(found, lambda ranking: ranking.auc)
-    data = [_diagonal("by chance")]
+    data = [diagonal("by chance")]
     data += [line_of(*r.roc, f"‘{label(r.name)}’: area {r.auc:.3f}", i) for i, r in enumerate(shown)]
     figure = figure_of(data, share_axis("others wrongly called so"), share_axis("of the class found"))
     header = ["class", "area below the curve"]
@@ -149,7 +160,7 @@ def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         figure,
         f"Curves of the share found against the share of false alarms. Areas below them: {areas}; 1 is perfect, 0.5 "
         f"is chance.{_drawn(found, shown)}",
-        Grid(header, rows, numeric=frozenset({0, 1} if n_classes == 2 else {1})),
+        numbers(header, rows, texts=() if n_classes == 2 else (0,)),
     )
 
 
@@ -166,7 +177,7 @@ def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         figure,
         f"Curves of how often the model is right when it names the class, against how many of the class it finds. Mean "
         f"precision: {means}.{_drawn(found, shown)}",
-        Grid(["class", "share of rows", "mean precision"], rows, numeric=frozenset({1, 2})),
+        numbers(["class", "share of rows", "mean precision"], rows, texts=(0,)),
     )
 
 
@@ -192,9 +203,8 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
         "color": BLUE,
     }
     points = line_of([b.said for b in bins], [b.was for b in bins], "the model", mode="lines+markers", error_y=errors)
-    figure = figure_of(
-        [_diagonal("perfectly honest"), points], share_axis("how sure it said it was"), share_axis("how often right")
-    )
+    data = [diagonal("perfectly honest"), points]
+    figure = figure_of(data, share_axis("how sure it said it was"), share_axis("how often right"))
     rows = [[percent(b.said), percent(b.was), f"{percent(b.low)} – {percent(b.high)}", f"{b.n_rows:,}"] for b in bins]
     worst = max(bins, key=lambda b: abs(b.said - b.was))
     return Chart(
@@ -203,7 +213,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
         figure,
         f"How often answers are right against how sure the model was of them. The largest difference: sure "
         f"{percent(worst.said)}, right {percent(worst.was)}.",
-        Grid(["said", "was right", "95 % interval", "rows"], rows, numeric=frozenset({0, 1, 2, 3})),
+        numbers(["said", "was right", "95 % interval", "rows"], rows),
     )
 
 
@@ -211,9 +221,8 @@ def learning_chart(points: Sequence[Point], measure: str) -> Chart:
     """The score by the number of rows learned from."""
     errors = {"type": "data", "array": plain([p.error or 0.0 for p in points]), "color": BLUE}
     trace = line_of([p.rows for p in points], [p.score for p in points], measure, mode="lines+markers", error_y=errors)
-    y = {"title": {"text": measure}, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
-    figure = figure_of([trace], {"title": {"text": "rows learned from"}, "rangemode": "tozero"}, y)
-    score = percent if measure == "accuracy" else r2_text
+    figure = figure_of([trace], axis("rows learned from", rangemode="tozero"), score_axis(measure))
+    score = score_text(measure)
     rows = [[f"{p.rows:,}", score(p.score), score(p.error)] for p in points]
     return Chart(
         "learning-curve",
@@ -221,7 +230,7 @@ def learning_chart(points: Sequence[Point], measure: str) -> Chart:
         figure,
         f"{capital(measure)} on rows not seen, from {score(points[0].score)} with {points[0].rows:,} rows to "
         f"{score(points[-1].score)} with {points[-1].rows:,}: {verdict_on_rows(points)}.",
-        Grid(["rows learned from", measure, "standard error"], rows, numeric=frozenset({0, 1, 2})),
+        numbers(["rows learned from", measure, "standard error"], rows),
     )
 
 
@@ -230,24 +239,19 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
     scored = [c for c in contenders if c.score is not None][::-1]  # the best on top
     titles = [wrapped(c.title) for c in scored]
     n_lines = max(1 + title.count("<br>") for title in titles)
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": plain([c.score for c in scored]),
-        "y": list(range(len(scored))),
-        "text": [label(c.title, 80) for c in scored],
-        "hovertemplate": f"%{{text}}: %{{x:{'.1%' if measure == 'accuracy' else '.3f'}}}<extra></extra>",
-        "marker": {
-            "size": 12,
-            "color": [RED if c.is_chosen else BLUE for c in scored],
-            "symbol": ["diamond" if c.is_chosen else "circle" for c in scored],
-        },
-        "error_x": {"type": "data", "array": plain([c.error or 0.0 for c in scored]), "color": GREY},
-    }
+    looks = [(RED, "diamond") if c.is_chosen else (BLUE, "circle") for c in scored]
+    trace = marked(
+        plain([c.score for c in scored]),
+        list(range(len(scored))),
+        text=[label(c.title, 80) for c in scored],
+        hovertemplate=f"%{{text}}: %{{x:{'.1%' if measure == 'accuracy' else '.3f'}}}<extra></extra>",
+        marker={"size": 12, "color": [colour for colour, _ in looks], "symbol": [symbol for _, symbol in looks]},
+        error_x={"type": "data", "array": plain([c.error or 0.0 for c in scored]), "color": GREY},
+    )
     y = {"tickvals": list(range(len(scored))), "ticktext": titles, "range": [-0.6, len(scored) - 0.4]}
-    x = {"title": {"text": measure}, "nticks": 5, **({"tickformat": ".1%"} if measure == "accuracy" else {})}
-    figure = figure_of([trace], x, y, height=90 + max(34, 12 + 17 * n_lines) * len(scored))
-    score = percent if measure == "accuracy" else r2_text
+    height = 90 + max(34, 12 + 17 * n_lines) * len(scored)
+    figure = figure_of([trace], score_axis(measure, nticks=5), y, height=height)
+    score = score_text(measure)
     rows = [[c.title, score(c.score), score(c.error)] for c in scored[::-1]]
     best = max(scored, key=lambda c: c.score or 0.0)
     return Chart(
@@ -256,5 +260,5 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         figure,
         f"Cross-validated {measure} of {len(scored)} learners with standard errors; best is {best.title} with "
         f"{score(best.score)}.",
-        Grid(["learner", measure, "standard error"], rows, numeric=frozenset({1, 2})),
+        numbers(["learner", measure, "standard error"], rows, texts=(0,)),
     )

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from margrove.app.history import Cell, Step
 from margrove.app.report.blocks import Chart, Grid
 from margrove.app.report.charts import (
@@ -16,17 +14,23 @@ from margrove.app.report.charts import (
     LINES,
     RED,
     TABLE_ROWS,
+    axis,
     capital,
+    diagonal,
     digits,
     figure_of,
     label,
     line_of,
+    marked,
+    numbers,
     percent,
     plain,
     share_axis,
     some_of,
 )
-from margrove.plots.style import WORD_COLOURS
+from numpy.typing import NDArray
+
+_AT_ZERO = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
 
 
 def course_chart(steps: Sequence[Step]) -> Chart:
@@ -38,8 +42,8 @@ def course_chart(steps: Sequence[Step]) -> Chart:
         data.append(line_of([s.seconds for s in of_it], [s.value for s in of_it], label(name), place))
     is_log = all(step.value > 0 for step in steps)
     what = names[0] if len(names) == 1 else "value"
-    y = {"title": {"text": label(what)}, **({"type": "log", "exponentformat": "power"} if is_log else {})}
-    figure = figure_of(data, {"title": {"text": "seconds"}, "rangemode": "tozero"}, y)
+    y = axis(label(what), **({"type": "log", "exponentformat": "power"} if is_log else {}))
+    figure = figure_of(data, axis("seconds", rangemode="tozero"), y)
     rows = [[digits(steps[i].seconds), steps[i].name, digits(steps[i].value)] for i in some_of(len(steps))]
     return Chart(
         "course",
@@ -47,12 +51,12 @@ def course_chart(steps: Sequence[Step]) -> Chart:
         figure,
         f"{capital(what)} over time: from {digits(steps[0].value)} to {digits(steps[-1].value)} after "
         f"{digits(steps[-1].seconds)} seconds.",
-        Grid(["seconds", "what", "value"], rows, numeric=frozenset({0, 2})),
+        numbers(["seconds", "what", "value"], rows, texts=(1,)),
     )
 
 
 def margins_chart(
-    name: str, title: str, values: NDArray[np.float64], parts: Sequence[tuple[str, str, NDArray[np.bool_]]], axis: str
+    name: str, title: str, values: NDArray[np.float64], parts: Sequence[tuple[str, str, NDArray[np.bool_]]], across: str
 ) -> Chart:
     """Bars of how many rows have which margin, each part in its colour; no bar straddles 0."""
     width = float(np.ptp(values)) / 40 or 1.0
@@ -64,23 +68,13 @@ def margins_chart(
         counts = np.histogram(values[is_of_it], edges)[0]
         bars = {"type": "bar", "x": plain(middles), "y": counts.tolist(), "name": label(part), "width": width}
         data.append({**bars, "marker": {"color": colour, "line": {"width": 0.5, "color": GREY}}})
-    zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
-    figure = figure_of(
-        data,
-        {"title": {"text": axis}},
-        {"title": {"text": "rows"}},
-        barmode="stack",
-        bargap=0,
-        shapes=[zero],
-        showlegend=True,
-    )
+    look = {"barmode": "stack", "bargap": 0, "shapes": [_AT_ZERO], "showlegend": True}
+    figure = figure_of(data, axis(across), axis("rows"), **look)
     table = []
     for part, _colour, is_of_it in parts:
         some = values[is_of_it]
-        n_wrong = int((some <= 0).sum())
-        table.append(
-            [part, f"{len(some):,}", f"{n_wrong:,}", digits(float(np.median(some))), digits(float(some.min()))]
-        )
+        ends = [digits(float(np.median(some))), digits(float(some.min()))]
+        table.append([part, f"{len(some):,}", f"{int((some <= 0).sum()):,}", *ends])
     wrong = int((values <= 0).sum())
     return Chart(
         name,
@@ -88,26 +82,21 @@ def margins_chart(
         figure,
         f"How many of {len(values):,} rows have which margin: {wrong:,} are at most 0, on the wrong side; the median "
         f"is {digits(float(np.median(values)))}.",
-        Grid(["rows", "how many", "on the wrong side", "median", "smallest"], table, numeric=frozenset({1, 2, 3, 4})),
+        numbers(["rows", "how many", "on the wrong side", "median", "smallest"], table, texts=(0,)),
     )
-
-
-def word_colour(word: str) -> str:
-    """The colour of easy, marginal and hard points."""
-    return WORD_COLOURS[word]
 
 
 def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     """The score at each C, or each C and γ."""
     best = max(cells, key=lambda cell: cell.score)
     rows = [[digits(c.C), digits(c.gamma), digits(c.score)] for c in sorted(cells, key=lambda c: -c.score)]
-    table = Grid(["C", "gamma", measure], rows[:TABLE_ROWS], "The best", frozenset({0, 1, 2}))
+    table = numbers(["C", "gamma", measure], rows[:TABLE_ROWS], caption="The best")
     gammas = sorted({cell.gamma for cell in cells if cell.gamma is not None})
     words = f"{capital(measure)} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
     if not gammas:
         line = sorted(cells, key=lambda cell: cell.C)
         trace = line_of([c.C for c in line], [c.score for c in line], measure, mode="lines+markers")
-        figure = figure_of([trace], {"title": {"text": "C"}, "type": "log"}, {"title": {"text": measure}})
+        figure = figure_of([trace], axis("C", type="log"), axis(measure))
         return Chart("search", "What was searched", figure, f"{words}.", table)
     Cs = sorted({cell.C for cell in cells})
     score = {(cell.C, cell.gamma): cell.score for cell in cells}
@@ -126,13 +115,12 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     }
     at = {"x": [Cs.index(best.C)], "y": [gammas.index(best.gamma)] if best.gamma in gammas else [0]}
     star = {"symbol": "star", "size": 16, "color": RED, "line": {"color": "white", "width": 1.5}}
-    mark = {"type": "scatter", "mode": "markers", **at, "marker": star, "name": "best", "hoverinfo": "skip"}
-    x = {"title": {"text": "C"}, "tickvals": list(range(len(Cs))), "ticktext": [f"{float(f'{C:.2g}'):g}" for C in Cs]}
-    y = {
-        "title": {"text": "gamma", "standoff": 16},
-        "tickvals": list(range(len(gammas))),
-        "ticktext": [f"{float(f'{g:.2g}'):g}" for g in gammas],
-    }
+    mark = marked(**at, marker=star, name="best", hoverinfo="skip")
+    x, y = (
+        {"tickvals": list(range(len(values))), "ticktext": [f"{float(f'{value:.2g}'):g}" for value in values]}
+        for values in (Cs, gammas)
+    )
+    x, y = axis("C", **x), {"title": {"text": "gamma", "standoff": 16}, **y}
     figure = figure_of([trace, mark], x, y, showlegend=False)
     return Chart("search", "What was searched", figure, f"{words}, gamma = {digits(best.gamma)}.", table)
 
@@ -144,29 +132,20 @@ def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDAr
     )
     trace["marker"] = {"size": 5}
     nearest = int(np.abs(np.asarray(n_leaves) - kept).argmin())
-    mark = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [int(kept)],
-        "y": plain([impurities[nearest]]),
-        "name": f"this tree, {kept:,} leaves",
-        "marker": {"size": 14, "symbol": "diamond", "color": RED},
-    }
-    x: dict[str, Any] = {"title": {"text": "leaves"}}
-    if int(np.max(n_leaves)) > 50:
-        x["type"] = "log"
-    figure = figure_of([trace, mark], x, {"title": {"text": "impurity left"}, "rangemode": "tozero"})
-    rows = [
-        [f"{int(n_leaves[i]):,}", digits(float(impurities[i])), digits(float(alphas[i]), 3)]
-        for i in some_of(len(alphas))
-    ]
+    diamond = {"size": 14, "symbol": "diamond", "color": RED}
+    name = f"this tree, {kept:,} leaves"
+    mark = marked([int(kept)], plain([impurities[nearest]]), name=name, marker=diamond)
+    x = axis("leaves", **({"type": "log"} if int(np.max(n_leaves)) > 50 else {}))
+    figure = figure_of([trace, mark], x, axis("impurity left", rangemode="tozero"))
+    places = some_of(len(alphas))
+    rows = [[f"{int(n_leaves[i]):,}", digits(float(impurities[i])), digits(float(alphas[i]), 3)] for i in places]
     return Chart(
         "pruning",
         "Large trees and small ones (pruning path)",
         figure,
         f"The impurity that is left, by the number of leaves, from {int(n_leaves[0]):,} down to {int(n_leaves[-1]):,}; "
         f"this tree has {kept:,}.",
-        Grid(["leaves", "impurity left", "α from which on it is best"], rows, numeric=frozenset({0, 1, 2})),
+        numbers(["leaves", "impurity left", "α from which on it is best"], rows),
     )
 
 
@@ -174,32 +153,20 @@ def rounds_chart(series: Sequence[tuple[str, NDArray[np.float64]]], n_rounds: in
     """What became of errors and bounds, round by round."""
     at = np.unique(np.linspace(0, n_rounds - 1, min(n_rounds, 200)).round().astype(int))
     data = [line_of(at + 1, values[at], label(name, 40), place) for place, (name, values) in enumerate(series)]
-    figure = figure_of(data, {"title": {"text": "round"}}, {"title": {"text": "share"}, "rangemode": "tozero"})
+    figure = figure_of(data, axis("round"), axis("share", rangemode="tozero"))
     rows = [[f"{i + 1:,}", *(digits(float(values[i])) for _, values in series)] for i in some_of(n_rounds)]
     last = ", ".join(f"{name} {digits(float(values[-1]))}" for name, values in series)
-    return Chart(
-        "rounds",
-        "Round by round",
-        figure,
-        f"After {n_rounds:,} rounds: {last}.",
-        Grid(["round", *(name for name, _ in series)], rows, numeric=frozenset(range(len(series) + 1))),
-    )
+    table = numbers(["round", *(name for name, _ in series)], rows)
+    return Chart("rounds", "Round by round", figure, f"After {n_rounds:,} rounds: {last}.", table)
 
 
 def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Chart:
     """The cumulative distribution of vote margins after some rounds."""
-    data, at = [], np.linspace(-1, 1, 81)
+    at = np.linspace(-1, 1, 81)
     shares = [(name, np.searchsorted(np.sort(values), at, side="right") / len(values)) for name, values in margins]
-    for place, (name, share) in enumerate(reversed(shares)):
-        data.append(line_of(at, share, name, place))
-    zero = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
-    figure = figure_of(
-        data,
-        {"title": {"text": "margin of the vote"}, "range": [-1.02, 1.02]},
-        share_axis("rows with at most this margin"),
-        shapes=[zero],
-        showlegend=True,
-    )
+    data = [line_of(at, share, name, place) for place, (name, share) in enumerate(reversed(shares))]
+    x, y = axis("margin of the vote", range=[-1.02, 1.02]), share_axis("rows with at most this margin")
+    figure = figure_of(data, x, y, shapes=[_AT_ZERO], showlegend=True)
     rows = [[digits(float(at[i]), 2), *(percent(float(share[i])) for _, share in shares)] for i in range(0, 81, 8)]
     wrong = ", ".join(f"{name} {percent(float((values <= 0).mean()))}" for name, values in margins)
     return Chart(
@@ -207,7 +174,7 @@ def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Ch
         "How surely the trees vote",
         figure,
         f"The share of rows with at most a certain margin of votes. At most 0, which is wrong: {wrong}.",
-        Grid(["margin", *(name for name, _ in shares)], rows, numeric=frozenset(range(len(shares) + 1))),
+        numbers(["margin", *(name for name, _ in shares)], rows),
     )
 
 
@@ -215,36 +182,18 @@ def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], targ
     """Estimates against the truth, a point for each row."""
     generator = np.random.default_rng(0)
     some = np.sort(generator.permutation(len(truth))[:1500])
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": plain(predicted[some]),
-        "y": plain(truth[some]),
-        "name": "rows",
-        "marker": {"color": BLUE, "size": 6, "opacity": 0.55},
-        "hovertemplate": "estimated %{x}, true %{y}<extra></extra>",
-    }
-    ends = [float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))]
-    line: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": ends,
-        "y": ends,
-        "name": "perfect",
-        "hoverinfo": "skip",
-    }
-    line["line"] = {"color": GREY, "dash": "dot", "width": 1.5}
-    figure = figure_of(
-        [points, line], {"title": {"text": "estimated"}}, {"title": {"text": f"true {label(target)}"}}, height=400
+    points = marked(
+        plain(predicted[some]),
+        plain(truth[some]),
+        name="rows",
+        marker={"color": BLUE, "size": 6, "opacity": 0.55},
+        hovertemplate="estimated %{x}, true %{y}<extra></extra>",
     )
-    table = _by_estimate(truth, predicted)
-    return Chart(
-        "estimates",
-        "Estimates against the truth",
-        figure,
-        f"Points of {len(some):,} rows; on the dotted line the estimate is exact.",
-        table,
-    )
+    ends = float(min(truth.min(), predicted.min())), float(max(truth.max(), predicted.max()))
+    data = [points, diagonal("perfect", *ends)]
+    figure = figure_of(data, axis("estimated"), axis(f"true {label(target)}"), height=400)
+    words = f"Points of {len(some):,} rows; on the dotted line the estimate is exact."
+    return Chart("estimates", "Estimates against the truth", figure, words, _by_estimate(truth, predicted))
 
 
 def _by_estimate(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Grid:
@@ -253,20 +202,16 @@ def _by_estimate(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> 
         off = truth[places] - predicted[places]
         estimate, true, error = predicted[places].mean(), truth[places].mean(), np.abs(off).mean()
         rows.append([digits(float(estimate)), digits(float(true)), digits(float(error)), f"{len(places):,}"])
-    header = ["estimated, on average", "true, on average", "mean error", "rows"]
-    return Grid(header, rows, numeric=frozenset({0, 1, 2, 3}))
+    return numbers(["estimated, on average", "true, on average", "mean error", "rows"], rows)
 
 
 def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Chart:
     """How far off the estimates are, as bars."""
-    off = truth - predicted
-    is_any = np.ones(len(off), bool)
-    chart = margins_chart(
-        "residuals", "How far off it is (residuals)", off, [("rows", BLUE, is_any)], "true less estimated"
-    )
+    off, title = truth - predicted, "How far off it is (residuals)"
+    chart = margins_chart("residuals", title, off, [("rows", BLUE, np.ones(len(off), bool))], "true less estimated")
     chart.figure["layout"]["showlegend"] = False
     ends = [float(end) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]
     rows = [[name, digits(end)] for name, end in zip(("5 %", "25 %", "50 %", "75 %", "95 %"), ends, strict=True)]
     alt = f"How far the truth is from the estimate: half of the rows between {digits(ends[1])} and {digits(ends[3])}."
-    table = Grid(["of the rows", "true less estimated is at most"], rows, numeric=frozenset({1}))
+    table = numbers(["of the rows", "true less estimated is at most"], rows, texts=(0,))
     return Chart(chart.name, chart.title, chart.figure, alt, table)

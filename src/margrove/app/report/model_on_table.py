@@ -73,8 +73,7 @@ class Subject:
     @property
     def status(self) -> str | None:
         """How the learning ended, where the model keeps it."""
-        status = getattr(self.learner, "status_", None)
-        return None if status is None else str(status)
+        return self.explanation.status
 
     @property
     def measure(self) -> str:

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from margrove.app.report.blocks import Block, Grid, Words
+from margrove.app.report.blocks import Block, Grid, note
 from margrove.app.report.plain_words import share_words
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import Explanation, counted, explanation_of
@@ -127,7 +127,7 @@ def leave_one_out(learner: Any) -> list[Block]:
         f"be misjudged, and at most {sharper} by the sharper ξα-estimate: that holds always, and is often loose, far "
         "above what is really wrong."
     )
-    return [Words(text, "note")]
+    return [note(text)]
 
 
 def _said(claim: Claim) -> str:

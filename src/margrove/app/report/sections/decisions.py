@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words
+from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, note
 from margrove.app.report.cells import estimate_text
 from margrove.app.report.explain import Example, Push, examples
 from margrove.app.report.findings import Findings
@@ -46,7 +46,7 @@ def decisions_section(found: Findings) -> Section | None:
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" But it {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
         blocks.append(
-            Words(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}", "note")
+            note(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}")
         )
     return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in shown]})
 
@@ -82,10 +82,10 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
     if example.pushes:
         blocks.append(_pushes(subject, example))
         if example.base is not None and not example.is_linear:
-            blocks.append(Words(_ordinary(subject, example), "note"))
+            blocks.append(note(_ordinary(subject, example)))
     elif example.base is not None and not example.is_linear:
         is_unknown = subject.are_few and not subject.is_training
-        blocks.append(Words(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE, "note"))
+        blocks.append(note(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE))
     if example.neighbours:
         blocks.append(_neighbours(subject, example))
     cells = example.cells[:_MOST_CELLS]

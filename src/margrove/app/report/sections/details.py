@@ -11,7 +11,7 @@ import numpy as np
 
 from margrove.app.history import Contender, History, Judged
 from margrove.app.models import plain_parameters
-from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Matrix, Section, Words
+from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Matrix, Section, Words, note
 from margrove.app.report.charts import (
     calibration_chart,
     digits,
@@ -19,8 +19,8 @@ from margrove.app.report.charts import (
     learning_chart,
     percent,
     pr_chart,
-    r2_text,
     roc_chart,
+    score_text,
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
 from margrove.app.report.findings import ColumnWorth, Findings
@@ -146,7 +146,7 @@ def training_section(found: Findings) -> Section | None:
 
 
 def _leaderboard(history: History, contenders: list[Contender], measure: str) -> Grid:
-    score = percent if measure == "accuracy" else r2_text
+    score = score_text(measure)
     has_rows = len({c.rows for c in contenders if c.rows is not None}) > 1  # scores of different rows are told apart
     rows = [
         [
@@ -197,9 +197,9 @@ def mistakes_section(found: Findings) -> Section | None:
         return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
     blocks, data = _of_classes(judged, rows, is_vote=subject.explanation.is_vote)
     if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
-        blocks.append(Words(_NO_CALIBRATION, "note"))
+        blocks.append(note(_NO_CALIBRATION))
     if evidence.is_partial:
-        warning.append(Words(f"Everything in this part is of {rows}.", "note"))
+        warning.append(note(f"Everything in this part is of {rows}."))
     data = {"on": on, "rows_tested": evidence.n_tested, **data}
     return Section("mistakes", "Where it is right and wrong", [*warning, *blocks], data)
 
@@ -223,7 +223,7 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
         blocks.append(calibration_chart(bins))
         if is_vote:
             said = "Of a vote the probabilities are made of shares of votes, and mostly too modest."
-            blocks.append(Words(said, "note"))
+            blocks.append(note(said))
     data = {
         "rows": len(judged.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
@@ -263,7 +263,7 @@ def scores_section(found: Findings) -> Section | None:
         )
     blocks: list[Block] = [
         Grid(["column", *(name for name, _ in shown)], rows, _more_columns(more), frozenset(range(1, len(shown) + 1))),
-        Words(" ".join(words), "note"),
+        note(" ".join(words)),
     ]
     return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in worth.columns]})
 
@@ -290,7 +290,7 @@ def certificate_section(found: Findings) -> Section | None:
 def about_section(found: Findings) -> Section:
     """The parameters, the versions, and what was sampled."""
     subject = found.subject
-    learner, engine = subject.learner, getattr(subject.learner, "engine_", None)
+    learner = subject.learner
     parameters = plain_parameters(learner)
     rows = [[name, str(value)] for name, value in parameters.items()]
     how = f"Made by Margrove {version('margrove')} from the model and {subject.source}."
@@ -298,22 +298,19 @@ def about_section(found: Findings) -> Section:
         how += (
             f" Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,} was looked at; it is always the same."
         )
+    engine = "" if subject.explanation.engine is None else f", engine {subject.explanation.engine}"
+    ended = "" if subject.status is None else f" How the learning ended: {status_words(subject.status)}."
     blocks: list[Block] = [
         Words(how),
-        Words(_made_by(type(learner).__name__, engine, subject.status)),
+        Words(f"{type(learner).__name__}{engine}.{ended}"),
         Folded("All parameters", [Grid(["parameter", "value"], rows)]),
     ]
     data = {
         "margrove": version("margrove"),
         "class": type(learner).__name__,
-        "engine": engine,
+        "engine": subject.explanation.engine,
         "status": subject.status,
         "parameters": parameters,
         "sampled_rows": None if subject.is_whole else len(subject.rows),
     }
     return Section("about", "About this page", blocks, data)
-
-
-def _made_by(name: str, engine: str | None, status: str | None) -> str:
-    text = name if engine is None else f"{name}, engine {engine}"
-    return f"{text}." if status is None else f"{text}. How the learning ended: {status_words(status)}."

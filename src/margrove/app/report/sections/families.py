@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, Words
+from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, note
 from margrove.app.report.cells import cell_text
 from margrove.app.report.charts import digits
 from margrove.app.report.family_charts import (
@@ -20,7 +20,6 @@ from margrove.app.report.family_charts import (
     rounds_chart,
     search_chart,
     vote_margins_chart,
-    word_colour,
 )
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
@@ -30,7 +29,7 @@ from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
 from margrove.explanation import Learned
 from margrove.plots.judgement import MEANINGS
-from margrove.plots.style import colour_of
+from margrove.plots.style import WORD_COLOURS, colour_of
 from margrove.svm.margins import margins
 from margrove.tree.rules import p_words
 
@@ -42,6 +41,10 @@ _LEVELS_OF_RULE = 6
 _SHOWN_ROUNDS = 10
 _SHOWN_LESSONS = 12
 _MOST_LINES = 60  # of a tree's rules, nested
+_WHY_VOTES = (
+    "Each tree need only be a little better than chance: its error is of rows weighted by how often they were wrong "
+    "before. The training error stays below the mean exponential loss, which each round lowers."
+)
 _OVER_ALL_MACHINES = (
     "Several machines decide together, and each row is counted once, by the one that it is worst placed for. So more "
     "rows can be on the wrong side here than are judged wrongly: the other machines may outvote that one."
@@ -92,8 +95,9 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
         others = Grid(header, rows[_SHOWN_RULES:], caption, numeric, long=long)
         blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} narrower rules", [others]))
     if names:
-        words = "The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly."
-        blocks.append(Words(words, "note"))
+        blocks.append(
+            note("The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly.")
+        )
     nested = str(learner.rules()).splitlines()
     if len(nested) <= _MOST_LINES:
         blocks.append(Folded("The same rules, nested", [Listing("\n".join(nested))]))
@@ -110,12 +114,15 @@ def _vote(subject: Subject, summary: Learned) -> tuple[list[Block], dict[str, An
     data: dict[str, Any] = {"rounds": summary.size}
     if vote is not None:
         has_alpha = vote.voters[0].alpha is not None
-        rows = []
-        for voter in vote.voters[:_SHOWN_ROUNDS]:
-            worth = voter.vote if voter.alpha is None else voter.alpha
-            rows.append(
-                [f"{voter.round:,}", clip(voter.test, 90), f"{voter.n_leaves:,}", digits(voter.error), digits(worth)]
-            )
+        rows = [
+            [
+                f"{v.round:,}",
+                clip(v.test, 90),
+                f"{v.n_leaves:,}",
+                *map(digits, (v.error, v.alpha if has_alpha else v.vote)),
+            ]
+            for v in vote.voters[:_SHOWN_ROUNDS]
+        ]
         header = ["round", "asks first", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
         more = len(vote.voters) - len(rows)
         caption = f"The first trees, and {more:,} more" if more > 0 else "The trees"
@@ -128,16 +135,8 @@ def _vote(subject: Subject, summary: Learned) -> tuple[list[Block], dict[str, An
         if rounds.validation_error is not None:
             series.append(("error on rows held out", rounds.validation_error))
         series.append(("error of the tree itself", rounds.error))
-        blocks.append(
-            rounds_chart([(name, values) for name, values in series if np.isfinite(values).all()], rounds.n_rounds)
-        )
-        blocks.append(
-            Words(
-                "Each tree need only be a little better than chance: its error is of rows weighted by how often they "
-                "were wrong before. The training error stays below the mean exponential loss, which each round lowers.",
-                "note",
-            )
-        )
+        finite = [(name, values) for name, values in series if np.isfinite(values).all()]
+        blocks += [rounds_chart(finite, rounds.n_rounds), note(_WHY_VOTES)]
         data["training_error"] = rounds.training_error.tolist()
     if subject.judged is not None and subject.classes is not None:
         blocks.append(_vote_margins(subject))
@@ -176,32 +175,22 @@ def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[l
     words = _words(subject, rows)
     is_one = len(judged.classes) == 2
     axis = "distance from the boundary" if is_one else "least distance from a boundary"
-    blocks.append(
-        margins_chart(
-            "margins",
-            "How far on the right side (margins)",
-            distance,
-            _parts(judged.classes, truth, words),
-            axis,
-        )
-    )
+    title, parts = "How far on the right side (margins)", _parts(judged.classes, truth, words)
+    blocks.append(margins_chart("margins", title, distance, parts, axis))
     if not is_one:
-        blocks.append(Words(_OVER_ALL_MACHINES, "note"))
+        blocks.append(note(_OVER_ALL_MACHINES))
     if subject.is_training and words is None:
         seen = "These rows it was trained on" if subject.is_training_known else "It may have been trained on these rows"
-        blocks.append(Words(f"{seen}; of new ones more would be on the wrong side.", "note"))
+        blocks.append(note(f"{seen}; of new ones more would be on the wrong side."))
     if words is not None:
         counts = {word: int((words == word).sum()) for word in MEANINGS}
-        n = len(rows)
         over_all = "" if is_one else ", each by the machine that it is hardest for,"
-        blocks.append(
-            Words(
-                f"Of {n:,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the model "
-                f"would be the same without them. {counts['marginal']:,} are marginal, just on the edge of the margin, "
-                f"and {counts['hard']:,} are hard: inside the margin or on the wrong side.",
-                "note",
-            )
+        text = (
+            f"Of {len(rows):,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the "
+            f"model would be the same without them. {counts['marginal']:,} are marginal, just on the edge of the "
+            f"margin, and {counts['hard']:,} are hard: inside the margin or on the wrong side."
         )
+        blocks.append(note(text))
         data["points"] = counts
     blocks += _extremes(subject, distance, some, columns)
     data["margins"] = {"smallest": float(distance.min()), "median": float(np.median(distance))}
@@ -221,7 +210,7 @@ def _parts(
     classes: list[str], codes: NDArray[np.intp], words: NDArray[np.str_] | None
 ) -> list[tuple[str, str, NDArray[np.bool_]]]:
     if words is not None:
-        found = [(f"{word} ({MEANINGS[word]})", word_colour(word), words == word) for word in reversed(MEANINGS)]
+        found = [(f"{word} ({MEANINGS[word]})", WORD_COLOURS[word], words == word) for word in reversed(MEANINGS)]
     elif len(classes) <= 7:
         found = [(name, colour_of(code), codes == code) for code, name in enumerate(classes)]
     else:
@@ -263,11 +252,9 @@ def _lessons(found: Learned) -> list[Block]:
                 blocks.append(Bars(bars, f"What speaks for {lesson.about!r}{rather}"))
         more = len(found.lessons) - _SHOWN_LESSONS
         if more > 0:
-            blocks.append(Words(f"… and {more:,} more machines.", "note"))
+            blocks.append(note(f"… and {more:,} more machines."))
         blocks.append(
-            Words(
-                f"Weights{found.unit}; 1 is the strongest. Columns that move together share or cancel theirs.", "note"
-            )
+            note(f"Weights{found.unit}; 1 is the strongest. Columns that move together share or cancel theirs.")
         )
     if found.support is not None:
         counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES]

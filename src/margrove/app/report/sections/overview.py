@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.history import Judged
-from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words
+from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
 from margrove.app.report.measures import Quality, confusion
@@ -129,8 +128,8 @@ def quality_section(found: Findings) -> Section | None:
         blocks.append(Bars(bars, "How far off on average; shorter is better"))
     blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
     if evidence.on_training is not None and evidence.is_honest:
-        blocks.append(Words(_on_training(subject, evidence.on_training), "note"))
-    blocks += [Words(text, "note") for text in _left_out(subject)]
+        blocks.append(note(_on_training(subject, evidence.on_training)))
+    blocks += [note(text) for text in _left_out(subject)]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
     data["on_training_rows"] = None if evidence.on_training is None else asdict(evidence.on_training)
@@ -202,11 +201,11 @@ def matters_section(found: Findings) -> Section | None:
         )
         blocks.append(Words(said))
     if subject.dropped:
-        blocks.append(Words(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}.", "note"))
+        blocks.append(note(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}."))
     how = worth.words
     if worth.by == "loss":
         how += f" Found on {worth.rows_words}."
-    blocks.append(Words(how, "note"))
+    blocks.append(note(how))
     data: dict[str, Any] = {"by": worth.by, "columns": [asdict(column) for column in worth.columns]}
     return Section("what_matters", "What matters", blocks, data)
 
@@ -230,6 +229,6 @@ def proof_section(found: Findings) -> Section | None:
     known = "only rows whose answer is known can tell" if found.evidence is None else how
     blocks: list[Block] = [Words(verdict), *map(Words, said)]
     if subject.history.certifying:
-        blocks.append(Words(subject.history.certifying, "note"))
-    blocks.append(Words(f"It does not prove that {what}: {known}.", "note"))
+        blocks.append(note(subject.history.certifying))
+    blocks.append(note(f"It does not prove that {what}: {known}."))
     return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
