@@ -1,4 +1,4 @@
-"""What is boosted: which learners the engines grow themselves, and how any other is asked."""
+"""The learners that are boosted: which of them the engines grow themselves, and how any other is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TREES = (DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor)
 
 
 def settle_learner(given: Any, default: Any, owner: str) -> Any:
-    """A fresh copy of the learner to boost; refused if it cannot be boosted."""
+    """Return a fresh copy of the learner to boost. Raises `ParameterError` if it cannot be boosted."""
     learner = default if given is None else given
     if not (hasattr(learner, "fit") and hasattr(learner, "predict") and hasattr(learner, "get_params")):
         raise ParameterError(
@@ -59,7 +59,7 @@ def settle_learner(given: Any, default: Any, owner: str) -> Any:
 
 
 def is_random(learner: Any) -> bool:
-    """Whether a learner of ours that has a ``random_state`` draws anything."""
+    """Return whether a learner with a ``random_state`` draws anything; other libraries' learners may."""
     if type(learner) not in _TREES:
         return True
     return not (
@@ -71,12 +71,12 @@ def is_random(learner: Any) -> bool:
 
 
 def engine_of(learner: Any, given: str | Engine) -> str:
-    """Return the name of the engine that fitted the learner; for another library's, of the one that was asked for."""
+    """Return the name of the engine that fitted the learner; for another library's, of the one given."""
     return getattr(learner, "engine_", None) or name_of(given)
 
 
 def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
-    """Whether a `TreeProblem` says all of what is asked of the learner, so that an engine can boost it by itself."""
+    """Return whether a `TreeProblem` describes the learner completely, so that an engine can boost it."""
     return (
         type(learner) in _TREES
         and not is_random(learner)
@@ -93,7 +93,7 @@ def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
 
 @as_input_error
 def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells:
-    """Take note of the columns of the training table; its cells, as the tree sees them, if it is a plain tree."""
+    """Record the columns of the training table in the owner, and return its cells as a plain tree sees them."""
     if is_plain:
         check_parameters(learner)
         cells: Cells = learner._learn(X, owner)
@@ -102,13 +102,13 @@ def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells
     owner.categorical_ = {}
     if isinstance(X, Table) or is_frame(X):
         read_features(owner, X)
-    else:  # what cells may hold is for the learner to say
+    else:  # the learner checks the cells
         validate_data(owner, X, accept_sparse=True, dtype=None, ensure_all_finite=False, allow_nd=True)
     return Cells((), _num_samples(X))
 
 
 def fitted_tree(learner: DecisionTree, **fitted: Any) -> DecisionTree:
-    """The learner as if it had grown this tree itself."""
+    """Return the learner as if it had grown this tree itself."""
     tree: DecisionTree = clone(learner)
     for name, value in fitted.items():
         setattr(tree, name, value)
@@ -122,7 +122,7 @@ class Seeds:
         self.generator = generator
 
     def give(self, learner: Any) -> Any:
-        """The learner, with seeds of its own."""
+        """Return the learner, with seeds of its own."""
         if is_random(learner):
             names = sorted(learner.get_params(deep=True))
             keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
@@ -133,7 +133,7 @@ class Seeds:
 
 @as_input_error
 def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
-    """Some rows of a table of any kind; None: all."""
+    """Return some rows of a table of any kind; None: all."""
     if rows is None:
         return X
     if isinstance(X, Table):
@@ -144,7 +144,7 @@ def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
 
 
 def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """What a learner predicts, as places among the classes, -1 where a label is none of them."""
+    """Return the predictions of a learner as positions in ``classes``, -1 for a label that is not there."""
     label = np.asarray(estimator.predict(X))
     n = _num_samples(X)
     if label.shape != (n,):
@@ -156,8 +156,8 @@ def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of labels among the classes, -1 where one is none of them."""
-    if label.dtype.kind == "O":  # of any kind, None among them: they have no order
+    """Return labels as positions in ``classes``, -1 for a label that is not there."""
+    if label.dtype.kind == "O":  # labels of any kind, which have no order
         places = {name: place for place, name in enumerate(classes.tolist())}
         return np.array([places.get(each, -1) for each in label.tolist()], dtype=np.intp)
     place = np.minimum(np.searchsorted(classes, label), len(classes) - 1)
@@ -166,7 +166,7 @@ def _places(label: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
 
 @as_input_error
 def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of true labels among the classes; refused where one is none of them."""
+    """Return true labels as positions in ``classes``; a label that is not there is an error."""
     label = column_or_1d(y, warn=True)
     place = _places(label, classes)
     if (place < 0).any():
@@ -179,6 +179,6 @@ def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
-    """What each learner predicts, as places among the classes."""
+    """Yield the predictions of each learner as positions in ``classes``."""
     for estimator in estimators:
         yield codes_of(estimator, X, classes)

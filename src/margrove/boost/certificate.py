@@ -1,13 +1,13 @@
-"""Certificates of AdaBoost (THEORY B1 – B3) and AdaBoost.R2: the rounds gone through again from the data, in float64.
+"""Certificates of AdaBoost and AdaBoost.R2: the rounds repeated from the data, in float64.
 
-Nothing here imports the reference, an engine or the core. Given only the learners and their votes, a stranger can
-repeat the rounds: which rows each learner gets wrong gives its error, the error its vote, the vote the next weights.
+Nothing here imports the reference, an engine or the core. The learners and their votes determine the rounds: the rows
+that a learner gets wrong give its error, the error its vote, the vote the next weights.
 
-All rounds are repeated. That the learners themselves are what they should be is the claim of `margrove.tree`, split by
-split, on that round's weights; to search one tree anew costs about rows × columns × depth, and something for each
-search, so above VISIT_LIMIT cells only a sample of the rounds is searched, always the same one, the first and the last
-in it, and the claim says how many of how many. Other Margrove learners have certificates of their own. Of foreign
-learners only the predictions for the training rows are checked.
+All rounds are repeated. The trees are certified by `margrove.tree`, split by split, on the weights of their round.
+Searching one tree again costs about rows × columns × depth, and something for each search, so above VISIT_LIMIT cells
+only a sample of the rounds is searched, always the same one, the first and the last in it, and the claim says how many
+of how many. Other Margrove learners have certificates of their own. Of other libraries' learners only the predictions
+for the training rows are checked.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.boost import r2
-from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.model import BoostModel, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
-from margrove.certificate import Certificate, Claim, certify
+from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.errors import InputError
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status
@@ -74,7 +74,7 @@ class FittedMedian(FittedBoost, Protocol):
 
 
 def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """B1 – B3: of a fitted `AdaBoostClassifier`."""
+    """Certify a fitted `AdaBoostClassifier`."""
     if not hasattr(model, "_problem_of"):
         raise _foreign(model)
     asked, rows, rows_held_out = model._problem_of(X, y, sample_weight)
@@ -97,13 +97,16 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         if problem.held_out is not None:
             labels = model._labels_by_round(rows_held_out)
             claims = (*claims, _of_rows_held_out(problem.held_out, labels, rounds))
-    n_rows, claims = len(problem.learner.target), (*claims, *_told(model))
-    return Certificate(type(model).__name__, str(model.status_), "recomputed", n_rows, ("vote",), claims)
+    return _certificate(model, "recomputed", len(problem.learner.target), (*claims, *_information(model)))
+
+
+def _certificate(model: FittedBoost, source: Source, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
+    return Certificate(type(model).__name__, str(model.status_), source, n_rows, ("vote",), claims)
 
 
 def _fault_of_copies(model: FittedBoost, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
     """Return which stored copies differ (votes, trees of the learners), or None."""
-    learners = vars(model).get("estimators_", ())  # of plain trees they are made when they are first asked for
+    learners = vars(model).get("estimators_", ())  # those of plain trees are made on first use
     if model.model_ is None:
         return None
     if not np.array_equal(model.model_.vote, vote):
@@ -124,7 +127,7 @@ def _fault_of_rounds(model: FittedVote, rows_held_out: NDArray[np.intp] | None) 
         return "the arrays of rounds_ are not of one length"
     if rounds.best_round != model.n_estimators_:
         return "n_estimators_ is not the round with the smallest validation error"
-    is_same = np.array_equal(model.validation_rows_, rows_held_out) if rows_held_out is not None else True
+    is_same = rows_held_out is None or np.array_equal(model.validation_rows_, rows_held_out)
     return None if is_same else "validation_rows_ are not the rows held out"
 
 
@@ -144,18 +147,17 @@ def _own_claim(failed: list[bool]) -> Claim:
 
 
 def solver_certificate(model: FittedVote) -> Certificate:
-    """What a fitted model says of itself, with nothing recomputed."""
+    """Return the certificate of a fitted classifier with nothing recomputed."""
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [
         Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of rows judged wrongly"),
         Claim("exponential loss", (float(rounds.loss[-1]),), words="the product of the Z of all rounds"),
     ]
-    n_rows = int(model.n_rows_)
-    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("vote",), (*claims, *_told(model)))
+    return _certificate(model, "solver", int(model.n_rows_), (*claims, *_information(model)))
 
 
-def _told(model: FittedVote) -> tuple[Claim, ...]:
-    """What only informs."""
+def _information(model: FittedVote) -> tuple[Claim, ...]:
+    """Return the claims that only inform."""
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
     if rounds.validation_error is not None:
@@ -171,57 +173,38 @@ def _told(model: FittedVote) -> tuple[Claim, ...]:
 def certify_boost_problem(
     problem: BoostProblem, model: BoostModel, rounds: Rounds, *, visit_limit: int = VISIT_LIMIT
 ) -> tuple[Claim, ...]:
-    """What boosted trees claim of the problem they answer.
+    """Return the claims of boosted trees that solve this problem, made again from data and parameters.
 
-    Parameters
-    ----------
-    problem : BoostProblem
-        Made anew from data and parameters.
-    model : BoostModel
-        The trees and their votes.
-    rounds : Rounds
-        What is said to have been seen in each round.
-    visit_limit : int
-        How many cells may be visited to search trees anew.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dataclasses import replace
-    >>> from margrove.boost.certificate import certify_boost_problem
-    >>> from margrove.boost.problem import BoostProblem
-    >>> from margrove.boost.reference import boost
-    >>> from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
-    >>> x, y = np.array([1.0, 2, 3]), np.array([0, 1, 0], dtype=np.int32)
-    >>> stump = TreeProblem(Cells((TreeColumn("x"),), 3, (x,)), y, n_classes=2, growth=Growth(max_depth=1))
-    >>> problem = BoostProblem(stump, n_rounds=3)
-    >>> solution = boost(problem)
-    >>> claims = certify_boost_problem(problem, solution.model, solution.rounds)
-    >>> [claim.name for claim in claims if claim.holds is False]
-    []
-    >>> forged = replace(solution.rounds, error=solution.rounds.error * 0.9)
-    >>> [claim.name for claim in certify_boost_problem(problem, solution.model, forged) if claim.holds is False][0]
-    'weights of every round'
+    ``rounds`` are the recorded rounds. At most ``visit_limit`` cells are visited to search trees.
     """
     grove = model.grove
-    unfit = _unfit(problem, grove)
-    if unfit is not None:
-        return (unfit,)
+    trees: list[TreeModel] = []
+    for t in range(grove.n_trees):  # before any row goes down a tree
+        trees.append(grove.tree(t))
+        if unfit := _unfit(problem.learner, trees[t], t):
+            return (unfit,)
     if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
         return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
-    trees = [grove.tree(t) for t in range(grove.n_trees)]
-    searched = _Searched(trees, visit_limit, problem.learner.cells.sparse is not None)
-    labels = (_labels(tree, problem) for tree in trees)
+    cells = problem.learner.cells
+    searched = _Searched(trees, visit_limit, cells.sparse is not None)
 
     def look(t: int, weight: NDArray[np.float64]) -> None:
         searched.look(t, replace(problem.learner, weight=weight))
 
-    claims = [*certify_rounds(problem, rounds, labels, look), *searched.claims()]
+    claims = [*certify_rounds(problem, rounds, _labels(trees, cells), look), *searched.claims()]
     if problem.held_out is not None:
-        held_out = problem.held_out
-        labels = (np.argmax(tree.value, axis=1)[tree.apply(held_out.cells)] for tree in trees)
-        claims.append(_of_rows_held_out(held_out, labels, rounds))
+        claims.append(_of_rows_held_out(problem.held_out, _labels(trees, problem.held_out.cells), rounds))
     return tuple(claims)
+
+
+def _unfit(problem: TreeProblem, tree: TreeModel, t: int) -> Claim | None:
+    """Return what is wrong with the arrays of a tree, or None."""
+    claim = fits(problem, tree)
+    return None if claim.holds else replace(claim, words=f"round {t + 1}: {claim.words}")
+
+
+def _labels(trees: list[TreeModel], cells: Cells) -> Iterator[Labels]:
+    return (np.argmax(tree.value, axis=1)[tree.apply(cells)] for tree in trees)
 
 
 def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Rounds) -> Claim:
@@ -236,48 +219,33 @@ def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Round
     return _at_most("error on rows held out is as told", off, f"{n} rows: largest difference")
 
 
-def _unfit(problem: BoostProblem, grove: Grove) -> Claim | None:
-    """What is wrong with the arrays, before any row goes down a tree."""
-    for t in range(grove.n_trees):
-        claim = fits(problem.learner, grove.tree(t))
-        if not claim.holds:
-            return replace(claim, words=f"round {t + 1}: {claim.words}")
-    return None
-
-
-def _labels(tree: TreeModel, problem: BoostProblem) -> Labels:
-    return np.asarray(np.argmax(tree.value, axis=1)[tree.apply(problem.learner.cells)])
-
-
 @dataclass
 class _Searched:
-    """Trees grown on the rows and weights of their round: a sample of them, searched anew."""
+    """Trees grown on the rows and weights of their round, of which a sample is searched again."""
 
     trees: list[TreeModel]
     visit_limit: int
     is_sparse: bool  # then every node costs the making of whole columns
 
     def __post_init__(self) -> None:
-        n_trees = len(self.trees)
-        n_visited = [
-            tree.n_nodes * int(tree.n_rows[0]) if self.is_sparse else int(tree.n_rows.sum()) for tree in self.trees
-        ]
-        n_splits = [int((tree.feature >= 0).sum()) for tree in self.trees]
-        sizes = zip(n_visited, n_splits, self.trees, strict=True)
-        each = [(n_rows + _PER_SEARCH * splits) * len(tree.columns) for n_rows, splits, tree in sizes]
-        room = self.visit_limit
+        ends, room = (0, len(self.trees) - 1), self.visit_limit
         self.rounds = set()
         # The first and the last, then the others in a shuffled order while there is room.
-        order = [0, n_trees - 1, *(np.random.default_rng(0).permutation(max(0, n_trees - 2)) + 1).tolist()]
-        for t in order:
-            if t in (0, n_trees - 1) or each[t] <= room:
-                room -= each[t]
+        for t in (*ends, *(np.random.default_rng(0).permutation(max(0, len(self.trees) - 2)) + 1).tolist()):
+            cost = self._cost(self.trees[t])
+            if t in ends or cost <= room:
+                room -= cost
                 self.rounds.add(t)
         self.worst: dict[str, Claim] = {}
         self.counted: dict[str, tuple[int, int]] = {}
 
+    def _cost(self, tree: TreeModel) -> int:
+        """Return the cells that are visited to search a tree."""
+        n_rows = tree.n_nodes * int(tree.n_rows[0]) if self.is_sparse else int(tree.n_rows.sum())
+        return (n_rows + _PER_SEARCH * int((tree.feature >= 0).sum())) * len(tree.columns)
+
     def look(self, t: int, problem: TreeProblem) -> None:
-        """Search the tree of this round, which was to answer this problem."""
+        """Search the tree of this round, which solves this problem."""
         if t not in self.rounds:
             return
         tree = self.trees[t]
@@ -290,21 +258,21 @@ class _Searched:
                 self.worst[claim.name] = replace(claim, words=words)
 
     def _count(self, claim: Claim) -> None:
-        """Add up what the claims of single trees count."""
+        """Add up the counts in the claims of single trees."""
         found = _COUNTED.match(claim.words)
         if found is not None:
             n_searched, n_all = self.counted.get(claim.name, (0, 0))
             self.counted[claim.name] = (n_searched + int(found[1]), n_all + int(found[2]))
 
     def _of_all(self, claim: Claim) -> Claim:
-        """With the counts of all trees that were searched; a claim that fails speaks of its own tree."""
+        """Return the claim with the counts of all searched trees; a claim that fails keeps those of its own tree."""
         if claim.holds is False or claim.name not in self.counted:
             return claim
         n_searched, n_all = self.counted[claim.name]
         return replace(claim, words=_COUNTED.sub(f"{n_searched:,} of {n_all:,} ", claim.words, count=1))
 
     def claims(self) -> Iterator[Claim]:
-        """The worst of each claim."""
+        """Yield the worst of each claim."""
         words = (
             f"of {len(self.trees)}: nodes recounted and splits searched anew, on the rows and weights of their round"
         )
@@ -323,20 +291,19 @@ def certify_rounds(
     problem: BoostProblem,
     rounds: Rounds,
     labels: Iterator[Labels],
-    look: Callable[[int, NDArray[np.float64]], None] | None = None,
+    look: Callable[[int, NDArray[np.float64]], None],
 ) -> tuple[Claim, ...]:
-    """What the rounds claim, whatever has learned: weights, errors, votes, loss and bound.
+    """Return the claims of the rounds, whatever has learned: weights, errors, votes, loss and bound.
 
-    ``labels`` gives what each learner says of the rows; ``look`` is shown the weights of each round.
+    ``labels`` gives the predictions of each learner for the rows; ``look`` is called with the weights of each round.
     """
     if not _are_possible(rounds):
         return (Claim("errors and votes", (inf,), (0.0,), False, "not all are what such numbers can be"),)
     repeated = _Repeated(problem, rounds)
     n_seen = 0
     for t, label in enumerate(labels):
-        if look is not None:
-            with as_one_of("certificate", t, rounds.n_rounds):
-                look(t, repeated.weight)
+        with as_one_of("certificate", t, rounds.n_rounds):
+            look(t, repeated.weight)
         repeated.step(t, label)
         n_seen = t + 1
         report(Progress("certificate", n_seen, rounds.n_rounds))
@@ -346,14 +313,14 @@ def certify_rounds(
 
 
 def _are_possible(rounds: Rounds) -> bool:
-    """Whether formulas can be applied to what is said of the rounds."""
+    """Return whether the formulas can be applied to the recorded rounds."""
     is_error = (rounds.error >= 0) & (rounds.error < 1)
     is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
     return rounds.n_rounds > 0 and bool(is_error.all() and is_vote.all())
 
 
 class _Repeated:
-    """The rounds, gone through again."""
+    """The rounds, repeated."""
 
     def __init__(self, problem: BoostProblem, rounds: Rounds) -> None:
         self.problem, self.rounds = problem, rounds
@@ -363,13 +330,13 @@ class _Repeated:
         self.first = self.weight = given / given.sum()
         self.votes = np.zeros((n, problem.n_classes), order="F")  # summed and compared class by class, not row by row
         self.off_weight = self.off_error = self.off_vote = self.off_training = self.beyond_least = 0.0
-        # After the first round that leaves some row less than LEAST_WEIGHT its weight is no longer what the votes make
-        # of it, and the product of the Z no longer the loss.
+        # From the first round that leaves some row less than LEAST_WEIGHT, weights no longer follow from the votes, and
+        # the product of the Z is no longer the loss.
         self.n_exact, self.log_loss_exact = 0, 0.0
         self.is_lifted = False
 
     def step(self, t: int, label: Labels) -> None:
-        """One round: what is said of it against what the rows say."""
+        """Repeat one round and compare it with the record."""
         n_classes = self.problem.n_classes
         error, a = float(self.rounds.error[t]), float(self.rounds.vote[t])
         is_wrong = label != self.target
@@ -395,7 +362,7 @@ class _Repeated:
         self.off_training = _larger(self.off_training, abs(self.error - float(self.rounds.training_error[t])))
 
     def claims(self) -> Iterator[Claim]:
-        """What was found, told."""
+        """Yield the claims."""
         yield _at_most("weights of every round", self.off_weight, "they sum to one; furthest off")
         yield _at_most("weighted error of each learner", self.off_error, "largest difference from what the rows give")
         yield _at_most("vote of each learner", self.off_vote, "largest difference from what its error gives")
@@ -407,7 +374,7 @@ class _Repeated:
         yield from self._of_the_bound()
 
     def _log_loss(self, n_rounds: int) -> float:
-        """log Σ w exp(−y·f/K) of the votes so far. The exponent is Σ_t a_t/K − (votes for the row's class): see
+        """Return log Σ w exp(−y·f/K) of the votes so far. The exponent is Σ_t a_t/K − (votes for the row's class): see
         `problem.factors`."""
         all_votes = float(self.rounds.vote[:n_rounds].sum())
         exponent = all_votes / self.problem.n_classes - self.votes[np.arange(len(self.target)), self.target]
@@ -415,7 +382,7 @@ class _Repeated:
         return largest + log(float((self.first * np.exp(exponent - largest)).sum()))
 
     def _of_the_loss(self) -> Iterator[Claim]:
-        """Σ w exp(−y·f/K) is Π Z."""
+        """Claim that Σ w exp(−y·f/K) is Π Z."""
         self.log_loss = self._log_loss(self.rounds.n_rounds)
         of_rounds = float(np.log(self.rounds.normaliser[: self.n_exact]).sum())
         off = abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds))
@@ -424,11 +391,8 @@ class _Repeated:
             words += f" after {self.n_exact} rounds: then some row has the least weight there is"
         yield _at_most("exponential loss is the product of Z", off, words)
         if self.problem.learning_rate == 1:
-            yield _at_most(
-                "every vote makes the loss smallest",
-                self.beyond_least,
-                "what a line search finds below it, as a share",
-            )
+            words = "what a line search finds below it, as a share"
+            yield _at_most("every vote makes the loss smallest", self.beyond_least, words)
 
     def _of_the_bound(self) -> Iterator[Claim]:
         loss = exp(min(self.log_loss, 700.0))
@@ -440,16 +404,16 @@ class _Repeated:
         words = "weighted share of rows judged wrongly, at most the exponential loss"
         yield Claim("training error", (self.error,), (loss,), self.error <= loss + ROUNDING, words)
         if self.problem.learning_rate == 1:
-            is_usual = self.rounds.error > 0  # a perfect learner's vote is a word, not a minimum
+            is_usual = self.rounds.error > 0  # a perfect learner's vote is set to 1, not a minimum
             error, z = self.rounds.error[is_usual], self.rounds.normaliser[is_usual]
             off = float(np.abs(z - 2 * np.sqrt(error * (1 - error))).max(initial=0.0))
             yield _at_most("Z of each round is 2 √(ε (1 − ε))", off, "largest difference")
 
 
 def _least_loss(error: float, around: float, n_classes: int) -> float:
-    """The least Z of a learner with this error over all votes near one, by golden section: no formula is trusted.
+    """Return the least Z of a learner with this error over all votes near one, by golden section: no formula is used.
 
-    The sum over rows of w exp(…) has two terms, since the exponent is the same for all that are judged alike.
+    The sum over rows of w exp(…) has two terms, since the exponent is the same for all rows judged alike.
     """
     low, high = around - 5, around + 5
     inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
@@ -467,7 +431,7 @@ def _least_loss(error: float, around: float, n_classes: int) -> float:
 
 
 def _z(error: float, a: float, n_classes: int) -> float:
-    """The sum of w exp(…) over the rows judged rightly, and over those judged wrongly."""
+    """Return the sum of w exp(…) over the rows judged rightly, and over those judged wrongly."""
     return exp(log1p(-error) - (n_classes - 1) / n_classes * a) + exp(log(error) + a / n_classes)
 
 
@@ -483,7 +447,7 @@ def _at_most(name: str, value: float, words: str) -> Claim:
 
 
 def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """AdaBoost.R2: of a fitted `AdaBoostRegressor`."""
+    """Certify a fitted `AdaBoostRegressor`."""
     if not hasattr(model, "_asked_of"):
         raise _foreign(model)
     cells, target, first = model._asked_of(X, y, sample_weight)
@@ -504,18 +468,15 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
             return np.asarray(predictions[:, t])
 
         claims = (*_claims_of_numbers(model, target, first, predicted), _own_claim(failed))
-    claims = (*claims, *_told_of_numbers(model))
-    return Certificate(type(model).__name__, str(model.status_), "recomputed", len(target), ("vote",), claims)
+    return _certificate(model, "recomputed", len(target), (*claims, *_information_of_numbers(model)))
 
 
 def solver_certificate_of_numbers(model: FittedMedian) -> Certificate:
-    """What a fitted `AdaBoostRegressor` says of itself, with nothing recomputed."""
-    return Certificate(
-        type(model).__name__, str(model.status_), "solver", int(model.n_rows_), ("vote",), _told_of_numbers(model)
-    )
+    """Return the certificate of a fitted `AdaBoostRegressor` with nothing recomputed."""
+    return _certificate(model, "solver", int(model.n_rows_), _information_of_numbers(model))
 
 
-def _told_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
+def _information_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
     weakest = float(model.estimator_errors_.max())
     return (
         Claim("rounds", (float(model.n_estimators_),), words=f"of {model.n_estimators} that were asked for"),
@@ -526,7 +487,7 @@ def _told_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
 def _claims_of_drawn_trees(
     model: FittedMedian, cells: Cells, target: NDArray[np.float64], first: NDArray[np.float64]
 ) -> tuple[Claim, ...]:
-    """Plain trees: the same seed draws the same rows, so the trees can be searched anew."""
+    """Return the claims of plain trees: the same seed draws the same rows, so the trees can be searched again."""
     assert model.model_ is not None
     grove, generator = model.model_.grove, np.random.RandomState(model._seed())
     trees = [grove.tree(t) for t in range(grove.n_trees)]
@@ -535,9 +496,8 @@ def _claims_of_drawn_trees(
 
     def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         problem = model._tree_problem(cells, target, r2.drawn_rows(weight, generator))
-        claim = fits(problem, trees[t])
-        if not claim.holds:
-            unfit.append(replace(claim, words=f"round {t + 1}: {claim.words}"))
+        if claim := _unfit(problem, trees[t], t):
+            unfit.append(claim)
             return np.full(len(target), np.nan)
         searched.look(t, problem)
         return np.asarray(trees[t].value[trees[t].apply(cells), 0])
@@ -552,7 +512,8 @@ def _claims_of_numbers(
     first: NDArray[np.float64],
     predicted: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
 ) -> tuple[Claim, ...]:
-    """The rounds gone through again: ``predicted`` says what the learner of round t, drawn with these weights, says."""
+    """Return the claims of the rounds, repeated: ``predicted`` gives the predictions of the learner of round t, drawn
+    with these weights."""
     off_error = off_vote = 0.0
     weight = first
     n_rounds = len(model.estimator_errors_)

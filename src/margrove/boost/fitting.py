@@ -1,5 +1,5 @@
-"""How a classifier is boosted, in one of two ways: our plain trees by an engine, as one `BoostProblem`; any other
-learner round by round, by its own ``fit`` and ``predict``."""
+"""The two ways to boost a classifier: plain trees by an engine, as one `BoostProblem`; any other learner round by
+round, by its own ``fit`` and ``predict``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Boosted:
-    """What a fit has come to. ``model`` is None where the learners are not trees of ours."""
+    """The result of a fit. ``model`` is None where the learners are not Margrove's trees."""
 
     rounds: Rounds
     status: Status
@@ -43,7 +43,7 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Asked:
-    """A problem, and what it does not tell: the labels, and where its rows are in the table that was given."""
+    """A problem with the labels of its classes, and the positions of its rows in the given table."""
 
     problem: BoostProblem
     classes: NDArray[Any]
@@ -58,13 +58,13 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
     if problem.held_out is not None:
         X_held_out = taken_rows(X, asked.rows_held_out)
     label = classes[problem.learner.target]
-    # Prices and tests of significance of our learners count rows, so all rows together weigh as many as they are;
+    # Margrove's complexity and significance tests count rows, so the weights of its learners sum to the number of rows;
     # scikit-learn gives its own learners weights that sum to one.
     scale = len(label) if type(learner).__module__.startswith("margrove.") else 1
     seeds = Seeds(np.random.RandomState(owner._seed()))
 
     def learn(weight: NDArray[np.float64], t: int) -> Learned[Any]:
-        fitted = seeds.give(clone(learner))  # drawn for rounds before too, so that those after get theirs
+        fitted = seeds.give(clone(learner))  # drawn for earlier rounds too, so that later ones get the same seeds
         if t < len(before):
             fitted = before[t]
         else:
@@ -81,7 +81,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
         report(Progress("boost", n_done, problem.n_rounds, boosting.loss, "exponential loss"))
         return status
 
-    # Rounds that are done already are repeated whatever the time: there must not be fewer than before.
+    # Rounds of an earlier fit are repeated whatever the time limit: there must not be fewer than before.
     status = None
     while status is None and len(boosting.learners) < len(before):
         status = boosting.step()
@@ -89,7 +89,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
         status = run_in_slices(advance, owner._effort())
     rounds, estimators = boosting.rounds, boosting.learners
     model = None
-    # A tree that saw a class only with weight 0 has fewer classes; such trees cannot form one Grove.
+    # A tree for which all rows of a class have weight 0 has fewer classes; such trees cannot form one Grove.
     if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
         trees = [estimator.tree_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
@@ -97,19 +97,16 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
     return Boosted(rounds, status, by, model, estimators)
 
 
-# ------------------------------------------------------------------------------------------------- what is asked
-
-
 def read_training(
     owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> TreeSample:
-    """The rows of a fit; of a learner that is no plain tree without their cells. Takes note of columns and names."""
+    """Return the rows of a fit, with cells only for a plain tree, and record columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
     return _of_two_classes(read_classes(cells, y, sample_weight, None))
 
 
 def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
-    """The rows of a fit that was, for its certificate."""
+    """Return the rows of an earlier fit, for its certificate."""
     if is_plain_tree(learner, owner.engine):
         assert owner.model_ is not None
         cells = read_cells(owner, X, owner.model_.grove.columns)
@@ -121,7 +118,7 @@ def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_w
 
 
 def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
-    """The problem: rows apart, weights that sum to one, and how long to go on."""
+    """Return the problem: rows held out, weights that sum to one, and the number of rounds."""
     assert sample.classes is not None
     classes, n_classes = sample.classes, len(sample.classes)
     if owner.stop_at_bound > 0 and n_classes > 2:
@@ -142,7 +139,7 @@ def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: Boo
     weight = np.maximum(weight[learning] / weight[learning].sum(), LEAST_WEIGHT)
     if is_plain_tree(learner, owner.engine):
         tree = learner._problem(replace(sample, weight=weight))
-        # The price of a test is in bits for each row, and here all rows together weigh one.
+        # The complexity is per row, and here the weights of all rows sum to one.
         tree = replace(tree, growth=replace(tree.growth, complexity=tree.growth.complexity / len(weight)))
     else:
         tree = TreeProblem(sample.cells, sample.target, n_classes, weight)

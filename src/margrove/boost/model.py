@@ -1,4 +1,4 @@
-"""What boosting leaves behind: a grove of small trees as plain arrays, and the vote of each. Nothing here learns."""
+"""The result of boosting: a grove of small trees as plain arrays, and the vote of each. Nothing here learns."""
 
 from __future__ import annotations
 
@@ -11,31 +11,19 @@ from numpy.typing import NDArray
 
 from margrove.boost.problem import alpha, normaliser
 from margrove.status import Status
-from margrove.tree.model import PER_NODE, TreeModel
+from margrove.tree.model import OF_LEVELS, PER_NODE, TreeModel
 from margrove.tree.problem import TreeColumn
 
 _SHOWN_ROUNDS = 10  # the first and the last so many are printed
-_OF_LEVELS = ("n_levels", "association", "inverse_weight")  # each None where a file did not keep them
-
-_WHOLE = ("feature", "missing_branch", "default_branch", "child", "level_branch")
-# The arrays of a grove without trees: how long, and of which type.
-_OF_NO_TREES: dict[str, tuple[int | tuple[int, int], Any]] = {
-    **{
-        name: (0, np.int32 if name in _WHOLE else np.float64)
-        for name in (*PER_NODE, *_OF_LEVELS, "child", "level_branch")
-    },
-    "n_rows": (0, np.int64),
-    "value": ((0, 1), np.float64),
-    "child_start": (1, np.int32),
-    "level_start": (1, np.int64),
-}
+_INT32 = ("feature", "missing_branch", "default_branch", "child_start", "child", "level_branch")
+_INT64 = ("n_rows", "level_start")
 
 
 @dataclass(frozen=True, eq=False)
 class Grove:
-    """Several trees over the same columns: the arrays of `TreeModel`, those of one tree behind those of the one before.
+    """Several trees over the same columns: the arrays of `TreeModel`, one tree after the other.
 
-    ``start`` (T + 1,) says where the nodes of each tree begin. ``child_start`` and ``level_start`` (m + 1,) run through
+    ``start`` (T + 1,) is where the nodes of each tree begin. ``child_start`` and ``level_start`` (m + 1,) run through
     all trees; ``child`` numbers the nodes of all trees together.
     """
 
@@ -71,7 +59,7 @@ class Grove:
         return np.asarray(np.argmax(self.value, axis=1), dtype=np.int32)
 
     def tree(self, t: int) -> TreeModel:
-        """The tree of round t, counted from 0."""
+        """Return the tree of round t, counted from 0."""
         nodes = slice(int(self.start[t]), int(self.start[t + 1]))
         edges = slice(nodes.start, nodes.stop + 1)
         child_start, level_start = self.child_start[edges], self.level_start[edges]
@@ -85,7 +73,7 @@ class Grove:
         )
 
     def first(self, n_trees: int) -> Grove:
-        """The first trees alone."""
+        """Return the grove of the first trees."""
         m = int(self.start[n_trees])
         parts = self._of_nodes(slice(m))
         parts["start"] = self.start[: n_trees + 1]
@@ -95,18 +83,18 @@ class Grove:
         return Grove(columns=self.columns, **parts)
 
     def _of_nodes(self, nodes: slice) -> dict[str, Any]:
-        arrays = {name: getattr(self, name) for name in (*PER_NODE, *_OF_LEVELS)}
+        arrays = {name: getattr(self, name) for name in (*PER_NODE, *OF_LEVELS)}
         return {name: None if array is None else array[nodes] for name, array in arrays.items()}
 
     @classmethod
     def of(cls, columns: tuple[TreeColumn, ...], trees: list[TreeModel]) -> Grove:
-        """The grove of these trees."""
+        """Return the grove of these trees."""
         start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
         if not trees:
-            return cls(columns, start, **{name: np.zeros(size, dtype) for name, (size, dtype) in _OF_NO_TREES.items()})
+            return cls(columns, start, **{part.name: _of_no_trees(part.name) for part in fields(cls)[2:]})
         parts: dict[str, Any] = {
             name: _behind_each_other([getattr(tree, name) for tree in trees])
-            for name in (*PER_NODE, *_OF_LEVELS, "level_branch")
+            for name in (*PER_NODE, *OF_LEVELS, "level_branch")
         }
         parts["child"] = np.concatenate([tree.child + first for tree, first in zip(trees, start, strict=False)])
         parts["child"] = parts["child"].astype(np.int32)
@@ -117,14 +105,14 @@ class Grove:
 
     @classmethod
     def joined(cls, groves: list[Grove]) -> Grove:
-        """The trees of these groves, one behind the other; of at least one."""
+        """Return the trees of these groves, in their order; of at least one grove."""
         with_trees = [grove for grove in groves if grove.n_trees]
         if len(with_trees) < 2:
             return (with_trees or groves)[0]
         parts: dict[str, Any] = {}
         for part in fields(cls)[1:]:
             arrays = [getattr(grove, part.name) for grove in with_trees]
-            if part.name in ("start", "child_start", "level_start"):  # each begins where the one before ends
+            if part.name in ("start", "child_start", "level_start"):  # each begins where the previous one ends
                 ends = np.cumsum([0, *(array[-1] for array in arrays)])
                 arrays = [array[:-1] + end for array, end in zip(arrays, ends, strict=False)] + [ends[-1:]]
             elif part.name == "child":
@@ -135,8 +123,13 @@ class Grove:
         return cls(columns=with_trees[0].columns, **parts)
 
 
+def _of_no_trees(name: str) -> NDArray[Any]:
+    size = 1 if name.endswith("_start") else (0, 1) if name == "value" else 0
+    return np.zeros(size, np.int32 if name in _INT32 else np.int64 if name in _INT64 else np.float64)
+
+
 def _behind_each_other(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """All of them as one; None if one was not kept."""
+    """Return the arrays as one; None if one of them is None."""
     kept = [array for array in arrays if array is not None]
     return np.concatenate(kept) if len(kept) == len(arrays) else None
 
@@ -174,7 +167,7 @@ class Rounds:
 
     @property
     def normaliser(self) -> NDArray[np.float64]:
-        """Z_t. Of a perfect learner, whose vote is not a minimum but a word, that of its vote."""
+        """Z_t. For a perfect learner, whose vote is 1 by definition, that of its vote."""
         pairs = zip(self.error.tolist(), self.vote.tolist(), strict=True)
         return np.array([normaliser(error, vote, self.n_classes) for error, vote in pairs])
 
@@ -186,13 +179,13 @@ class Rounds:
 
     @property
     def bound(self) -> NDArray[np.float64]:
-        """Π 2 √(ε (1 − ε)): what the loss is where each vote is the best, of two classes."""
+        """Π 2 √(ε (1 − ε)): the loss for two classes if each vote is the best."""
         return np.cumprod(2 * np.sqrt(self.error * (1 - self.error)))
 
     @property
     def best_round(self) -> int:
-        """After how many rounds the error on rows held out was smallest, the first time; all of them if there are no
-        such rows."""
+        """The number of rounds after which the error on rows held out was smallest, the first time; all if no rows are
+        held out."""
         if self.validation_error is None:
             return self.n_rounds
         return int(np.argmin(self.validation_error)) + 1
@@ -217,7 +210,7 @@ class Rounds:
         return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) for line in lines)
 
     def first(self, n_rounds: int) -> Rounds:
-        """The first rounds alone."""
+        """Return the first rounds."""
         held_out = None if self.validation_error is None else self.validation_error[:n_rounds]
         return Rounds(
             self.error[:n_rounds], self.vote[:n_rounds], self.training_error[:n_rounds], held_out, self.n_classes
@@ -235,8 +228,8 @@ class BoostModel:
 
 @dataclass(frozen=True, eq=False)
 class BoostSolution:
-    """What an engine has boosted, and why it stopped. Where the first learner was no better than chance there is no
-    tree in it."""
+    """The trees that an engine has boosted, and why it stopped. It has no tree if the first learner was no better than
+    chance."""
 
     model: BoostModel
     rounds: Rounds

@@ -32,17 +32,17 @@ Floats = NDArray[np.float64]
 
 
 def lifted(weight: Floats, first: Floats) -> Floats:
-    """The weights, none too small but those that were zero from the first."""
+    """Return the weights, at least `LEAST_WEIGHT` but for those that were zero from the first."""
     return np.where(first == 0, 0.0, np.maximum(weight, LEAST_WEIGHT))
 
 
 def drawn_rows(weight: Floats, generator: np.random.RandomState) -> NDArray[np.intp]:
-    """n rows, drawn with replacement."""
+    """Return n rows, drawn with replacement."""
     return np.asarray(generator.choice(np.arange(len(weight)), size=len(weight), replace=True, p=weight))
 
 
 def losses(predicted: Floats, y: Floats, weight: Floats, loss: Loss) -> Floats:
-    """L_i of each row; rows of no weight have no say in what is the largest."""
+    """Return L_i of each row; rows with zero weight are ignored in the maximum."""
     off = np.abs(predicted - y)
     largest = off[weight > 0].max()
     if largest != 0:
@@ -53,13 +53,13 @@ def losses(predicted: Floats, y: Floats, weight: Floats, loss: Loss) -> Floats:
 
 
 def average(loss: Floats, weight: Floats) -> float:
-    """ε_t."""
+    """Return ε_t."""
     has_weight = weight > 0
     return float((weight[has_weight] * loss[has_weight]).sum())
 
 
 def vote(error: float, learning_rate: float) -> float:
-    """a_t; 1 of a perfect learner, 0 of one that is no better than chance and is kept for want of another."""
+    """Return a_t; 1 for a perfect learner, 0 for one that is no better than chance and is the only one."""
     if error <= 0:
         return 1.0
     if error >= CHANCE:
@@ -68,7 +68,7 @@ def vote(error: float, learning_rate: float) -> float:
 
 
 def next_weights(weight: Floats, loss: Floats, error: float, learning_rate: float) -> Floats:
-    """The weights after a learner with these losses."""
+    """Return the weights after a learner with these losses."""
     beta = error / (1.0 - error)
     has_weight = weight > 0
     changed = weight.copy()
@@ -77,7 +77,7 @@ def next_weights(weight: Floats, loss: Floats, error: float, learning_rate: floa
 
 
 def weighted_median(predicted: Floats, vote: Floats) -> Floats:
-    """Of each row (n, T) the smallest prediction at or below which half of the votes lie."""
+    """Return for each row (n, T) the smallest prediction at or below which half of the votes lie."""
     order = np.argsort(predicted, axis=1)
     share = np.cumsum(vote[order], axis=1)
     place = (share >= 0.5 * share[:, -1:]).argmax(axis=1)

@@ -1,7 +1,7 @@
-"""The rounds of AdaBoost, one at a time (the formulas are `problem.py`'s), whatever learns: plain NumPy.
+"""The rounds of AdaBoost, one at a time, for any learner: plain NumPy. The formulas are those of `problem.py`.
 
-A learner is anything that can be fitted to rows with weights and then names a class for each of them. Where it is not
-one of our trees its rows are not cells: the problem has a target and weights, and no columns.
+A learner is anything that can be fitted to rows with weights and predicts a class for each of them. Where it is not one
+of Margrove's trees its rows are not cells: the problem has a target and weights, and no columns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Learner = TypeVar("Learner")
 
 @dataclass(frozen=True)
 class Learned(Generic[Learner]):
-    """A learner, and the class it gives to each row; -1 where it is none of the classes."""
+    """A learner, and the class it predicts for each row; -1 where it is none of the classes."""
 
     learner: Learner
     label: NDArray[np.integer]  # (n,)
@@ -38,25 +38,7 @@ class Learned(Generic[Learner]):
 
 
 class Boosting(Generic[Learner]):
-    """AdaBoost under way.
-
-    Parameters
-    ----------
-    problem : BoostProblem
-    learn : callable
-        Fits the learner of round t (from 0) to the rows with these weights, which sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.boost.problem import BoostProblem
-    >>> from margrove.boost.rounds import Boosting, Learned
-    >>> from margrove.tree.problem import Cells, TreeProblem
-    >>> rows = TreeProblem(Cells((), 3), target=np.array([0, 1, 1]), n_classes=2)
-    >>> boosting = Boosting(BoostProblem(rows, n_rounds=1), lambda weight, t: Learned("all 1", np.array([1, 1, 1])))
-    >>> boosting.step().name, boosting.rounds.error, boosting.weight
-    ('CONVERGED', array([0.33333333]), array([0.5 , 0.25, 0.25]))
-    """
+    """AdaBoost under way: ``learn`` fits the learner of round t (from 0) to the rows with weights that sum to one."""
 
     def __init__(
         self,
@@ -82,7 +64,7 @@ class Boosting(Generic[Learner]):
             self.weight_held_out = self.weight_held_out / self.weight_held_out.sum()
 
     def step(self) -> Status | None:
-        """One round; the status, if it was the last."""
+        """Do one round. Return the status if it was the last."""
         t, n_classes, target = len(self.learners), self.problem.n_classes, self.problem.learner.target
         learned = self.learn(self.weight, t)
         is_wrong = learned.label != target
@@ -108,7 +90,7 @@ class Boosting(Generic[Learner]):
         return self._end(error)
 
     def _end(self, error: float) -> Status | None:
-        """Why this round is the last, if it is."""
+        """Return the status if this round is the last."""
         problem, n_done = self.problem, len(self.learners)
         if error <= 0:
             return Status.PERFECT_LEARNER
@@ -121,7 +103,7 @@ class Boosting(Generic[Learner]):
 
     @property
     def rounds(self) -> Rounds:
-        """What was seen so far."""
+        """The rounds so far."""
         return Rounds(
             np.array(self._error),
             np.array(self._vote),
