@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
@@ -18,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.advice import Advice
-from margrove.errors import ConvergenceWarning, InputError, MargroveError, level_of_caller
+from margrove.errors import InputError, MargroveError, warn_early
 from margrove.learner import learner_of, learners, loaded
 from margrove.status import Status
 from margrove.visible import visible
@@ -230,16 +228,8 @@ def keep_certificate(model: Any, certificate: Certificate) -> None:
     if failed is not None and model.status_ is Status.CONVERGED:
         model.status_ = Status.STALLED
         less = ", or use a smaller C or a larger tol" if hasattr(model, "C") else ""
-        warnings.warn(
-            Advice(
-                f"{type(model).__name__} ended with status {str(model.status_)!r}: {failed.name}: "
-                f"{_shown(failed, certificate.machines)}; ",
-                model.status_.advice,
-                f"{less}.",
-            ),
-            ConvergenceWarning,
-            stacklevel=level_of_caller(),
-        )
+        what = f": {failed.name}: {_shown(failed, certificate.machines)}"
+        warn_early(type(model).__name__, model.status_, what, f"{model.status_.advice}{less}")
     claims = certificate.claims
     if certificate.source == "solver":
         claims = tuple(replace(claim, holds=None) for claim in claims)

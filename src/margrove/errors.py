@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
@@ -30,6 +31,7 @@ from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 from sklearn.exceptions import NotFittedError
 
 from margrove.advice import Advice, Parameter, Value
+from margrove.status import Status
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -175,6 +177,13 @@ def level_of_caller() -> int:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("margrove."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def warn_early(subject: str, status: Status, what: str = "", advice: str = "") -> None:
+    """Warn of a solve that ended before it was done: ``what`` follows its status, ``advice`` is the status's own unless
+    given."""
+    message = Advice(f"{subject} ended with status {str(status)!r}{what}; ", advice or status.advice, ".")
+    warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
 
 def shown(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -18,7 +17,7 @@ from margrove.advice import Advice, Parameter
 from margrove.boost.base import fitted_tree, settle_learner
 from margrove.boost.model import BoostModel
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ConvergenceWarning, ParameterError, check_number, check_whole, level_of_caller
+from margrove.errors import ParameterError, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
@@ -85,13 +84,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
 
     def _warn_if_broken_off(self, n_rounds: int) -> None:
         if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
-            message = Advice(
-                f"{type(self).__name__} ended with status {str(self.status_)!r} after {n_rounds} of "
-                f"{self.n_estimators} rounds; ",
-                self.status_.advice,
-                ".",
-            )
-            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+            warn_early(type(self).__name__, self.status_, f" after {n_rounds} of {self.n_estimators} rounds")
 
     @cached_property
     def estimators_(self) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -12,11 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.advice import Advice
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, one_vs_rest_signs, read_points
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ConvergenceWarning, check_flag, check_number, check_whole, level_of_caller
+from margrove.errors import check_flag, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import is_recomputation_cheap, solver_certificate
 from margrove.linear.problem import LinearSolution
@@ -60,9 +58,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:
-            name = type(self).__name__
-            message = f"{name} ended with status {str(self.status_)!r}: {what}; "
-            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
+            warn_early(type(self).__name__, self.status_, f": {what}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

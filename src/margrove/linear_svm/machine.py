@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,20 +16,18 @@ from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.advice import Advice
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
 from margrove.engine import Engine, choose
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import (
-    ConvergenceWarning,
     ParameterError,
     check_choice,
     check_flag,
     check_number,
     check_whole,
-    level_of_caller,
+    warn_early,
 )
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
@@ -251,10 +248,8 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         where = f" in {self._names[largest]}" if len(self._names) > 1 else ""
         reached = self.gap_[largest]
         gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
-        words = f"{type(self).__name__} ended with status {str(self.status_)!r}: {gap}{where}, tol is {self.tol:g}; "
-        warnings.warn(
-            Advice(words, self.status_.advice_on(limit=limit), "."), ConvergenceWarning, stacklevel=level_of_caller()
-        )
+        what = f": {gap}{where}, tol is {self.tol:g}"
+        warn_early(type(self).__name__, self.status_, what, self.status_.advice_on(limit=limit))
 
     def _keep_certificate(self, X: Matrix, *given: Any) -> None:
         """Recompute the certificate from what was ``given`` where that is cheap beside the fit, or where the rounding

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Self
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.advice import Advice, InPython, Setting
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, class_weights, read_sample
-from margrove.errors import ConvergenceWarning, ParameterError, check_choice, check_flag, level_of_caller
+from margrove.errors import ParameterError, check_choice, check_flag, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.threads import blas_held_back
 from margrove.search.folds import Splits
@@ -267,8 +266,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """Keep and say that the folds ended early."""
         if status is not Status.CONVERGED:
             self.status_ = status
-            words = f"the folds of probability=True ended with status {str(status)!r}; "
-            warnings.warn(Advice(words, status.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
+            warn_early("the folds of probability=True", status)
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Functional and geometric margins of labelled rows; see `margrove.margins`."""

@@ -8,17 +8,15 @@ same problem with one row less: γ and the bounds C_i of the other rows stay, al
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.advice import Advice
 from margrove.data.sample import read_sample
 from margrove.engine import solve
-from margrove.errors import ConvergenceWarning, InputError, level_of_caller
+from margrove.errors import InputError, warn_early
 from margrove.estimator import with_parameters
 from margrove.status import Status, worst
 from margrove.svm.kernels import Matrix
@@ -97,13 +95,8 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     is_known = np.asarray(np.isfinite(values).all(axis=1))
     is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
     if status is not Status.CONVERGED:
-        message = Advice(
-            f"leave_one_out ended with status {str(status)!r}, and is not exact: {int(is_known.sum())} of "
-            f"{len(is_known)} rows are known; ",
-            status.advice_on("rest"),
-            ".",
-        )
-        warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+        known = f", and is not exact: {int(is_known.sum())} of {len(is_known)} rows are known"
+        warn_early("leave_one_out", status, known, status.advice_on("rest"))
     return LeaveOneOut(
         values,
         predicted,

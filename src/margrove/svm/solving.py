@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, InPython, Row, Setting
 from margrove.engine import Engine, choose
 from margrove.engine.registry import cache_bytes
-from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller
+from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller, warn_early
 from margrove.run.checkpoint import Record, settle_checkpoint
 from margrove.status import Status, worst
 from margrove.svm.checkpointing import keep, keeper, resumed, solve_fingerprint
@@ -228,8 +228,7 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
             steps = max(each.solution.n_iter for each in solved)
             lower = "lower C, " if hasattr(model, "C") else ""
             advice = f"{steps:,} steps were not enough: check the scale of the columns, {lower}or raise tol"
-        words = f"{name} ended with status {str(model.status_)!r}: {violation}{where}, tol is {model.tol:g}; "
-        warnings.warn(Advice(words, advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
+        warn_early(name, model.status_, f": {violation}{where}, tol is {model.tol:g}", advice)
         return
     if model._form is not NU_CLASSIFICATION:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from margrove.advice import Advice, Setting
 from margrove.certificate import Certificate
 from margrove.data.table import Table
 from margrove.engine import Effort, choose, fitted_by
-from margrove.errors import ConvergenceWarning, InputError, ParameterError, check_whole, level_of_caller
+from margrove.errors import InputError, ParameterError, check_whole, warn_early
 from margrove.estimator import estimator, fitted
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
@@ -208,8 +207,7 @@ class DecisionTree(TreeParameters):
             what = "nodes still open are leaves"
             if is_grown:
                 what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
-            message = f"{type(self).__name__} ended with status {str(self.status_)!r}: {what}; "
-            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
+            warn_early(type(self).__name__, self.status_, f": {what}")
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
 
