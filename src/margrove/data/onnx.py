@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,11 @@ from margrove.advice import Advice
 from margrove.data.encoding import Description, width
 from margrove.data.text import LEAVE_OUT
 from margrove.onnx.graph import Value
-from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns, MatrixColumns, TableColumns
+from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns
 from margrove.store.fault import FaultError
 
 
-def encoded(encoder: Any, columns: Columns) -> MatrixColumns:
+def encoded(encoder: Any, columns: Columns) -> Columns:
     """Numbers first, then indicators, then one block for each category; and then all in the encoder's order."""
     for column in encoder.columns_:
         if column["kind"] == "text":
@@ -23,52 +22,37 @@ def encoded(encoder: Any, columns: Columns) -> MatrixColumns:
                 f"the column {column['name']!r} is free text, and ONNX cannot part it into words as the encoder does",
                 Advice(LEAVE_OUT, ", or make its numbers before: encoder.transform(X), and export the learner alone."),
             )
-    blocks: list[Value] = []
-    order = np.empty(sum(width(column) for column in encoder.columns_), dtype=np.int64)
-    starts = np.cumsum([0, *(width(column) for column in encoder.columns_)])
-    done = 0
-
-    def put(block: Value, places: Any) -> None:
-        nonlocal done
-        blocks.append(block)
-        order[places] = np.arange(done, done + len(places))
-        done += len(places)
-
-    numeric = [
-        (column, int(start)) for column, start in zip(encoder.columns_, starts, strict=False) if _is_number(column)
-    ]
-    if numeric:
-        _put_numbers(numeric, columns, put)
-    for column, start in zip(encoder.columns_, starts.tolist(), strict=False):
-        if not _is_number(column):
+    starts = np.cumsum([0, *map(width, encoder.columns_)]).tolist()
+    placed = list(zip(encoder.columns_, starts[:-1], strict=True))
+    numeric = [(column, start) for column, start in placed if column["kind"] in ("numeric", "boolean")]
+    blocks, places = _numbers(numeric, columns) if numeric else ([], [])
+    for column, start in placed:
+        if column["kind"] == "category":
             codes = columns.codes(column["index"], column["levels"])
             wanted = np.arange(FIRST_LEVEL, FIRST_LEVEL + len(column["levels"]))
             if column["missing_seen"]:
                 wanted = np.append(wanted, MISSING)
-            put(codes.op("Equal", wanted[None]).cast("double"), start + np.arange(len(wanted)))
+            blocks.append(codes.op("Equal", wanted[None]).cast("double"))
+            places += range(start, start + len(wanted))
     together = columns.graph.joined(blocks)
-    if not np.array_equal(order, np.arange(len(order))):
-        together = together.columns(order.tolist())
-    return MatrixColumns(together, len(order))
+    if places != sorted(places):
+        together = together.columns(np.argsort(places).tolist())
+    return Columns(together, len(places))
 
 
-def _put_numbers(numeric: list[tuple[Description, int]], columns: Columns, put: Callable[[Value, Any], None]) -> None:
-    """(x̂ − mean)/scale, and 1 where an indicator says that x is missing."""
+def _numbers(numeric: list[tuple[Description, int]], columns: Columns) -> tuple[list[Value], list[int]]:
+    """(x̂ − mean)/scale, and 1 where an indicator says that x is missing; and where their columns stand."""
     fill, mean, scale = (
         np.array([[column[key] for column, _ in numeric]], dtype=np.float64) for key in ("fill", "mean", "scale")
     )
-    places = [column["index"] for column, _ in numeric]
-    cells = columns.numbers(places)
-    if isinstance(columns, TableColumns):
-        for column, _ in numeric:
-            if column["kind"] == "boolean":
-                columns.note_truth(column["index"])
+    cells = columns.numbers([column["index"] for column, _ in numeric])
+    for column, _ in numeric:
+        if column["kind"] == "boolean":
+            columns.note_truth(column["index"])
     is_absent = cells.op("IsNaN")
-    put(is_absent.where((fill - mean) / scale, (cells - mean) / scale), [start for _, start in numeric])
+    blocks, places = [is_absent.where((fill - mean) / scale, (cells - mean) / scale)], [start for _, start in numeric]
     told = [number for number, (column, _) in enumerate(numeric) if column["indicator"]]
     if told:
-        put(is_absent.cast("double").columns(told), [numeric[number][1] + 1 for number in told])
-
-
-def _is_number(column: Description) -> bool:
-    return column["kind"] in ("numeric", "boolean")
+        blocks.append(is_absent.cast("double").columns(told))
+        places += [places[number] + 1 for number in told]
+    return blocks, places

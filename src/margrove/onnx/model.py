@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.learner import description_of, loaded
 from margrove.onnx.answer import Answer
 from margrove.onnx.graph import Graph, Tensor, Value, onnx_package
-from margrove.onnx.table import Columns, Inputs, MatrixColumns, TableColumns
+from margrove.onnx.table import Columns, Inputs, TableColumns
 from margrove.store.fault import FaultError, shown
 
 _LABEL_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "double", "U": "string", "O": "string"}
@@ -98,7 +98,7 @@ def _transformed(step: Any, columns: Columns) -> Columns:
             low, high = step.feature_range
             scaled = scaled.op("Clip", float(low), float(high))
         # Of a single column onnxruntime would draw the scale into the product that follows, as float32; not past this.
-        return MatrixColumns(scaled.op("Max", -np.inf), columns.width)
+        return Columns(scaled.op("Max", -np.inf), columns.width)
     learner = description_of(step)
     if learner is not None and learner.onnx is not None and hasattr(step, "transform"):
         after: Columns = loaded(learner.onnx)(step, columns)

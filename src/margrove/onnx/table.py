@@ -13,7 +13,7 @@ missing, and k + 2 for level k.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,44 +27,28 @@ MOST_INPUTS = 512  # of named columns that are all numbers: beyond, they are one
 UNSEEN, MISSING, FIRST_LEVEL = 0, 1, 2
 
 
-class Columns(Protocol):
-    """Columns that a learner or an encoder asks for, by their places."""
+class Columns:
+    """What a learner or an encoder asks for by place: a matrix of numbers, such as an encoder makes."""
 
-    graph: Graph
-    width: int
+    def __init__(self, matrix: Value, width: int) -> None:
+        self.graph, self._matrix, self.width = matrix.graph, matrix, width
 
     def numbers(self, places: Sequence[int] | None = None) -> Value:
-        """Some or all of them as a matrix of doubles."""
-        ...
+        """Some or all columns as a matrix of doubles."""
+        if places is None or list(places) == list(range(self.width)):
+            return self._matrix
+        return self._matrix.columns(places)
 
     def codes(self, place: int, levels: Sequence[Any]) -> Value:
         """The codes of a category, (rows, 1) int64."""
-        ...
+        return codes_of_numbers(self.numbers([place]), levels)
+
+    def note_truth(self, place: int) -> None:
+        """Say that a column of numbers holds truth values."""
 
     def select(self, places: Sequence[int]) -> Columns:
         """Some of them, as all that there are."""
-        ...
-
-
-class MatrixColumns:
-    """What an encoder has made: a matrix of numbers."""
-
-    def __init__(self, matrix: Value, width: int) -> None:
-        self.graph, self.matrix, self.width = matrix.graph, matrix, width
-
-    def numbers(self, places: Sequence[int] | None = None) -> Value:
-        """Some or all columns."""
-        if places is None or list(places) == list(range(self.width)):
-            return self.matrix
-        return self.matrix.columns(places)
-
-    def codes(self, place: int, levels: Sequence[Any]) -> Value:
-        """The codes of numbers that are categories."""
-        return codes_of_numbers(self.numbers([place]), levels)
-
-    def select(self, places: Sequence[int]) -> MatrixColumns:
-        """Some columns."""
-        return MatrixColumns(self.numbers(places), len(places))
+        return Columns(self.numbers(places), len(places))
 
 
 class Inputs:
@@ -108,10 +92,6 @@ class Inputs:
         if key not in self._codes:
             self._codes[key] = self.graph.fresh("codes")
         return Value(self.graph, self._codes[key])
-
-    def note_truth(self, j: int) -> None:
-        """Say that a column of numbers holds truth values."""
-        self.kinds[j] = "truth value"
 
     def _note(self, j: int, kind: str) -> None:
         known = self.kinds.setdefault(j, kind)
@@ -178,27 +158,23 @@ class Inputs:
         return tensors, facts
 
 
-class TableColumns:
+class TableColumns(Columns):
     """Some columns of the table that comes in."""
 
     def __init__(self, inputs: Inputs, places: Sequence[int]) -> None:
-        self.graph, self.inputs, self._places, self.width = inputs.graph, inputs, list(places), len(places)
+        self.graph, self._inputs, self._places, self.width = inputs.graph, inputs, list(places), len(places)
 
     def numbers(self, places: Sequence[int] | None = None) -> Value:
-        """Some or all columns."""
-        return self.inputs.numbers(self._places if places is None else [self._places[j] for j in places])
+        return self._inputs.numbers(self._places if places is None else [self._places[j] for j in places])
 
     def codes(self, place: int, levels: Sequence[Any]) -> Value:
-        """The codes of a category."""
-        return self.inputs.codes(self._places[place], levels)
+        return self._inputs.codes(self._places[place], levels)
 
     def note_truth(self, place: int) -> None:
-        """Say that a column of numbers holds truth values."""
-        self.inputs.note_truth(self._places[place])
+        self._inputs.kinds[self._places[place]] = "truth value"
 
-    def select(self, places: Sequence[int]) -> TableColumns:
-        """Some columns."""
-        return TableColumns(self.inputs, [self._places[j] for j in places])
+    def select(self, places: Sequence[int]) -> Columns:
+        return TableColumns(self._inputs, [self._places[j] for j in places])
 
 
 def missing_word(levels: Sequence[str]) -> str:
