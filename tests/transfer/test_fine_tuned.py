@@ -284,8 +284,8 @@ def test_networks_of_other_numbers_are_trained_in_float32(stripes, dtype):
 def test_weights_from_before_an_overflow_are_kept(stripes, monkeypatch, early_stopping):
     real = Tuner._epoch
 
-    def epoch(self, plan, number, *given):
-        loss = real(self, plan, number, *given)
+    def epoch(self, training, number, *given):
+        loss = real(self, training, number, *given)
         if number == 2:  # the last step has overflowed, and no loss has seen it yet
             with torch.no_grad():
                 self.module.classifier.bias[0] = float("inf")

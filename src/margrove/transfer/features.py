@@ -1,12 +1,12 @@
-"""`ConvFeatures`: the codes of a pretrained network (THEORY X1).
+"""`ConvFeatures`: the codes of a pretrained network.
 
 For a picture x and a network with maps a₁(x) … a_d(x) before its classifier, the code is
 
     cₖ(x) = mean over the pixels of max(0, aₖ(x)),   k = 1 … d;
 
 with ``flip`` the mean of the codes of x and of its mirror image; with ``normalise="l2"`` divided by its length.
-Nothing is learned here: any classifier may follow, in a pipeline. As named columns (``named=True``) the cₖ are numeric
-attributes of a tree, whose tests then read ``map_17 > 0.42`` (X3).
+Nothing is learned: any classifier may follow in a pipeline. As named columns (``named=True``) the cₖ are numeric
+columns of a tree, whose tests then read ``map_17 > 0.42``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,8 @@ from margrove.errors import InputError, ParameterError, check_choice, check_flag
 from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.progress import Progress, report
-from margrove.transfer.batches import ahead, parts_of
 from margrove.transfer.code_cache import CodeCache, settle_cache
-from margrove.transfer.networks import (
-    POOLINGS,
-    Cut,
-    Floats,
-    Network,
-    RunsNetwork,
-    find_network,
-    refuse_lost,
-    refuse_other,
-)
+from margrove.transfer.networks import POOLINGS, Cut, Floats, Network, RunsNetwork
 from margrove.transfer.pictures import Picture, as_pictures
 from margrove.transfer.preparation import Preparation
 
@@ -53,10 +43,10 @@ def _check_layer(name: str, layer: object) -> None:
 
 @estimator
 class ConvFeatures(TransformerMixin, RunsNetwork):
-    """Pictures in, codes of a pretrained convolutional network out.
+    """Transform pictures to codes of a pretrained convolutional network.
 
-    Pictures are read, decoded and run in batches: the memory is that of two batches and of the codes. Ctrl-C ends it
-    between two batches, and a cache keeps what was computed by then.
+    Pictures are read, decoded and run in batches: the memory is that of two batches and of the codes. Ctrl-C stops
+    between two batches, and a cache keeps the codes computed by then.
 
     Parameters
     ----------
@@ -64,31 +54,31 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         The built-in network; ``"torchvision:NAME"`` or ``"timm:NAME"`` where those are installed; the path of an
         ``.onnx`` file; or any module, of which a copy is taken.
     layer : str, optional
-        The layer whose answer is the code. None: what the last linear layer is given.
+        The layer whose output is the code. None: the input of the last linear layer.
     pooling : {"mean", "max"}
-        What becomes of a map.
+        How a map becomes a number.
     flip : bool
         Average the codes of the picture and of its mirror image: twice the time.
     normalise : {None, "l2"}
         Divide each code by its length.
     size : int, optional
-        Pixels of each side of what the network sees. None: what it was trained on.
+        Pixels of each side of the network's input. None: the size it was trained on.
     crop : float, optional
         The share of the shorter side that is kept, from the middle.
     mean, std : float or sequence of float, optional
-        Of each channel, on the scale from 0 to 1. None: the network's own; of a module that says nothing, ImageNet's.
+        Of each channel, on the scale from 0 to 1. None: the network's own; ImageNet's for a module that has none.
     weights : path, optional
         A file of weights for the network: safetensors, or a state dict of torch's, read with ``weights_only=True``.
     download : bool
-        Whether torchvision or timm may fetch weights. Nothing else ever asks the net.
+        Allow torchvision or timm to download weights. Nothing else is ever downloaded.
     device : {"cpu", "cuda", "auto"}
     precision : {"float32", "bfloat16"}
-        In which the network is run; codes are always float32.
+        Of the network; codes are always float32.
     batch_size : int
     cache : folder, optional
-        Codes are kept there, by the bytes of the picture and the weights of the network: see `CodeCache`.
+        Codes are kept there, by the bytes of the picture and the weights of the network.
     named : bool
-        Whether a `Table` with columns ``map_0, map_1, …`` comes out instead of an array.
+        Return a `Table` with columns ``map_0, map_1, …`` instead of an array.
 
     Attributes
     ----------
@@ -97,7 +87,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     layer_ : str
         Where it is cut.
     preparation_ : Preparation
-        What the network sees of a picture.
+        How a picture is prepared for the network.
     n_features_out_ : int
 
     Examples
@@ -123,7 +113,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     n_features_out_: int = fitted()
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the network and cut it. Nothing is learned, and the pictures are not opened."""
+        """Find the network and cut it. Nothing is learned; the pictures are not opened."""
         check_parameters(self)
         as_pictures(X)
         self.network_name_, network, self.preparation_ = self._open()
@@ -132,7 +122,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The codes of the pictures, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
+        """Return the codes, (n, maps) float32: a `Table` with ``named``, a data frame after `set_output`."""
         check_is_fitted(self, "network_digest_")
         check_parameters(self)
         codes = self._codes(as_pictures(X))
@@ -142,32 +132,24 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         return Table(block=codes, names=self.get_feature_names_out().tolist(), source="pictures")
 
     def maps(self, X: Any, which: Sequence[int]) -> Floats:
-        """Some maps of the pictures, ReLU'd but not pooled: (n, len(which), height, width).
-
-        Raises
-        ------
-        InputError
-            If a vector comes out where the network is cut, and no maps.
-        """
+        """Return some maps after ReLU, not pooled: (n, len(which), height, width)."""
         check_is_fitted(self, "network_digest_")
         network = self._opened()
         if not network.has_maps:
             cure = "Name a convolutional layer: ConvFeatures(layer=…)."
             raise InputError(f"no maps come out of {self.layer_!r}, but one number for each", cure=cure)
         pictures = as_pictures(X)
-        parts = parts_of(np.arange(len(pictures)), self.batch_size)
-        chosen = list(which)
-        with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
-            return np.concatenate([network.maps(pixels)[:, chosen] for _, pixels in batches])
+        with self._batches(pictures, np.arange(len(pictures))) as batches:
+            return np.concatenate([network.maps(pixels)[:, list(which)] for _, pixels in batches])
 
     @property
     def has_maps(self) -> bool:
-        """Whether maps come out where the network is cut, or a vector."""
+        """True if maps come out at the cut, False for a vector."""
         check_is_fitted(self, "network_digest_")
         return self._opened().has_maps
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """``map_0, map_1, …``."""
+        """Return ``map_0, map_1, …``."""
         check_is_fitted(self, "network_digest_")
         return np.array([f"map_{k}" for k in range(self.n_features_out_)], dtype=object)
 
@@ -185,9 +167,8 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         if not len(todo):
             return codes
         network = self._opened()
-        parts = parts_of(todo, self.batch_size)
         try:
-            with ahead(lambda part: self.preparation_.pixels([pictures[i] for i in part]), parts) as batches:
+            with self._batches(pictures, todo) as batches:
                 for part, pixels in batches:
                     codes[part] = self._of_batch(network, pixels)
                     self._refuse_overflow(codes[part], [pictures[i].name for i in part])
@@ -195,13 +176,13 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
                         cache.keep([keys[i] for i in part], codes[part])
                     done += len(part)
                     report(Progress(STAGE, done, n))
-        finally:  # Ctrl-C too: what was computed is there the next time
+        finally:  # after Ctrl-C too: keep what was computed
             if cache is not None:
                 cache.flush()
         return codes
 
     def _refuse_overflow(self, codes: Floats, names: list[str]) -> None:
-        """Raise `InputError` where a code is no number: a tree would take it for a missing cell."""
+        """Raise `InputError` if a code is not finite: a tree would take NaN for a missing cell."""
         is_whole = np.isfinite(codes).all(axis=1)
         if not is_whole.all():
             raise InputError(
@@ -220,7 +201,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         return codes
 
     def _question(self) -> str:
-        """All that decides a code but the picture."""
+        """Return the fingerprint of all that decides a code but the picture."""
         seen, network = self.preparation_, self._opened()
         return fingerprint(
             self.network_digest_, self.layer_, self.pooling, self.flip, str(self.normalise), self.precision,
@@ -228,12 +209,12 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         )  # fmt: skip
 
     def _opened(self) -> Network:
-        """The network, opened again where this came from a file or a parameter has changed; it must be the same."""
+        """Return the network, opened again if this came from a file or a parameter has changed; it must be the same."""
         network: Network | None = getattr(self, "_network", None)
         if network is not None and self._network_cut == self._cut():
             return network
         _, network, _ = self._open(self.preparation_)
-        refuse_other(self, network.digest)
+        self._check_digest(network.digest)
         if (network.layer, network.n_maps) != (self.layer_, self.n_features_out_):
             words = (
                 f" is {shown(self.layer)}, which cuts the network at {network.layer!r}, and this ConvFeatures was "
@@ -244,11 +225,9 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         return network
 
     def _open(self, preparation: Preparation | None = None) -> tuple[str, Network, Preparation]:
-        """The name of the network, the network, and what it sees of a picture."""
-        refuse_lost(self)
-        source = find_network(self.network, self.weights, download=self.download)
-        if preparation is None:
-            preparation = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
+        """Return the name of the network, the network, and the preparation of its pictures."""
+        source = self._source()
+        preparation = self._preparation(source) if preparation is None else preparation
         return source.name, source.cut(self._cut(), preparation), preparation
 
     def _cut(self) -> Cut:

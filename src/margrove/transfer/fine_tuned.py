@@ -1,6 +1,6 @@
-"""`FineTuned`: a pretrained network goes on learning (THEORY X2).
+"""`FineTuned`: fine-tuning of a pretrained network.
 
-The last linear layer is replaced by one for the classes at hand, and the network is trained on: all of it, or its last
+The last linear layer is replaced by one for the given classes, and the network is trained: all of it, or its last
 blocks only. The loss is that of softmax, −log p(y), or the hinge, max(0, 1 + max_{k≠y} z_k − z_y).
 """
 
@@ -37,15 +37,8 @@ from margrove.errors import (
 from margrove.estimator import check_parameters, checked, estimator, fitted
 from margrove.run.checkpoint import Arrays, CheckpointLike, Record, fingerprint, settle_checkpoint
 from margrove.status import Status
-from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.certificate import as_the_fit_says, mean_loss
-from margrove.transfer.networks import (
-    RunsNetwork,
-    find_network,
-    needs,
-    refuse_lost,
-    refuse_other,
-)
+from margrove.transfer.networks import RunsNetwork, needs
 from margrove.transfer.pictures import Picture, as_pictures
 
 if TYPE_CHECKING:
@@ -59,54 +52,55 @@ _LEAST_PER_CLASS = 2  # pictures: one to learn from and one to hold out
 
 @estimator
 class FineTuned(ClassifierMixin, RunsNetwork):
-    """A pretrained network with a new last layer, trained on (THEORY X2). Needs torch.
+    """A pretrained network with a new last layer, fine-tuned. Needs torch.
 
-    Ctrl-C and a time limit keep the best weights so far. With ``checkpoint`` the fit goes on, in a later process too,
-    where it was broken off, and ends with the same weights.
+    Ctrl-C and a time limit keep the best weights so far. With ``checkpoint`` an interrupted fit can be resumed, in
+    another process too, and ends with the same weights.
 
     Parameters
     ----------
     network : str or torch.nn.Module
-        As in `ConvFeatures`, but no ONNX file: those cannot be trained.
+        As in `ConvFeatures`, but no ONNX file, which cannot be trained.
     loss : {"softmax", "hinge"}
     n_blocks : int, optional
-        How many blocks, the last ones, are trained beside the new layer; 0 trains that layer alone. None: all.
+        Number of last blocks that are trained beside the new layer; 0 trains that layer alone. None: all.
     epochs : int
         Passes over the pictures.
     learning_rate : float
         Of the new layer, at the start.
     body_rate : float
-        The rate of the older layers, as a share of that.
+        The rate of the other layers, relative to it.
     weight_decay : float
     schedule : {"cosine", "constant", "step"}
-        How the rate falls: to 0 along a cosine; not at all; by ten after half and after four fifths of the way.
+        The rate falls to 0 along a cosine; not at all; or by ten after half and after four fifths of the epochs.
     early_stopping : bool
-        Hold pictures out, keep the weights that are best on them, and stop when ``patience`` epochs were no better.
+        Hold pictures out, keep the weights that are best on them, and stop after ``patience`` epochs without a better
+        loss.
     validation_fraction : float
         The share of the pictures that is held out.
     patience : int
     flip : bool
-        Whether pictures are mirrored, each time with probability ½.
+        Mirror pictures, each time with probability ½.
     size, crop, mean, std, weights, download, device, batch_size
         As in `ConvFeatures`.
     precision : {"float32", "bfloat16"}
-        In which the network is run; weights are always float32.
+        Of the network's arithmetic; weights are always float32.
     time_limit : float, optional
-        Seconds; looked at between epochs.
+        Seconds; checked between epochs.
     checkpoint : path or Checkpoint, optional
-        Where the training is kept after an epoch, at intervals; see `Checkpoint`. Another ``time_limit`` goes on from
-        it too, and where ``random_state`` is None so does the seed.
+        File of the state after an epoch, written at intervals; see `Checkpoint`. A fit may resume with another
+        ``time_limit``; if ``random_state`` is None it takes the seed from there.
     random_state : int, RandomState or None
 
     Attributes
     ----------
     classes_ : array
     course_ : list of dict
-        Of each epoch ``loss`` and, with early stopping, ``held_out_loss`` and ``held_out_accuracy``.
+        For each epoch ``loss`` and, with early stopping, ``held_out_loss`` and ``held_out_accuracy``.
     weights_ : dict of arrays
         Of the whole network.
     training_loss_ : float
-        Over all pictures, with the weights that were kept.
+        Of all pictures, with the final weights.
     status_, certificate_, n_iter_
 
     Examples
@@ -146,7 +140,8 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         check_parameters(self)
         pictures, codes = self._read(X, y)
         tuner, plan = self._open(len(self.classes_)), self._plan()
-        record = self._record(plan, codes, pictures)
+        checkpoint = settle_checkpoint(self.checkpoint)
+        record = None if checkpoint is None else Record(checkpoint, self._question(plan, codes, pictures))
         self._keep(tuner, self._train(tuner, plan, codes, pictures, record))
         self._keep_certificate(codes, pictures)
         if record is not None and self.status_ not in (Status.INTERRUPTED, Status.TIME_LIMIT):
@@ -154,19 +149,17 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         self._warn_of_overflow()
         return self
 
-    def _record(self, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture]) -> Record | None:
-        checkpoint = settle_checkpoint(self.checkpoint)
-        return None if checkpoint is None else Record(checkpoint, self._question(plan, codes, pictures))
-
     def _train(
         self, tuner: Tuner, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture], record: Record | None
     ) -> Course:
-        """Train from the start, or from where the checkpoint ends."""
+        """Train from the start, or from the checkpoint."""
+        from margrove.transfer.fine_tuning import Training
+
         left = None if record is None else record.read()
-        if left is not None and self.random_state is None:  # any seed will do, but it must be that of the first part
+        if left is not None and self.random_state is None:  # any seed, but the same in all parts of the fit
             plan = replace(plan, seed=int(left.get("seed", plan.seed)))
-        split = self._split(codes, plan.seed)
-        course = tuner.train(plan, partial(self._pixels, pictures), codes, split, record, left)
+        training = Training(plan, partial(self._pixels, pictures), codes, *self._split(codes, plan.seed))
+        course = tuner.train(training, record, left)
         if course.status is Status.INTERRUPTED and self._on_interrupt == "raise":
             raise KeyboardInterrupt
         return course
@@ -190,30 +183,27 @@ class FineTuned(ClassifierMixin, RunsNetwork):
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _pixels(self, pictures: list[Picture], rows: Rows) -> NDArray[np.uint8]:
-        return self.preparation_.pixels([pictures[i] for i in rows])
-
     def _question(self, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture]) -> str:
-        """All that decides the weights, to know a checkpoint by; a time limit does not, nor a seed that is free."""
+        """Return the fingerprint of all that decides the weights; a time limit does not, nor does a random seed."""
         decided = replace(plan, time_limit=None, seed=0 if self.random_state is None else plan.seed)
         held_out = self.validation_fraction if self.early_stopping else 0
         asked = [self.network_digest_, str(decided), str(self.preparation_), str(self.n_blocks), held_out, codes]
         return fingerprint("fine-tuning", asked, [each.digest().hex() for each in pictures])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The scores of the classes, (n, classes); for two classes the second's less the first's, (n,)."""
+        """Return the scores of the classes, (n, classes); for two classes their difference, (n,)."""
         check_is_fitted(self, "weights_")
         scores = self._scores(as_pictures(X))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each picture."""
+        """Return the predicted class of each picture."""
         check_is_fitted(self, "weights_")
         return np.asarray(self.classes_[self._scores(as_pictures(X)).argmax(axis=1)])
 
     @available_if(lambda self: self.loss == "softmax")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class; with the loss of softmax only, since a hinge's scores are none."""
+        """Return the probability of each class; only for ``loss="softmax"``."""
         check_is_fitted(self, "weights_")
         return np.asarray(softmax(self._scores(as_pictures(X)), axis=1))
 
@@ -222,15 +212,13 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         if tuner is None:
             tuner = self._tuner = self._open(len(self.classes_), is_again=True)
             tuner.load(self.weights_)
-        parts = parts_of(np.arange(len(pictures)), self.batch_size)
-        with ahead(partial(self._pixels, pictures), parts) as batches:
+        with self._batches(pictures, np.arange(len(pictures))) as batches:
             return np.concatenate([tuner.scores(pixels, self.precision) for _, pixels in batches])
 
     def _open(self, n_classes: int, *, is_again: bool = False) -> Tuner:
-        """The network with its new last layer; ``is_again``: of a fitted model, whose weights come next."""
+        """Return the network with its new last layer; ``is_again`` for a fitted model, whose weights follow."""
         needs("torch", "FineTuned", "torch")
-        refuse_lost(self)
-        source = find_network(self.network, self.weights, download=self.download)
+        source = self._source()
         if source.onnx is not None:
             words = f" is {shown(self.network)}; an ONNX file cannot be trained. Give a module."
             raise ParameterError(Advice(Parameter("network"), words))
@@ -238,10 +226,10 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         from margrove.transfer.torch_network import digest_of
 
         if is_again:
-            refuse_other(self, digest_of(source.module))
+            self._check_digest(digest_of(source.module))
         else:
             self.network_name_, self.network_digest_ = source.name, digest_of(source.module)
-            self.preparation_ = source.preparation.with_given(self.size, self.crop, self.mean, self.std)
+            self.preparation_ = self._preparation(source)
         return Tuner(source.module, n_classes, self.preparation_, self.n_blocks, self.device)
 
     def _read(self, X: Any, y: Any) -> tuple[list[Picture], NDArray[np.intp]]:
@@ -261,7 +249,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         return pictures, np.asarray(codes, np.intp)
 
     def _split(self, codes: NDArray[np.intp], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows to learn from and rows held out, each class in its proportion."""
+        """Return rows to learn from and rows held out, stratified by class."""
         rows = np.arange(len(codes))
         if not self.early_stopping:
             return rows, rows[:0]

@@ -1,10 +1,10 @@
 """The training of `FineTuned` in torch: a new last layer, some blocks frozen, one pass over the pictures per epoch.
 
-Blocks are what a network's containers hold, in their order: `nn.Sequential` and `nn.ModuleList` are opened, everything
-else with weights or running means is one block. Frozen blocks keep their weights and their running means.
+Blocks are the members of a network, in their order: `nn.Sequential` and `nn.ModuleList` are opened, every other member
+with weights or running means is one block. Frozen blocks keep their weights and their running means.
 
-Epoch e draws the order of the pictures, their mirroring and the dropout from (seed, e) alone, so that a run that goes
-on from a checkpoint ends where an unbroken one would have.
+Epoch e draws the order of the pictures, their mirroring and the dropout from (seed, e) alone, so that a run resumed
+from a checkpoint ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ from margrove.run.checkpoint import Arrays, Record
 from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.transfer.batches import Rows, ahead, parts_of
+from margrove.transfer.certificate import mean_loss
 from margrove.transfer.networks import PROBE_TOLERANCE, probe_pixels
 from margrove.transfer.preparation import Preparation
-from margrove.transfer.torch_network import copied, device_named, heard, last_linear, told_plainly, whole_floats
+from margrove.transfer.torch_network import OnDevice, calls_of, copied, last_linear, told_plainly, whole_floats
 
-SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate at a share of the way
+SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate after a share of the epochs
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
     "constant": lambda share: 1.0,
     "step": lambda share: 1.0 if share < 0.5 else 0.1 if share < 0.8 else 0.01,
 }
 STAGE = "fine-tuning"  # of progress reports
+_LINE = ("loss", "held_out_loss", "held_out_accuracy")  # of the course
 _LEAST_BATCH = 2  # pictures: batch normalisation has no variance of one
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the parameters of `FineTuned` say about the training."""
+    """The parameters of a training."""
 
     loss: str
     epochs: int
@@ -57,9 +59,20 @@ class Plan:
     precision: str
 
 
+@dataclass(frozen=True)
+class Training:
+    """The plan and the data of a training."""
+
+    plan: Plan
+    pixels_of: Callable[[Rows], NDArray[np.uint8]]
+    codes: NDArray[np.intp]
+    fit_rows: Rows
+    held_out: Rows
+
+
 @dataclass
 class Course:
-    """How far the training has come: one line per epoch, and the best weights so far."""
+    """The state of a training: one line per epoch, and the best weights so far."""
 
     lines: list[dict[str, float]] = field(default_factory=list)
     best: Arrays = field(default_factory=dict)
@@ -67,25 +80,13 @@ class Course:
     status: Status = Status.CONVERGED
 
 
-class Tuner:
-    """A network with a new last layer, and the means to train it.
-
-    Parameters
-    ----------
-    module : nn.Module
-        Is copied.
-    n_classes : int
-    preparation : Preparation
-    n_blocks : int, optional
-        How many blocks, the last ones, are trained beside the new layer. None: all.
-    device : str
-    """
+class Tuner(OnDevice):
+    """A copy of a network with a new last layer; the last ``n_blocks`` are trained beside it, all for None."""
 
     def __init__(
         self, module: nn.Module, n_classes: int, preparation: Preparation, n_blocks: int | None, device: str
     ) -> None:
-        self._device = device_named(device)
-        self._scale, self._shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
+        super().__init__(device, preparation)
         self.module = copied(module).to(self._device, torch.float32).to(memory_format=torch.channels_last)
         self._replace_classifier(n_classes, preparation)
         blocks = blocks_of(self.module, self._classifier)
@@ -99,38 +100,31 @@ class Tuner:
 
     def _replace_classifier(self, n_classes: int, preparation: Preparation) -> None:
         self.module.eval()
-        noise = probe_pixels(preparation)
-        with torch.inference_mode(), told_plainly(noise.shape), heard(self.module) as calls:
-            answer = self.module(self._input(noise))
+        calls, output = calls_of(self.module, self._input(probe_pixels(preparation)))
         last = last_linear(calls)
         if last is None:
-            raise InputError(
-                "the network has no linear layer that could be replaced", cure="Give one that ends in one."
-            )
+            problem = "the network has no linear layer that could be replaced"
+            raise InputError(problem, cure="Give one that ends in one.")
         place = calls[last].place
         if not torch.isfinite(calls[last].given).all():
             raise InputError("the network answers noise with NaN or infinity", cure="Check its weights, mean and std.")
         if sum(call.place is place for call in calls) > 1:
             raise InputError("the network uses its last linear layer more than once", cure="Give it one of its own.")
-        if not _is_shifted(answer, calls[last].answer):
+        if not _is_shifted(output, calls[last].answer):
             raise InputError(
                 "the network does not answer what its last linear layer does: something follows, such as a softmax",
                 cure="Leave that out: the loss has its own.",
             )
         name = next(name for name, each in self.module.named_modules() if each is place)
-        # From zero: every class begins alike, and no seed decides, the program's own neither.
+        # From zero: every class begins alike, and no random state is used.
         self._classifier = nn.utils.skip_init(nn.Linear, int(place.in_features), n_classes).to(self._device)
         nn.init.zeros_(self._classifier.weight)
         nn.init.zeros_(self._classifier.bias)
         parent, _, own = name.rpartition(".")
         setattr(self.module.get_submodule(parent), own, self._classifier)
 
-    def _input(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
-        raw = torch.from_numpy(pixels).to(self._device).permute(0, 3, 1, 2).float()
-        return raw.mul_(self._scale.view(1, -1, 1, 1)).add_(self._shift.view(1, -1, 1, 1))
-
     def scores(self, pixels: NDArray[np.uint8], precision: str = "float32") -> NDArray[np.float64]:
-        """The scores of the classes, (n, n_classes)."""
+        """Return the scores of the classes, (n, n_classes)."""
         self.module.eval()
         with torch.inference_mode(), self._in(precision), whole_floats(self._device), told_plainly(pixels.shape):
             return np.asarray(self.module(self._input(pixels)).float().cpu().numpy(), np.float64)
@@ -139,40 +133,26 @@ class Tuner:
         return torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
 
     def weights(self) -> Arrays:
-        """A copy of all weights, by name."""
+        """Return a copy of all weights, by name."""
         return {name: each.detach().cpu().numpy().copy() for name, each in self.module.state_dict().items()}
 
     def load(self, weights: Arrays) -> None:
-        """Put weights in the place of those there are.
-
-        Raises
-        ------
-        InputError
-            If they are another network's.
-        """
+        """Replace the weights."""
         try:
             self.module.load_state_dict({name: torch.from_numpy(np.array(each)) for name, each in weights.items()})
         except RuntimeError as error:
             raise InputError("these are weights of another network", cure="Give the network it was made of.") from error
 
-    def train(
-        self,
-        plan: Plan,
-        pixels_of: Callable[[Rows], NDArray[np.uint8]],
-        codes: NDArray[np.intp],
-        split: tuple[Rows, Rows],
-        record: Record | None,
-        left: Arrays | None = None,
-    ) -> Course:
-        """Epoch after epoch, until all are done, early stopping, the time limit or Ctrl-C. The best weights are kept
-        where rows are held out, else the last ones; where numbers overflow, those of the last epoch in which none did.
-        ``left``: what ``record`` holds from before."""
-        fit_rows, held_out = split
-        optimiser = self._optimiser(plan)
-        course = Course()
-        waiting: Arrays | None = None  # what the checkpoint should hold and does not yet
+    def train(self, training: Training, record: Record | None, left: Arrays | None = None) -> Course:
+        """Train epoch after epoch, until the last one, early stopping, the time limit or Ctrl-C.
+
+        The best weights are kept if rows are held out, else the last ones; if numbers overflow, those of the last epoch
+        in which none did. ``left`` is the earlier content of ``record``.
+        """
+        plan, optimiser, course = training.plan, self._optimiser(training.plan), Course()
+        waiting: Arrays | None = None  # not yet in the checkpoint
         if record is not None and left is not None:
-            self._go_on(record, left, optimiser, course)
+            self._resume(record, left, optimiser, course)
         finite = self.weights()
         started = time.monotonic()
         try:
@@ -183,14 +163,14 @@ class Tuner:
                 if plan.time_limit is not None and time.monotonic() - started >= plan.time_limit:
                     course.status = Status.TIME_LIMIT
                     break
-                loss = self._epoch(plan, epoch, pixels_of, codes, fit_rows, optimiser)
+                loss = self._epoch(training, epoch, optimiser)
                 weights = self.weights()
                 if not math.isfinite(loss) or not all(np.isfinite(each).all() for each in weights.values()):
                     course.status = Status.NONFINITE
                     self.load(finite)
                     break
                 finite = weights
-                self._judge(plan, course, loss, pixels_of, codes, held_out)
+                self._judge(training, course, loss)
                 if record is not None:
                     waiting = self._kept(plan, optimiser, course)
                     if record.is_due:
@@ -201,19 +181,12 @@ class Tuner:
         if course.best:
             self.load(course.best)
         if record is not None and waiting is not None:
-            record.write(waiting)  # the end of the last whole epoch: what came after it is done again
+            record.write(waiting)  # the end of the last whole epoch; a later part of an epoch is repeated
         return course
 
-    def _epoch(
-        self,
-        plan: Plan,
-        epoch: int,
-        pixels_of: Callable[[Rows], NDArray[np.uint8]],
-        codes: NDArray[np.intp],
-        rows: Rows,
-        optimiser: torch.optim.Optimizer,
-    ) -> float:
-        """One pass over the pictures; the mean loss of its batches."""
+    def _epoch(self, training: Training, epoch: int, optimiser: torch.optim.Optimizer) -> float:
+        """Make one pass over the pictures; return the mean loss of its batches."""
+        plan, rows = training.plan, training.fit_rows
         rng = np.random.default_rng([plan.seed, epoch])
         parts = parts_of(rng.permutation(rows), plan.batch_size, least=_LEAST_BATCH)
         self.module.train()
@@ -221,7 +194,7 @@ class Tuner:
             block.eval()
         total, done = 0.0, 0
         devices = [self._device] if self._device.type == "cuda" else []
-        with torch.random.fork_rng(devices), ahead(pixels_of, parts) as batches:
+        with torch.random.fork_rng(devices), ahead(training.pixels_of, parts) as batches:
             torch.manual_seed(int(rng.integers(2**31)))
             for number, (part, pixels) in enumerate(batches):
                 share = (epoch + number / len(parts)) / plan.epochs
@@ -235,7 +208,7 @@ class Tuner:
                 if not isinstance(scores, torch.Tensor):
                     problem = "in training the network answers more than the scores of the classes"
                     raise InputError(problem, cure="Switch its further outputs off (aux_logits=False, say).")
-                loss = loss_of(scores.float(), torch.from_numpy(codes[part]).to(self._device), plan.loss)
+                loss = loss_of(scores.float(), torch.from_numpy(training.codes[part]).to(self._device), plan.loss)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()
                 optimiser.step()
@@ -243,31 +216,22 @@ class Tuner:
                 report(Progress(STAGE, epoch + done / len(rows), plan.epochs, total / done, "loss"))
         return total / done
 
-    def _judge(
-        self,
-        plan: Plan,
-        course: Course,
-        loss: float,
-        pixels_of: Callable[[Rows], NDArray[np.uint8]],
-        codes: NDArray[np.intp],
-        held_out: Rows,
-    ) -> None:
-        """A line for the epoch; the weights are kept where they are the best on rows held out."""
-        line = {"loss": loss}
+    def _judge(self, training: Training, course: Course, loss: float) -> None:
+        """Add a line for the epoch; keep the weights if they are the best on rows held out."""
+        plan, held_out, line = training.plan, training.held_out, {"loss": loss}
         if len(held_out):
-            parts = parts_of(held_out, plan.batch_size)
-            with ahead(pixels_of, parts) as batches:
+            with ahead(training.pixels_of, parts_of(held_out, plan.batch_size)) as batches:
                 scores = np.concatenate([self.scores(pixels, plan.precision) for _, pixels in batches])
-            truth = torch.from_numpy(codes[held_out])
-            line["held_out_loss"] = float(loss_of(torch.from_numpy(scores), truth, plan.loss))
-            line["held_out_accuracy"] = float((scores.argmax(axis=1) == codes[held_out]).mean())
+            codes = training.codes[held_out]
+            line["held_out_loss"] = mean_loss(scores, codes, plan.loss)
+            line["held_out_accuracy"] = float((scores.argmax(axis=1) == codes).mean())
         course.lines.append(line)
         so_far = [each.get("held_out_loss", -math.inf) for each in course.lines]
         if len(held_out) and so_far[-1] <= min(so_far):
             course.best, course.best_epoch = self.weights(), len(course.lines)
 
     def _optimiser(self, plan: Plan) -> torch.optim.Optimizer:
-        """AdamW: the new layer at the full rate, the body at a share of it."""
+        """Return AdamW: the new layer at the full rate, the body at a share of it."""
         head = list(self._classifier.parameters())
         body = [each for each in self.module.parameters() if each.requires_grad and all(each is not h for h in head)]
         groups = [{"params": head, "rate": plan.learning_rate}]
@@ -276,19 +240,18 @@ class Tuner:
         return torch.optim.AdamW(groups, lr=plan.learning_rate, weight_decay=plan.weight_decay)
 
     def _kept(self, plan: Plan, optimiser: torch.optim.Optimizer, course: Course) -> Arrays:
-        """All that the next epoch needs, as arrays."""
+        """Return the state that the next epoch needs, as arrays."""
         arrays: Arrays = {f"weight.{name}": each for name, each in self.weights().items()}
         arrays |= {f"best.{name}": each for name, each in course.best.items()}
         for number, state in optimiser.state_dict()["state"].items():
             for key, value in state.items():
                 arrays[f"optimiser.{number}.{key}"] = value.detach().cpu().numpy().copy()
-        names = ("loss", "held_out_loss", "held_out_accuracy")
-        arrays["course"] = np.array([[line.get(name, math.nan) for name in names] for line in course.lines])
+        arrays["course"] = np.array([[line.get(name, math.nan) for name in _LINE] for line in course.lines])
         arrays["best_epoch"], arrays["seed"] = np.array(course.best_epoch), np.array(plan.seed)
         return arrays
 
-    def _go_on(self, record: Record, arrays: Arrays, optimiser: torch.optim.Optimizer, course: Course) -> None:
-        """Go on from what an earlier process has left."""
+    def _resume(self, record: Record, arrays: Arrays, optimiser: torch.optim.Optimizer, course: Course) -> None:
+        """Restore the state that `_kept` returned."""
         parts: dict[str, Arrays] = {"weight": {}, "best": {}, "optimiser": {}}
         for name, array in arrays.items():
             kind, _, rest = name.partition(".")
@@ -302,8 +265,7 @@ class Tuner:
                 number, key = name.split(".")
                 content["state"].setdefault(int(number), {})[key] = torch.from_numpy(array)
             optimiser.load_state_dict(content)
-            names = ("loss", "held_out_loss", "held_out_accuracy")
-            lines = [dict(zip(names, row, strict=True)) for row in arrays["course"].tolist()]
+            lines = [dict(zip(_LINE, row, strict=True)) for row in arrays["course"].tolist()]
             course.best_epoch = int(arrays["best_epoch"])
         except (InputError, ValueError, KeyError, TypeError) as error:
             raise record.damaged() from error
@@ -312,7 +274,7 @@ class Tuner:
 
 
 def loss_of(scores: torch.Tensor, codes: torch.Tensor, loss: str) -> torch.Tensor:
-    """The mean loss of a batch: see `margrove.transfer.certificate.mean_loss`, which is the same in NumPy."""
+    """Return the mean loss of a batch: `margrove.transfer.certificate.mean_loss` in torch."""
     if loss == "softmax":
         return functional.cross_entropy(scores, codes)
     own = scores.gather(1, codes[:, None])
@@ -321,7 +283,7 @@ def loss_of(scores: torch.Tensor, codes: torch.Tensor, loss: str) -> torch.Tenso
 
 
 def _is_shifted(answer: Any, scores: torch.Tensor) -> bool:
-    """Whether an answer is the scores, but for a number of each picture's own, which no loss sees (a log-softmax)."""
+    """Return whether an output is the scores, up to a constant for each picture, which no loss sees (a log-softmax)."""
     if not isinstance(answer, torch.Tensor) or answer.numel() != scores.numel():
         return False
     off = answer.reshape(scores.shape) - scores
@@ -331,7 +293,7 @@ def _is_shifted(answer: Any, scores: torch.Tensor) -> bool:
 
 
 def blocks_of(module: nn.Module, classifier: nn.Module) -> list[nn.Module]:
-    """What can be frozen, in the network's order; the classifier is not among them."""
+    """Return the blocks that can be frozen, in the network's order, without the classifier."""
     found: list[nn.Module] = []
     for child in module.children():
         if isinstance(child, nn.Sequential | nn.ModuleList):

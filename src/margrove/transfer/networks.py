@@ -1,22 +1,25 @@
-"""A network, by whatever name it is given, cut before its classifier.
+"""Networks by name, file or module, cut before their classifier.
 
 ==========================  ===========================================================================
-``"efficientnet_lite0"``    the built-in one: needs ``margrove[torch]``, and nothing from the net
+``"efficientnet_lite0"``    the built-in one: needs ``margrove[torch]``, no download
 ``"torchvision:resnet18"``  torchvision's, where it is installed; ``"timm:resnet18"`` likewise
 ``"net.onnx"``              a file, run by ONNX Runtime
 a ``torch.nn.Module``       any module that takes a batch of pictures
 ==========================  ===========================================================================
 
-The cut: what the last linear layer is given, or what the layer of a given name answers. Where that vector is the mean
-of maps (global average pooling), the maps themselves are taken and pooled here, which comes to the same, so that they
-can be looked at.
+The cut is the input of the last linear layer, or the output of a named layer. If that vector is the mean of maps
+(global average pooling), the network is cut at the maps and they are pooled here, with the same result, so that the
+maps can be shown.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, Protocol, Self
 
@@ -37,6 +40,8 @@ from margrove.errors import (
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
 from margrove.run.effort import Interruptible
+from margrove.transfer.batches import Rows, ahead, parts_of
+from margrove.transfer.pictures import Picture
 from margrove.transfer.preparation import Preparation
 
 BUILT_IN = "efficientnet_lite0"
@@ -45,14 +50,14 @@ DEVICES = ("cpu", "cuda", "auto")
 PRECISIONS = ("float32", "bfloat16")
 POOLINGS = ("mean", "max")
 _PROBE_SUMS = 16
-PROBE_TOLERANCE = 1e-4  # relative: how well the mean of maps must be the vector, to be taken for it
+PROBE_TOLERANCE = 1e-4  # relative: largest difference between a vector and the mean of maps
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Where and how a network is run."""
+    """Where a network is cut, and how it is run."""
 
     layer: str | None = None
     pooling: str = "mean"
@@ -62,7 +67,7 @@ class Cut:
 
 @estimator
 class RunsNetwork(Interruptible, BaseEstimator):
-    """An estimator of pictures that keeps a network as it runs, and opens it anew where it has none."""
+    """An estimator of pictures that keeps an opened network, and opens it again when it has none."""
 
     network: Any = field(default=BUILT_IN, kw_only=False)
     size: int | None = None
@@ -79,17 +84,17 @@ class RunsNetwork(Interruptible, BaseEstimator):
     network_digest_: str = fitted()
     preparation_: Preparation = fitted()
 
-    _KEPT = ("_network", "_network_cut", "_tuner")  # as they run: a session of ONNX Runtime, a module on a device
+    _KEPT = ("_network", "_network_cut", "_tuner")  # opened: a session of ONNX Runtime, a module on a device
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; the network is opened anew when it is next used."""
+        """Set parameters; the network is opened again at its next use."""
         super().set_params(**params)
         for name in self._KEPT:
             self.__dict__.pop(name, None)
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the network as it runs, which cannot be copied."""
+        """Leave out the opened network, which cannot be copied."""
         return {name: value for name, value in super().__getstate__().items() if name not in self._KEPT}
 
     def __sklearn_tags__(self) -> Any:
@@ -99,36 +104,72 @@ class RunsNetwork(Interruptible, BaseEstimator):
         tags.no_validation = True
         return tags
 
+    def _source(self) -> Source:
+        """Find the network. Raise `InputError` if this came from a file and the network that it names is not here."""
+        is_fitted = hasattr(self, "network_digest_")
+        is_lost = is_fitted and is_onnx_file(self.network) and not os.path.isfile(self.network)
+        if self.network is None or is_lost:
+            wanted = f"{self.network_name_}, fingerprint {self.network_digest_}" if is_fitted else "none was given"
+            cure = InPython(
+                "Give it: set_params(network=…), a module or the path of an .onnx file.",
+                "Put its .onnx file beside the model, or into the folder you are in.",
+            )
+            problem = f"the network of this {type(self).__name__} is not here ({wanted})"
+            raise InputError(problem, cure=Advice(cure))
+        return find_network(self.network, self.weights, download=self.download)
+
+    def _check_digest(self, digest: str) -> None:
+        """Raise `InputError` unless the network is the one that this model was fitted with."""
+        if digest != self.network_digest_:
+            cure = InPython("Give that network: set_params(network=…)", "Put the right .onnx file beside the model")
+            raise InputError(
+                f"the network is not the one that this model was made with: its fingerprint is {digest}, and "
+                f"{self.network_digest_} ({self.network_name_}) was expected",
+                cure=Advice(cure, "."),
+            )
+
+    def _preparation(self, source: Source) -> Preparation:
+        return source.preparation.with_given(self.size, self.crop, self.mean, self.std)
+
+    def _pixels(self, pictures: Sequence[Picture], rows: Rows) -> NDArray[np.uint8]:
+        return self.preparation_.pixels([pictures[i] for i in rows])
+
+    def _batches(
+        self, pictures: Sequence[Picture], rows: Rows
+    ) -> AbstractContextManager[Iterator[tuple[Rows, NDArray[np.uint8]]]]:
+        """Return the pictures of some rows in batches: their rows, and their pixels."""
+        return ahead(partial(self._pixels, pictures), parts_of(rows, self.batch_size))
+
 
 class Network(Protocol):
-    """A network that was cut."""
+    """A network up to its cut."""
 
     digest: str  # of its weights and its structure
     layer: str  # where it is cut
-    has_maps: bool  # whether maps come out there, or a vector
+    has_maps: bool  # maps come out there, not a vector
     n_maps: int
-    probe: str  # digest of its codes of noise: whatever changes codes changes it, the code of a module too
+    probe: str  # digest of its codes of noise: anything that changes codes changes it
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture one number for each map, (n, n_maps): ReLU'd, then pooled."""
+        """Return the codes, (n, n_maps): ReLU, then pooling."""
         ...
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture its maps, ReLU'd: (n, n_maps, height, width)."""
+        """Return the maps after ReLU, (n, n_maps, height, width)."""
         ...
 
 
 @dataclass(frozen=True)
 class Source:
-    """A network before it is cut: how to show it a picture, and what to call it."""
+    """A network before it is cut, its name, and the preparation of its pictures."""
 
     name: str
     preparation: Preparation
     module: Any = None  # a torch.nn.Module
-    onnx: bytes | None = None  # a model as onnx writes it
+    onnx: bytes | None = None  # a serialised model
 
     def cut(self, cut: Cut, preparation: Preparation) -> Network:
-        """The network, up to there, on its device."""
+        """Return the network up to the cut, on its device."""
         if self.onnx is not None:
             from margrove.transfer.onnx_network import OnnxNetwork
 
@@ -139,23 +180,12 @@ class Source:
 
 
 def find_network(network: Any, weights: Any = None, *, download: bool = False) -> Source:
-    """The network that a parameter names or is.
-
-    Raises
-    ------
-    MissingExtraError
-        If what runs it is not installed.
-    ParameterError
-        If it is nothing that can be a network.
-    InputError
-        If its file is missing or damaged.
-    """
-    is_path = isinstance(network, os.PathLike) or (isinstance(network, str) and network.lower().endswith(".onnx"))
-    if is_path:
+    """Return the network that a parameter names, or is."""
+    if is_onnx_file(network):
         if weights is not None:
             raise ParameterError(f"weights is {shown(weights)}; an ONNX file has its own. Leave them out.")
-        needs("onnx", "a network in an ONNX file", "onnx")
-        needs("onnxruntime", "a network in an ONNX file", "onnx")
+        for package in ("onnx", "onnxruntime"):
+            needs(package, "a network in an ONNX file", "onnx")
         from margrove.transfer.onnx_network import read_onnx
 
         return read_onnx(os.fspath(network))
@@ -169,6 +199,11 @@ def find_network(network: Any, weights: Any = None, *, download: bool = False) -
     if weights is not None:
         network = load_weights(network, weights)
     return Source(type(network).__name__, preparation_of(network), module=network)
+
+
+def is_onnx_file(network: Any) -> bool:
+    """Return whether a parameter ``network`` is the path of an ONNX file."""
+    return isinstance(network, os.PathLike) or (isinstance(network, str) and network.lower().endswith(".onnx"))
 
 
 def _named(name: str, weights: Any, *, download: bool) -> Source:
@@ -189,50 +224,11 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
     except ImportError as error:
         raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     if weights is None and not download:
-        raise ParameterError(
-            Advice(
-                Parameter("network"),
-                f" is {name!r}, whose weights are not here, and nothing is downloaded unless asked. ",
-                InPython("Give a file of weights (weights='….pth'), or say", "Say"),
-                " ",
-                Setting("download", True),
-                ".",
-            )
-        )
+        words = f" is {name!r}, whose weights are not here, and nothing is downloaded unless asked. "
+        cure = InPython("Give a file of weights (weights='….pth'), or say", "Say")
+        raise ParameterError(Advice(Parameter("network"), words, cure, " ", Setting("download", True), "."))
     source: Source = getattr(named_networks, library)(model, download=weights is None)
-    if weights is None:
-        return source
-    return Source(source.name, source.preparation, module=load_weights(source.module, weights))
-
-
-def refuse_lost(model: RunsNetwork) -> None:
-    """Raise `InputError` where a model came out of a file, and the network that it names is not here."""
-    network = model.network
-    is_file = isinstance(network, os.PathLike) or (isinstance(network, str) and network.lower().endswith(".onnx"))
-    is_fitted = hasattr(model, "network_digest_")
-    if network is None or (is_fitted and is_file and not os.path.isfile(network)):
-        wanted = f"{model.network_name_}, fingerprint {model.network_digest_}" if is_fitted else "none was given"
-        raise InputError(
-            f"the network of this {type(model).__name__} is not here ({wanted})",
-            cure=Advice(
-                InPython(
-                    "Give it: set_params(network=…), a module or the path of an .onnx file.",
-                    "Put its .onnx file beside the model, or into the folder you are in.",
-                )
-            ),
-        )
-
-
-def refuse_other(model: RunsNetwork, digest: str) -> None:
-    """Raise `InputError` where the network is not the one that a fitted model was made with."""
-    if digest != model.network_digest_:
-        raise InputError(
-            f"the network is not the one that this model was made with: its fingerprint is {digest}, and "
-            f"{model.network_digest_} ({model.network_name_}) was expected",
-            cure=Advice(
-                InPython("Give that network: set_params(network=…)", "Put the right .onnx file beside the model"), "."
-            ),
-        )
+    return source if weights is None else replace(source, module=load_weights(source.module, weights))
 
 
 def needs(package: str, what: str, extra: str) -> None:
@@ -245,25 +241,23 @@ def needs(package: str, what: str, extra: str) -> None:
 
 
 def pooled(maps: Floats, pooling: str) -> Floats:
-    """ReLU, then the mean or the largest of each map; a vector is only ReLU'd."""
+    """Return the mean or the largest value of each map after ReLU; a vector is not pooled."""
     found = np.maximum(maps, 0)
-    if found.ndim == 2:
-        return found
-    return np.asarray(found.mean(axis=(2, 3)) if pooling == "mean" else found.max(axis=(2, 3)))
+    if found.ndim == 4:
+        found = found.mean(axis=(2, 3)) if pooling == "mean" else found.max(axis=(2, 3))
+    return np.asarray(found)
 
 
 def is_mean_of(maps: Floats, vector: Floats) -> bool:
-    """Whether a vector, ReLU'd, is the mean of maps, ReLU'd."""
-    if maps.ndim != 4 or vector.ndim != 2 or maps.shape[:2] != vector.shape:
-        return False
+    """Return whether a vector is the mean of maps, both after ReLU."""
     wanted = np.maximum(vector, 0)
-    if not wanted.any():  # nothing fires: that proves nothing
+    if maps.ndim != 4 or vector.ndim != 2 or maps.shape[:2] != vector.shape or not wanted.any():  # zeros prove nothing
         return False
     return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * float(wanted.max()))
 
 
 def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
-    """Raise `InputError` unless maps or a vector come out for each of n pictures."""
+    """Raise `InputError` unless a layer gives maps or a vector for each of n pictures."""
     if len(shape) not in (2, 4) or shape[0] != n:
         raise InputError(
             f"the layer {layer!r} answers an array of shape {shape} for {n} pictures; maps (n, maps, height, width) or "
@@ -273,8 +267,11 @@ def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
 
 
 def answer_digest(codes: Floats) -> str:
-    """Fingerprint of a network's codes of noise: sums with random signs, to two or three digits, so that another number
-    of threads, which changes the seventh, seldom changes it."""
+    """Return the fingerprint of a network's codes of noise.
+
+    It is made of sums with random signs, rounded to two or three digits: another number of threads changes the seventh
+    digit of a code, and so seldom the fingerprint.
+    """
     flat = np.asarray(codes, np.float64).ravel()
     length = float(np.linalg.norm(flat))
     if length == 0 or not math.isfinite(length):
@@ -285,6 +282,6 @@ def answer_digest(codes: Floats) -> str:
 
 
 def probe_pixels(preparation: Preparation) -> NDArray[np.uint8]:
-    """Two pictures of noise: what a network answers to them tells how it is built."""
+    """Return two pictures of noise, on which a network is tried."""
     shape = (2, preparation.size, preparation.size, len(preparation.mean))
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)

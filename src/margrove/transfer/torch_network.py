@@ -1,4 +1,4 @@
-"""A ``torch.nn.Module``, cut: hooks catch what the layer is given or answers, and the rest of it is not run."""
+"""A ``torch.nn.Module``, cut: a hook catches the input or the output of a layer, and the rest is not run."""
 
 from __future__ import annotations
 
@@ -28,28 +28,38 @@ _GREY = Preparation(mean=(0.5,), std=(0.5,))
 
 
 class _ReachedError(Exception):
-    """Thrown by a hook where the network is cut; carries what came out there."""
+    """Raised by a hook where the network is cut; carries the value there."""
 
     def __init__(self, found: Any) -> None:
         super().__init__()
         self.found = found
 
 
-class TorchNetwork:
-    """A copy of a module on a device, cut before its classifier or after a named layer.
+class OnDevice:
+    """A device, and the input of a network there."""
 
-    A copy, in evaluation mode: the owner's module stays as it is, and what is hashed cannot change any more.
-    """
+    def __init__(self, device: str, preparation: Preparation) -> None:
+        self._device = device_named(device)
+        scale_and_shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
+        self._scale, self._shift = (each.view(1, -1, 1, 1) for each in scale_and_shift)
+
+    def _input(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
+        """Return pixels centred and scaled; channels stay last in memory, which is fastest for convolutions."""
+        raw = torch.from_numpy(pixels).to(self._device).permute(0, 3, 1, 2).float()
+        return raw.mul_(self._scale).add_(self._shift)
+
+
+class TorchNetwork(OnDevice):
+    """A copy of a module on a device, in evaluation mode, cut before its classifier or after a named layer."""
 
     def __init__(self, module: nn.Module, cut: Cut, preparation: Preparation) -> None:
-        self._device = device_named(cut.device)
+        super().__init__(cut.device, preparation)
         self._pooling = cut.pooling
-        self._scale, self._shift = (torch.from_numpy(each).to(self._device) for each in preparation.scale_and_shift)
         self.digest = digest_of(module)
         module = copied(module).eval().requires_grad_(False)
         if isinstance(module, EfficientNetLite0):
             module.fold()  # the same numbers by fewer steps
-        self._dtype = torch.float32  # to find the cut: rounded to bfloat16 no vector is the mean of its maps
+        self._dtype = torch.float32  # to find the cut: in bfloat16 no vector is the mean of its maps
         self._module = module.to(self._device, self._dtype).to(memory_format=torch.channels_last)
         noise = probe_pixels(preparation)
         self._place, self._call, self._is_input = self._find(cut.layer, noise)
@@ -62,7 +72,7 @@ class TorchNetwork:
         self.probe = answer_digest(self._pooled(found))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture one number for each map, ReLU'd and pooled."""
+        """Return the codes, (n, n_maps): ReLU, then pooling."""
         return self._pooled(self._run(pixels))
 
     def _pooled(self, found: torch.Tensor) -> Floats:
@@ -72,14 +82,8 @@ class TorchNetwork:
         return _array(found)
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture its maps, ReLU'd."""
+        """Return the maps after ReLU, (n, n_maps, height, width)."""
         return _array(self._run(pixels).relu())
-
-    def _input(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
-        """Pixels centred and scaled; channels lie last in memory, as they came, which convolutions like best."""
-        bytes_ = torch.from_numpy(pixels).to(self._device).permute(0, 3, 1, 2)
-        a, b = self._scale.view(1, -1, 1, 1), self._shift.view(1, -1, 1, 1)
-        return (bytes_.float().mul_(a).add_(b)).to(self._dtype)
 
     def _run(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
         found = self._caught(pixels, self._place, self._call, is_input=self._is_input)
@@ -92,7 +96,7 @@ class TorchNetwork:
         return found
 
     def _caught(self, pixels: NDArray[np.uint8], place: nn.Module, call: int, *, is_input: bool) -> Any:
-        """What a layer is given, or answers, in the ``call``-th of its calls; None if there are not so many."""
+        """Return the input or the output of a layer in the ``call``-th of its calls; None if there are fewer."""
         n_calls = 0
 
         def caught(_: nn.Module, given: Any, answer: Any = None) -> None:
@@ -104,7 +108,7 @@ class TorchNetwork:
         handle = (place.register_forward_pre_hook if is_input else place.register_forward_hook)(caught)
         try:
             with torch.inference_mode(), whole_floats(self._device), told_plainly(pixels.shape):
-                self._module(self._input(pixels))
+                self._module(self._input(pixels).to(self._dtype))
         except _ReachedError as reached:
             return reached.found
         finally:
@@ -112,8 +116,7 @@ class TorchNetwork:
         return None
 
     def _find(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[nn.Module, int, bool]:
-        """The module at which to cut, in which of its calls (a module may be used more than once), and whether before
-        it (what it is given) or after it (what it answers)."""
+        """Return the module at which to cut, in which of its calls, and whether at its input or at its output."""
         if layer is not None:
             places = dict(self._module.named_modules())
             if layer not in places or not layer:
@@ -126,8 +129,7 @@ class TorchNetwork:
                 )
                 raise ParameterError(Advice(Parameter("layer"), words))
             return places[layer], 1, False
-        with torch.inference_mode(), told_plainly(noise.shape), heard(self._module) as calls:
-            self._module(self._input(noise))
+        calls, _ = calls_of(self._module, self._input(noise))
         last = last_linear(calls)
         if last is None:
             raise InputError(
@@ -135,7 +137,7 @@ class TorchNetwork:
                 cure=Advice("Name the layer whose answer is wanted: ", Setting("layer", ...), "."),
             )
         vector = _array(calls[last].given)
-        # The last maps before the classifier; a map of one pixel is what a pooling layer answers.
+        # The last maps before the classifier; maps of one pixel are the output of a pooling layer.
         before = [i for i in range(last) if calls[i].answer.ndim == 4 and calls[i].answer.shape[2:] != (1, 1)]
         if before and is_mean_of(_array(calls[before[-1]].answer), vector):
             return *_which(calls, before[-1]), False
@@ -144,7 +146,7 @@ class TorchNetwork:
     def _is_called_again(self, place: nn.Module, noise: NDArray[np.uint8]) -> bool:
         try:
             return self._caught(noise, place, 2, is_input=False) is not None
-        except InputError:  # behind the layer, which is not run for codes, and so may be anything
+        except InputError:  # from behind the layer, which is not run for codes
             return False
 
     def _name_of(self, wanted: nn.Module) -> str:
@@ -154,34 +156,34 @@ class TorchNetwork:
 
 @dataclass(frozen=True)
 class Call:
-    """A submodule as it was called, with copies of what it was given and what it answered: what comes next may change
-    them in place."""
+    """A call of a submodule, with copies of its input and its output: later layers may change them in place."""
 
     place: nn.Module
     given: torch.Tensor
     answer: torch.Tensor
 
 
-@contextmanager
-def heard(module: nn.Module) -> Iterator[list[Call]]:
-    """Every call of a submodule inside the block, in the order of their ends."""
+def calls_of(module: nn.Module, batch: torch.Tensor) -> tuple[list[Call], Any]:
+    """Run a module and return every call of a submodule, in the order of their ends, and the module's output."""
     calls: list[Call] = []
 
-    def heard(place: nn.Module, given: Any, answer: Any) -> None:
+    def keep(place: nn.Module, given: Any, answer: Any) -> None:
         if given and isinstance(given[0], torch.Tensor) and isinstance(answer, torch.Tensor):
             calls.append(Call(place, given[0].clone(), answer.clone()))
 
-    handles = [each.register_forward_hook(heard) for each in module.modules() if each is not module]
+    handles = [each.register_forward_hook(keep) for each in module.modules() if each is not module]
+    n, channels, height, width = batch.shape
     try:
-        yield calls
+        with torch.inference_mode(), told_plainly((n, height, width, channels)):
+            return calls, module(batch)
     finally:
         for handle in handles:
             handle.remove()
 
 
 def last_linear(calls: list[Call]) -> int | None:
-    """The position of the classifier: the last call of a linear layer, if no convolution follows. One that does says
-    that the linear layer serves something else, such as the weights of channels."""
+    """Return the position of the classifier: the last call of a linear layer, unless a convolution follows. Then the
+    layer serves something else, such as the weights of channels."""
     last = max((i for i, call in enumerate(calls) if isinstance(call.place, nn.Linear)), default=None)
     if last is None or any(isinstance(call.place, nn.Conv2d) for call in calls[last:]):
         return None
@@ -189,14 +191,14 @@ def last_linear(calls: list[Call]) -> int | None:
 
 
 def _which(calls: list[Call], position: int) -> tuple[nn.Module, int]:
-    """The module of a call, and how many calls of it there were up to then."""
+    """Return the module of a call, and the number of its calls up to then."""
     place = calls[position].place
     return place, sum(call.place is place for call in calls[: position + 1])
 
 
 @contextmanager
 def told_plainly(shape: tuple[int, ...], cure: str = RIGHT_SIZE) -> Iterator[None]:
-    """What goes wrong inside a network, as one line that names a cure."""
+    """Raise errors inside a network as one line that names a cure."""
     try:
         yield
     except (_ReachedError, InputError):
@@ -214,7 +216,7 @@ def told_plainly(shape: tuple[int, ...], cure: str = RIGHT_SIZE) -> Iterator[Non
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """A copy that shares nothing with the owner's module."""
+    """Return a copy that shares nothing with the user's module."""
     try:
         return copy.deepcopy(module)
     except (RuntimeError, TypeError) as error:
@@ -234,7 +236,7 @@ def _some(names: list[str], most: int = 12) -> str:
 
 
 def whole_floats(device: torch.device) -> AbstractContextManager[None]:
-    """Convolutions of a GPU round float32 to ten bits unless they are told not to: then float32 means float32."""
+    """Switch off TF32, with which convolutions on a GPU round float32 to ten bits."""
     if device.type != "cuda":
         return nullcontext()
     context: AbstractContextManager[None] = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
@@ -242,7 +244,7 @@ def whole_floats(device: torch.device) -> AbstractContextManager[None]:
 
 
 def device_named(name: str) -> torch.device:
-    """The device of that name, if it is here; "auto" is a GPU where there is one."""
+    """Return the device of that name; "auto" is a GPU if there is one."""
     is_there = torch.cuda.is_available()
     if name == "cuda" and not is_there:
         words = " is 'cuda', and no GPU that torch can use is here. Use "
@@ -251,20 +253,19 @@ def device_named(name: str) -> torch.device:
 
 
 def digest_of(module: nn.Module) -> str:
-    """BLAKE2b of the structure, of every weight and buffer, and of plain settings that the modules keep."""
+    """Return BLAKE2b of the structure, of every weight and buffer, and of plain settings of the modules."""
     state = {**dict(module.named_buffers()), **module.state_dict()}
-    arrays = {
-        name: tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() for name, tensor in state.items()
-    }
+    flat = {name: tensor.detach().cpu().contiguous().reshape(-1) for name, tensor in state.items()}
+    arrays = {name: tensor.view(torch.uint8).numpy() for name, tensor in flat.items()}
     kinds = {name: f"{tensor.dtype} {tuple(tensor.shape)}" for name, tensor in state.items()}
     return fingerprint("torch", str(module), kinds, arrays, _settings(module))
 
 
 def _settings(module: nn.Module) -> dict[str, str]:
-    """Numbers, words and functions that a module of the user's own may keep, and that `str` need not tell."""
+    """Return numbers, strings and functions that a user's module may keep and that `str` need not show."""
     found = {}
     for path, each in module.named_modules():
-        if type(each).__module__.startswith("torch.nn."):  # those tell all
+        if type(each).__module__.startswith("torch.nn."):  # `str` shows all of those
             continue
         for name, value in vars(each).items():
             if name.startswith("_") or name == "training":
@@ -278,7 +279,7 @@ def _settings(module: nn.Module) -> dict[str, str]:
 
 
 def preparation_of(module: nn.Module) -> Preparation:
-    """The module's own; else ImageNet's numbers, or grey where its first convolution takes one channel."""
+    """Return the module's own preparation; else ImageNet's, or grey if its first convolution takes one channel."""
     own = getattr(module, "preparation", None)
     if isinstance(own, Preparation):
         return own
@@ -290,14 +291,7 @@ def preparation_of(module: nn.Module) -> Preparation:
 
 
 def load_weights(module: nn.Module, path: Any) -> nn.Module:
-    """A copy of the module with the weights of a file: safetensors, or a state dict that torch saved. No code in it is
-    run: ``weights_only=True``.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, is no file of weights, or has those of another network.
-    """
+    """Return a copy of the module with the weights of a file."""
     state = read_weights(path)
     module = copied(module)
     try:
@@ -310,7 +304,7 @@ def load_weights(module: nn.Module, path: Any) -> nn.Module:
 
 
 def read_weights(path: Any) -> dict[str, torch.Tensor]:
-    """Weights by name, out of a safetensors file or of one that torch saved."""
+    """Return weights by name, from a safetensors file or from one that torch saved. No code in it is run."""
     if not isinstance(path, str | os.PathLike):
         raise ParameterError(f"weights is {shown(path)}; it must be the path of a file of weights.")
     name, cure = os.fspath(path), "Give a .safetensors file, or a state dict that torch.save wrote."
@@ -320,7 +314,7 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
         if name.endswith(".safetensors"):
             return dict(safetensors.torch.load_file(name))
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of a damaged file torch's reader raises whatever it stumbles over
+    except Exception as error:  # torch raises many types for a damaged file
         raise InputError("it cannot be read as weights alone", file=name, cure=cure) from error
     is_named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
     if not is_named or not all(isinstance(each, torch.Tensor) for each in state.values()):
