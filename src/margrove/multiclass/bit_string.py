@@ -1,4 +1,4 @@
-"""A machine for each bit of the classes' code words (THEORY C3)."""
+"""A machine for each bit of the classes' code words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from margrove.multiclass.decoding import DECODINGS, code_probabilities, losses
 
 @estimator
 class BitStringClassifier(CodedClassifier):
-    """Many classes by bit strings (THEORY C3): each class has a code word, each machine learns one bit of it, and the
-    class whose word is nearest to what the machines say wins.
+    """Many classes by bit strings: each class has a code word, each machine learns one bit of it, and the class whose
+    word is nearest to the machines' values wins.
 
     ⌈log2 K⌉ machines are enough to name K classes; words of more bits lie further apart, so that some machines may be
-    wrong and the class is still right. What scikit-learn's ``OutputCodeClassifier`` does, with the codes and the
-    decodings of the literature (Dietterich and Bakiri, 1995; Allwein, Schapire and Singer, 2000).
+    wrong and the class is still right. Like scikit-learn's ``OutputCodeClassifier``, with the codes and the decodings
+    of the literature (Dietterich and Bakiri, 1995; Allwein, Schapire and Singer, 2000).
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class BitStringClassifier(CodedClassifier):
         As in `OneVsRestClassifier`.
     code : str or array of shape (K, machines)
         "binary" (⌈log2 K⌉ bits), "random", "max_min" (of 1000 random codes the one with the largest minimum distance),
-        "exhaustive" (every way to part at most 11 classes), "hadamard", "one_vs_rest", "one_vs_one"; or a matrix of +1,
+        "exhaustive" (every split of at most 11 classes), "hadamard", "one_vs_rest", "one_vs_one"; or a matrix of +1,
         −1 and 0 (a machine never sees that class), with a row for each class in sorted order, or, of a data frame whose
         index names the classes, in any order. Two classes with one code word, a column with one sign only, and columns
         that are the same or each other's complement are refused.
     n_bits : int, optional
         Of "random" and "max_min"; None is ⌈10 log2 K⌉, or as many as there are.
     decoding : {"hinge", "hamming", "exponential", "linear"}
-        What nearest means; see `margrove.multiclass.decoding`. "linear" is scikit-learn's.
+        The loss that defines nearest; see `margrove.multiclass.decoding`. "linear" is scikit-learn's.
     random_state : int, RandomState or None
         Of "random" and "max_min".
     n_jobs, verbose

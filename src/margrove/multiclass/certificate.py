@@ -1,8 +1,8 @@
-"""Certificates of codes: what the code is worth, recomputed from its matrix, and a certificate for each machine.
+"""Certificates of codes: distance and errors corrected, recomputed from the matrix, and a certificate for each machine.
 
-Nothing here imports a solver or an engine: the machines are judged by `margrove.certify`, each on the rows that its
-column of the code puts before it. A learner without a certificate leaves the code's alone, which is no proof of the
-model: `certify` then says so and gives none.
+Nothing here imports a solver or an engine: the machines are certified by `margrove.certify`, each on the rows of its
+column of the code. Where a learner has no certificate, that of the code alone would be no proof of the model: `certify`
+raises an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FittedScheme(Protocol):
 
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """C1 – C3: of a fitted scheme of Margrove's."""
+    """Certify a fitted scheme of Margrove's."""
     if not hasattr(model, "_machines"):
         package = type(model).__module__.partition(".")[0]
         raise InputError(
@@ -55,8 +55,8 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
 
 
 def column_certificates(model: FittedScheme, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
-    """The certificate of each machine of a fitted scheme, on its own rows; where machines share a kernel it is one,
-    with a number for each machine in every line.
+    """Return the certificate of each machine of a fitted scheme, on its own rows; one where machines share a
+    kernel, with a number for each machine in every line.
 
     Examples
     --------
@@ -83,24 +83,25 @@ def column_certificates(model: FittedScheme, X: Any, y: Any, sample_weight: Any 
 
 
 def told_certificate(model: FittedScheme) -> Certificate:
-    """What a fitted scheme and its machines say of themselves: recomputed only if every machine's is."""
+    """Return the certificates of a fitted scheme and its machines as they are: recomputed only if every machine's
+    is."""
     machines = model._machines
     own = [getattr(_last(each), "certificate_", None) for each in machines.estimators]
     known = [each for each in own if isinstance(each, Certificate)]
-    is_told = len(known) == len(own)
+    is_known = len(known) == len(own)
     claims = code_claims(model)
     n_rows = max((each.n_rows for each in known), default=0)
-    if is_told:
+    if is_known:
         claims += known[0].claims if machines.is_shared else merged(known, model.machine_names_)
-    if is_told and all(each.source == "recomputed" for each in known):
+    if is_known and all(each.source == "recomputed" for each in known):
         return _certificate(model, "recomputed", n_rows, claims)
-    # No solver vouches for itself: nothing holds, nor is it counted.
+    # A solver's own certificate proves nothing: no claim holds, and none is counted.
     claims = tuple(replace(claim, holds=None) for claim in claims if claim.name != _HELD)
     return _certificate(model, "solver", n_rows, claims)
 
 
 def code_claims(model: FittedScheme) -> tuple[Claim, ...]:
-    """What the code is worth, from its matrix alone."""
+    """Return the claims of the code, from its matrix alone."""
     code, classes = model.code_, model.classes_
     fault = _fault(model, code, classes)
     if fault is not None:
@@ -117,7 +118,7 @@ def code_claims(model: FittedScheme) -> tuple[Claim, ...]:
 
 
 def _fault(model: FittedScheme, code: NDArray[np.int8], classes: NDArray[Any]) -> str | None:
-    """Why this matrix is not the code of these machines."""
+    """Return why this matrix is not the code of these machines, or None."""
     try:
         check_code(code, classes)
     except ParameterError as error:
@@ -131,12 +132,12 @@ def _fault(model: FittedScheme, code: NDArray[np.int8], classes: NDArray[Any]) -
         is_whole = is_whole and np.array_equal(machines.estimators[0].classes_, classes)
     if not is_whole:
         return "the machines are not those of the code's columns"
-    is_told = model.min_distance_ == minimum_distance(code) and model.errors_corrected_ == errors_corrected(code)
-    return None if is_told else "min_distance_ and errors_corrected_ are not those of the code"
+    is_same = model.min_distance_ == minimum_distance(code) and model.errors_corrected_ == errors_corrected(code)
+    return None if is_same else "min_distance_ and errors_corrected_ are not those of the code"
 
 
 def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Claim, ...]:
-    """The lines that all machines' certificates have, with a number for each machine; before them, whether each
+    """Return the lines that all machines' certificates have, with a number for each machine; before them, whether each
     machine's certificate holds as a whole."""
     failing = [
         f"{name}: {claim.words or claim.name}"
@@ -155,7 +156,7 @@ def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Cla
     for first in certificates[0].claims:
         found = [claim for each in certificates for claim in each.claims if claim.name == first.name]
         if len(found) != len(certificates) or any(len(claim.values) != 1 for claim in found):
-            continue  # a number for each split of a tree, say; what fails in it the first line tells
+            continue  # such as a number for each split of a tree; the first line reports what fails in it
         limits = [claim.limits[0] for claim in found if claim.limits is not None]
         verdicts = {claim.holds for claim in found}
         lines.append(

@@ -1,15 +1,15 @@
-"""Code matrices (THEORY C1–C3): row r is the code word of class r, column s is what machine s is asked.
+"""Code matrices: row r is the code word of class r, column s is the two-class problem of machine s.
 
-c_rs = +1 puts class r on the positive side of machine s, −1 on its negative side; 0 keeps it out.
+c_rs = +1 puts class r on the positive side of machine s, −1 on its negative side; 0 leaves it out.
 
 =============  ======================================  =======================  =====================================
-code           machines, for K classes                 minimum distance         what it is
+code           machines, for K classes                 minimum distance         meaning
 =============  ======================================  =======================  =====================================
 one_vs_rest    K; 1 for two classes                    2                        "is it class i?"
 one_vs_one     K (K − 1)/2                             see below                "class i or class j?", j as +1
 binary         ⌈log2 K⌉                                1                        the number of the class, in bits
 hadamard       N − 1, N the power of two from K on     N/2                      rows of Sylvester's matrix
-exhaustive     2^(K−1) − 1, K ≤ 11                     2^(K−2)                  every way to part the classes in two
+exhaustive     2^(K−1) − 1, K ≤ 11                     2^(K−2)                  every split of the classes in two
 random         n_bits                                  as drawn                 words of random bits
 max_min        n_bits                                  the best of `TRIES`      random codes, the widest kept
 =============  ======================================  =======================  =====================================
@@ -36,7 +36,7 @@ Code = NDArray[np.int8]  # (K, machines)
 MOST_EXHAUSTIVE = 11  # classes: 1023 machines; with each class more they double
 TRIES = 1000  # random codes of which "max_min" keeps the widest
 _MOST_DRAWS = 10_000  # of a random code, until one is valid
-_FEW_COLUMNS = 1 << 12  # ways to part the classes that are numbered and drawn without replacement
+_FEW_COLUMNS = 1 << 12  # splits of the classes that are numbered and drawn without replacement
 _POINTER = "'hadamard' and 'max_min' have wide codes of fewer machines."
 
 __all__ = [
@@ -60,7 +60,7 @@ __all__ = [
 
 
 def one_vs_rest(n_classes: int) -> Code:
-    """A machine for each class, "is it this one?"; for two classes one, the second class as +1.
+    """Return a machine for each class against the rest; for two classes one machine, with the second class as +1.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def one_vs_rest(n_classes: int) -> Code:
 
 
 def one_vs_one(n_classes: int) -> Code:
-    """A machine for each pair of classes i < j, with j as +1, as scikit-learn has it; the others are 0.
+    """Return a machine for each pair of classes i < j, with j as +1 as in scikit-learn; the others are 0.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def one_vs_one(n_classes: int) -> Code:
 
 
 def binary(n_classes: int) -> Code:
-    """The number of each class in ⌈log2 K⌉ bits, the highest first: the fewest machines there can be.
+    """Return the number of each class in ⌈log2 K⌉ bits, the highest first: the fewest machines possible.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def binary(n_classes: int) -> Code:
 
 
 def hadamard(n_classes: int) -> Code:
-    """Rows of Sylvester's matrix of the order N ≥ K, without the constant column: any two words are N/2 apart.
+    """Return rows of Sylvester's matrix of order N ≥ K without the constant column: any two words are N/2 apart.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def hadamard(n_classes: int) -> Code:
 
 
 def exhaustive(n_classes: int) -> Code:
-    """Every way to part the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart.
+    """Return every split of the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def exhaustive(n_classes: int) -> Code:
 
 
 def random(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
-    """Words of random bits: any two differ, and no column is constant, or another one, or its complement.
+    """Return words of random bits: any two differ, and no column is constant, or another one, or its complement.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def random(n_classes: int, n_bits: int | None = None, random_state: int | np.ran
     """
     n_bits = settle_bits(n_classes, n_bits)
     generator = _generator(random_state)
-    # With hardly more bits than it takes, words drawn one by one would meet; with many, columns might.
+    # With few bits, words drawn one by one would often be equal; with many, columns might.
     draw = _drawn_words if n_bits <= 2 * fewest_bits(n_classes) else _drawn_columns
     for _ in range(_MOST_DRAWS):
         code = draw(n_classes, n_bits, generator)
@@ -180,7 +180,7 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ra
 
 
 def max_min(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
-    """Of `TRIES` random codes the one whose nearest words are furthest apart; of equals the first.
+    """Return the one of `TRIES` random codes whose nearest words are furthest apart; of equals the first.
 
     Parameters
     ----------
@@ -198,17 +198,17 @@ def max_min(n_classes: int, n_bits: int | None = None, random_state: int | np.ra
 
 
 def fewest_bits(n_classes: int) -> int:
-    """⌈log2 K⌉: fewer bits have not as many words as there are classes."""
+    """Return ⌈log2 K⌉: fewer bits have fewer words than classes."""
     return max(1, (n_classes - 1).bit_length())
 
 
 def most_bits(n_classes: int) -> int:
-    """2^(K−1) − 1: there are no more ways to part the classes in two."""
+    """Return 2^(K−1) − 1, the number of splits of the classes in two."""
     return int(2 ** (n_classes - 1) - 1)
 
 
 def settle_bits(n_classes: int, n_bits: int | None) -> int:
-    """How many machines a random code has."""
+    """Return the number of machines of a random code."""
     least, most = fewest_bits(n_classes), most_bits(n_classes)
     if n_bits is None:
         return min(most, math.ceil(10 * math.log2(n_classes)))
@@ -239,7 +239,7 @@ CODES = (*_BY_NAME, *_DRAWN)
 def code_for(
     code: Any, classes: NDArray[Any], n_bits: int | None = None, random_state: int | np.random.RandomState | None = None
 ) -> Code:
-    """The code of that name for these classes, or the one that was given, checked.
+    """Return the code of that name for these classes, or the given one, checked.
 
     Parameters
     ----------
@@ -247,23 +247,21 @@ def code_for(
         A name of the table above, or a matrix of +1, −1 and 0, a row for each class in sorted order; of a data frame
         whose index names the classes, in any order.
     classes : array of shape (K,)
-    n_bits : int, optional
-        Of "random" and "max_min".
-    random_state : int, RandomState or None
+    n_bits, random_state
         Of "random" and "max_min".
 
     Raises
     ------
     ParameterError
-        If there is no such code, or a given one cannot tell two classes apart, or has a machine without two sides, or
-        one that asks what another one asks, or is a data frame that names other classes.
+        If there is no such code, or a given one does not separate two classes, has a machine without two sides or one
+        that repeats another, or is a data frame that names other classes.
     """
     if isinstance(code, str) and code in _DRAWN:
         return _DRAWN[code](len(classes), n_bits, random_state)
     if n_bits is not None:
-        told = code if isinstance(code, str) else "a matrix"
+        name = code if isinstance(code, str) else "a matrix"
         raise ParameterError(
-            f"n_bits is {shown(n_bits)}, and code is {told!r}, which has its own length. Leave n_bits out, or use "
+            f"n_bits is {shown(n_bits)}, and code is {name!r}, which has its own length. Leave n_bits out, or use "
             "code='random' or 'max_min'."
         )
     if isinstance(code, str):
@@ -276,7 +274,7 @@ def code_for(
 
 
 def _drawn_words(n_classes: int, n_bits: int, generator: np.random.RandomState) -> Code:
-    """Different words, whatever their columns are."""
+    """Return different words, whatever their columns are."""
     if n_bits <= 20:
         words = generator.permutation(2**n_bits)[:n_classes]
         return _signs(words[:, None] >> np.arange(n_bits) & 1)
@@ -284,7 +282,7 @@ def _drawn_words(n_classes: int, n_bits: int, generator: np.random.RandomState) 
 
 
 def _drawn_columns(n_classes: int, n_bits: int, generator: np.random.RandomState) -> Code:
-    """Different columns, whatever their words are."""
+    """Return different columns, whatever their words are."""
     most = most_bits(n_classes)
     flips = generator.choice(np.array([-1, 1], np.int8), size=n_bits)
     if most <= _FEW_COLUMNS:
@@ -293,7 +291,7 @@ def _drawn_columns(n_classes: int, n_bits: int, generator: np.random.RandomState
 
 
 def _numbered(numbers: NDArray[np.int64], n_classes: int) -> Code:
-    """Ways to part the classes, by number: the first class is −1, and each bit is the side of one of the others."""
+    """Return splits of the classes by number: the first class is −1, and each bit is the side of one of the others."""
     others = np.arange(n_classes - 1)[:, None]
     first = np.full((1, len(numbers)), -1, np.int8)
     return np.concatenate([first, _signs(numbers[None, :] >> others & 1)])
@@ -303,11 +301,11 @@ def _signs(bits: NDArray[Any]) -> Code:
     return np.asarray(2 * bits - 1, dtype=np.int8)
 
 
-# ---- what a code is worth
+# ---- distances
 
 
 def distances(code: ArrayLike) -> NDArray[np.float64]:
-    """d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½.
+    """Return d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½.
 
     Examples
     --------
@@ -322,18 +320,18 @@ def distances(code: ArrayLike) -> NDArray[np.float64]:
 
 
 def minimum_distance(code: ArrayLike) -> float:
-    """The least distance of two different classes' words."""
+    """Return the least distance between the words of two classes."""
     apart = distances(code)
     return float(apart[np.triu_indices(len(apart), 1)].min())
 
 
 def errors_corrected(code: ArrayLike) -> int:
-    """How many machines may be wrong about a row, of those that know its class, and Hamming decoding is still right.
+    """Return how many machines that know a row's class may be wrong while Hamming decoding is still right.
 
-    Without zeros ⌊(d − 1)/2⌋. What a machine says of a class that it never saw is chance, so that of zeros only this is
-    sure: for the true class r, another class s and e errors, decoding is right if 2 e < D + (a − b)/2, where D counts
-    the machines that part r from s, a those that know r and not s, b those that know s and not r. −1: nothing is sure,
-    even if all of them are right.
+    Without zeros it is ⌊(d − 1)/2⌋. The value of a machine for a class that it never saw is arbitrary, so with zeros
+    only this is guaranteed: for the true class r, another class s and e errors, decoding is right if 2 e < D + (a −
+    b)/2, where D counts the machines that separate r from s, a those that know r and not s, b those that know s and not
+    r. −1: nothing is guaranteed, even if all of them are right.
 
     Examples
     --------
@@ -350,16 +348,11 @@ def errors_corrected(code: ArrayLike) -> int:
     return max(-1, math.ceil(float(lead.min()) / 2) - 1)
 
 
-# ---- what is no code
+# ---- checks
 
 
 def check_code(code: Any, classes: NDArray[Any]) -> Code:
-    """A given matrix as a code for these classes.
-
-    Raises
-    ------
-    ParameterError
-        With the rows or columns that are at fault.
+    """Return a given matrix as a code for these classes. Raises `ParameterError` with the rows or columns at fault.
 
     Examples
     --------
@@ -402,8 +395,8 @@ def check_code(code: Any, classes: NDArray[Any]) -> Code:
 
 
 def _named_places(code: Any, classes: NDArray[Any]) -> NDArray[np.intp] | None:
-    """The place among the classes of each row of a data frame whose index names them, as they are or as text. None:
-    the rows have no names, or the numbers that a frame gives by itself, and are in the order of the classes."""
+    """Return the position in ``classes`` of each row of a data frame whose index names them, as they are or as text.
+    None: the rows have no names, or the default numbers of a frame, and are in the order of the classes."""
     index = getattr(code, "index", None)
     if index is None or not hasattr(code, "columns"):
         return None
@@ -423,15 +416,15 @@ def _named_places(code: Any, classes: NDArray[Any]) -> NDArray[np.intp] | None:
 
 
 def _fault(code: Code, classes: NDArray[Any] | None = None) -> str | None:
-    """What is wrong with it; the check of every code, ours included."""
+    """Return what is wrong with a code, or None."""
     for sign, is_there in (("+1", (code > 0).any(axis=0)), ("−1", (code < 0).any(axis=0))):
         if not is_there.all():
             return f"column {int(np.argmin(is_there))} has no {sign}: a machine needs two sides. Leave it out."
     words = code.astype(np.int32)
-    is_parted = (words @ words.T) < (words**2 @ (words**2).T)  # somewhere +1 meets −1
-    np.fill_diagonal(is_parted, True)
-    if not is_parted.all():
-        i, j = (int(at) for at in np.argwhere(~is_parted)[0])
+    is_separated = (words @ words.T) < (words**2 @ (words**2).T)  # somewhere +1 meets −1
+    np.fill_diagonal(is_separated, True)
+    if not is_separated.all():
+        i, j = (int(at) for at in np.argwhere(~is_separated)[0])
         names = "" if classes is None else f", the classes {shown(classes[i])} and {shown(classes[j])},"
         what = "are the same code word" if (code[i] == code[j]).all() else "are +1 and −1 in no column"
         return f"rows {i} and {j}{names} {what}, so no machine tells them apart."

@@ -1,24 +1,25 @@
-"""From what machines say to a class, and to probabilities with one law: the most probable class is the predicted one.
+"""From the values of the machines to a class, and to probabilities whose most probable class is the predicted one.
 
 With f_s the value of machine s and c_r the word of class r, the class of the least loss Σ_s L(c_rs f_s) wins; of equals
 the first (Allwein, Schapire and Singer, 2000):
 
 =============  ===================  ==========================================================================
-hamming        (1 − sign(z))/2      counts the machines against r; one that has no opinion, or does not know r, ½
-hinge          max(0, 1 − z)        what a support vector machine pays
-exponential    exp(−z)              what AdaBoost pays
+hamming        (1 − sign(z))/2      counts the machines against r; one with value 0, or that does not know r, ½
+hinge          max(0, 1 − z)        the loss of a support vector machine
+exponential    exp(−z)              the loss of AdaBoost
 linear         −z                   scikit-learn's ``OutputCodeClassifier`` (the nearest word), without zeros
 =============  ===================  ==========================================================================
 
-A class that a machine does not know pays L(0) there. One-vs-rest takes the largest value, one-vs-one the most votes.
+A class that a machine does not know has the loss L(0) there. One-vs-rest takes the largest value, one-vs-one the most
+votes.
 
-Probabilities come from q_s, what machine s gives to its positive side:
+Probabilities come from q_s, the probability of the positive side of machine s:
 
-- one-vs-rest: p_r proportional to q_r, as scikit-learn has it;
+- one-vs-rest: p_r proportional to q_r, as in scikit-learn;
 - one-vs-one: the pairs are coupled (`margrove.svm.probability.coupled`);
-- other codes: p_r proportional to the product of what the machines give to the side of r, ½ where they do not know it;
+- other codes: p_r proportional to the product of the probabilities of the side of r, ½ of machines that do not know it.
 
-and where the predicted class is not on top, the nearest p for which it is takes their place
+Where the predicted class is not the most probable, the nearest p for which it is replaces them
 (`margrove.svm.probability.with_law`).
 """
 
@@ -34,8 +35,8 @@ from margrove.svm.probability import coupled, with_law
 
 Values = NDArray[np.float64]
 
-MOST = 600.0  # of an exponent: beyond, e^z has no room left to be added up in
-CERTAIN = 1e-12  # no machine's probability is nearer to 0 or 1: certainties that differ could not be weighed
+MOST = 600.0  # of an exponent: sums of larger e^z overflow
+CERTAIN = 1e-12  # no machine's probability is nearer to 0 or 1, so that products never vanish
 
 LOSSES: dict[str, Callable[[Values], Values]] = {
     "hamming": lambda z: (1 - np.sign(z)) / 2,
@@ -47,19 +48,17 @@ DECODINGS = tuple(LOSSES)
 
 
 def losses(values: Values, code: NDArray[np.int8], decoding: str) -> Values:
-    """What the word of each class pays, shape (n, K).
+    """Return the loss of the word of each class, shape (n, K).
 
     Parameters
     ----------
     values : array of shape (n, machines)
-        What the machines say: > 0 for their positive side.
+        Of the machines: > 0 for their positive side.
     code : array of shape (K, machines)
     decoding : {"hamming", "hinge", "exponential", "linear"}
 
     Examples
     --------
-    Two machines, and one that is not sure:
-
     >>> import numpy as np
     >>> from margrove.multiclass.decoding import losses
     >>> code = np.array([[-1, -1], [-1, 1], [1, -1]])
@@ -78,9 +77,9 @@ def _losses(values: Values, code: NDArray[np.int8], loss: Callable[[Values], Val
 
 
 def votes(values: Values, code: NDArray[np.int8]) -> Values:
-    """One-vs-one: how many pairs each class wins, and by how much where votes are equal, shape (n, K).
+    """Return the number of pairs that each class wins in one-vs-one, plus a term that breaks ties, shape (n, K).
 
-    As scikit-learn has it: with v the votes and t the sum of a class's values, ``v + t/(3 (|t| + 1))``.
+    As in scikit-learn: with v the votes and t the sum of a class's values, ``v + t/(3 (|t| + 1))``.
     """
     signs = code.T.astype(np.float64)
     won = np.where(values > 0, 1.0, -1.0)
@@ -90,12 +89,12 @@ def votes(values: Values, code: NDArray[np.int8]) -> Values:
 
 
 def chosen(scores: Values) -> NDArray[np.intp]:
-    """The number of the class with the highest score, the first of equals; for one score, > 0 is the second class."""
+    """Return the index of the class with the highest score, the first of equals; for one score, > 0 is the second."""
     return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def rest_probabilities(q: Values, predicted: NDArray[np.intp]) -> Values:
-    """One-vs-rest: shape (n, K), from what each machine gives to its class (for two classes there is one machine)."""
+    """Return (n, K) for one-vs-rest, from the probability of each machine's class (two classes have one machine)."""
     if q.shape[1] == 1:
         q = np.concatenate([1 - q, q], axis=1)
     total = q.sum(axis=1, keepdims=True)
@@ -104,14 +103,14 @@ def rest_probabilities(q: Values, predicted: NDArray[np.intp]) -> Values:
 
 
 def pair_probabilities(q: Values, n_classes: int, predicted: NDArray[np.intp]) -> Values:
-    """One-vs-one: shape (n, K), from what each pair (i, j) gives to j."""
+    """Return (n, K) for one-vs-one, from the probability of j of each pair (i, j)."""
     first = 1 - np.clip(q, CERTAIN, 1 - CERTAIN)
     p = np.concatenate([first, 1 - first], axis=1) if n_classes == 2 else coupled(first, n_classes)
     return with_law(p, predicted)
 
 
 def code_probabilities(q: Values, code: NDArray[np.int8], predicted: NDArray[np.intp]) -> Values:
-    """Any code: shape (n, K), from what each machine gives to its positive side."""
+    """Return (n, K) for any code, from the probability of each machine's positive side."""
     log_odds = logit(np.clip(q, CERTAIN, 1 - CERTAIN))
     # −log σ(z) is a loss too, and the product is e to the minus its sum.
     return with_law(softmax(-_losses(log_odds, code, lambda z: -log_expit(z)), axis=1), predicted)

@@ -1,11 +1,11 @@
-"""The machines of a code: fitted, and asked.
+"""The machines of a code: fit and prediction.
 
-`fit_machines` is the one place where a column of a code becomes a fitted estimator. It knows three ways:
+`fit_machines` fits the columns of a code in one of three ways:
 
 =================  ==================================================================================================
 one kernel         Margrove's ``SVC`` and ``NuSVC`` solve all columns in one call (``SVC(multiclass=code)``): a kernel
-                   row that one machine has had computed is there for the others
-trees and boosts   of them: the table is read, and sorted, once for all columns that see every row (`ReadOnce`)
+                   row that was computed for one machine serves the others
+trees and boosts   of trees: the table is read, and sorted, once for all columns that see every row (`ReadOnce`)
 each by itself     any other estimator, ``n_jobs`` at a time
 =================  ==================================================================================================
 """
@@ -48,7 +48,7 @@ NOTHING = "nothing: each machine is fitted by itself"
 
 @dataclass(frozen=True)
 class CodedProblem:
-    """A code, and the data that each of its columns is a two-class problem of."""
+    """A code, and the data of the two-class problems of its columns."""
 
     X: Any
     y: NDArray[Any]  # the labels themselves
@@ -64,32 +64,32 @@ class Machines:
     """Fitted machines: one estimator with all of them (``is_shared``), or one for each column."""
 
     estimators: list[Any]
-    rows: list[NDArray[np.int64] | None]  # that each has seen, where X is a Gram matrix
-    sharing: str  # what they share, in words
+    rows: list[NDArray[np.int64] | None]  # of each machine, where X is a Gram matrix
+    sharing: str  # in words
     is_shared: bool
     flips: bool  # of a shared one-vs-one: its pairs have the first class as +1, the code has the second
     is_pairwise: bool
 
     @property
     def status(self) -> Status:
-        """The first status of a machine that was broken off, of those that tell one; else converged."""
+        """The first status of a machine that was stopped early, of those that have one; else converged."""
         return of_all(getattr(last_step(each), "status_", Status.CONVERGED) for each in self.estimators)
 
     @property
     def engine(self) -> str:
-        """What ran: an engine of ours, or the package that the estimator is of."""
+        """The name of the engine, or of the package of the estimator."""
         learner = last_step(self.estimators[0])
         return str(getattr(learner, "engine_", type(learner).__module__.partition(".")[0]))
 
     def values(self, X: Any) -> NDArray[np.float64]:
-        """What each machine says, shape (n, machines): > 0 for its positive side."""
+        """Return the value of each machine, shape (n, machines): > 0 for its positive side."""
         if self.is_shared:
             values = self.estimators[0].machine_decision(X)
             return np.asarray(-values if self.flips else values)
         return self._asked(value_of, X)
 
     def probabilities(self, X: Any) -> NDArray[np.float64]:
-        """What each machine gives to its positive side, shape (n, machines)."""
+        """Return the probability of each machine's positive side, shape (n, machines)."""
         if not self.is_shared:
             return self._asked(lambda each, part: each.predict_proba(part)[:, 1], X)
         machine = self.estimators[0]
@@ -97,28 +97,28 @@ class Machines:
         return np.asarray(1 - q if self.flips else q)
 
     def _asked(self, ask: Callable[[Any, Any], NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
-        """The answers of all machines. A category that is new to one may be known to another, which has seen other
-        classes: there is a word of it only if no machine knows them all, and one for all machines."""
+        """Return the outputs of all machines. A category that is new to one may be known to another, which has seen
+        other classes: warn only if no machine knows them all, once for all machines."""
         if self.sharing == ONE_TABLE:
             X = _read_once(X)
-        answers, unseen = [], []
+        outputs, unseen = [], []
         for each, rows in zip(self.estimators, self.rows, strict=True):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UnseenCategoryWarning)
-                answers.append(ask(each, seen_columns(X, rows, is_pairwise=self.is_pairwise)))
-            unseen += [told for told in caught if issubclass(told.category, UnseenCategoryWarning)][:1]
-            for told in caught:
-                if not issubclass(told.category, UnseenCategoryWarning):
-                    warnings.warn(told.message, told.category, stacklevel=level_of_caller())
+                outputs.append(ask(each, seen_columns(X, rows, is_pairwise=self.is_pairwise)))
+            unseen += [each for each in caught if issubclass(each.category, UnseenCategoryWarning)][:1]
+            for other in caught:
+                if not issubclass(other.category, UnseenCategoryWarning):
+                    warnings.warn(other.message, other.category, stacklevel=level_of_caller())
         if len(unseen) == len(self.estimators):
             words = f"every machine met categories that were not among its rows. The first of them: {unseen[0].message}"
             warnings.warn(words, UnseenCategoryWarning, stacklevel=level_of_caller())
-        return np.stack(answers, axis=1)
+        return np.stack(outputs, axis=1)
 
 
 def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """f(x) of a two-class machine: its decision function; else what it gives to the positive side, less ½; else its
-    answer, −1 or +1."""
+    """Return f(x) of a two-class machine: its decision function; else the probability of the positive side, less ½;
+    else its prediction, −1 or +1."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=np.float64).ravel()
     if hasattr(estimator, "predict_proba"):
@@ -127,13 +127,13 @@ def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
 
 
 def last_step(estimator: Any) -> Any:
-    """The learner at the end of a pipeline, or the learner itself."""
+    """Return the learner at the end of a pipeline, or the learner itself."""
     return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 @as_input_error
 def _read_once(X: Any) -> Any:
-    """A data frame as the table that every tree would make of it."""
+    """Return a data frame as the table that every tree would make of it."""
     return as_table(X) if is_frame(X) else X
 
 
@@ -141,7 +141,7 @@ def _read_once(X: Any) -> Any:
 
 
 def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
-    """Refuse what cannot be a machine, before any work."""
+    """Raise an error if the estimator cannot be a machine."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
     learner = last_step(estimator)
@@ -167,18 +167,15 @@ def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
 
 
 def sharing_of(estimator: Any) -> str:
-    """What the machines of this estimator will share."""
+    """Return what the machines of this estimator share."""
     if type(estimator) in (SVC, NuSVC):
-        # By itself a machine balances its two sides; a support vector classifier of many classes, the classes.
+        # A machine by itself balances its two sides; a support vector classifier of many classes balances the classes.
         if estimator.class_weight is not None or getattr(estimator, "warm_start", False):
             why = "class_weight" if estimator.class_weight is not None else "warm_start"
             return f"{NOTHING}, because of {why}={shown(getattr(estimator, why))}"
         return ONE_KERNEL
-    return ONE_TABLE if isinstance(estimator, TreeClassifier) or _boosts_trees(estimator) else NOTHING
-
-
-def _boosts_trees(estimator: Any) -> bool:
-    return isinstance(estimator, AdaBoostClassifier) and estimator.boosts_plain_trees
+    boosts_trees = isinstance(estimator, AdaBoostClassifier) and estimator.boosts_plain_trees
+    return ONE_TABLE if isinstance(estimator, TreeClassifier) or boosts_trees else NOTHING
 
 
 # ---- the fit
@@ -186,7 +183,7 @@ def _boosts_trees(estimator: Any) -> bool:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the machines are fitted, and who says so."""
+    """How the machines are fitted, and the name of the estimator that reports it."""
 
     owner: str
     n_jobs: int | None = None  # of them at a time
@@ -194,24 +191,24 @@ class Fitting:
 
 
 def fit_machines(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
-    """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with what it
-    has."""
+    """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with its
+    current solution."""
     sharing = sharing_of(estimator)
     if sharing == ONE_KERNEL:
         return _fit_together(estimator, problem, how)
     is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
+    of_all_rows = None
     if sharing == ONE_TABLE:
-        fitted = _fit_trees(estimator, problem, how)
-    else:
-        fitted = _fit_each(estimator, problem, how, is_pairwise=is_pairwise)
+        problem = replace(problem, X=_read_once(problem.X))
+        of_all_rows = ReadOnce(problem.X) if how.n_jobs in (None, 1) else None  # its order stays in its process
+    fitted = _fit_each(estimator, problem, how, is_pairwise=is_pairwise, of_all_rows=of_all_rows)
     rows = [column.rows if is_pairwise else None for column in problem.columns]
     return Machines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
 
 
 def _fit_together(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
-    is_matrix = problem.scheme == "code"
     machine = clone(estimator).set_params(
-        multiclass=problem.code if is_matrix else problem.scheme,
+        multiclass=problem.code if problem.scheme == "code" else problem.scheme,
         decision_function_shape="ovr",
         break_ties=False,
         verbose=estimator.verbose or how.verbose,
@@ -222,16 +219,8 @@ def _fit_together(estimator: Any, problem: CodedProblem, how: Fitting) -> Machin
     return Machines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
 
 
-def _fit_trees(estimator: Any, problem: CodedProblem, how: Fitting) -> list[Any]:
-    """All columns of a problem of trees."""
-    table = replace(problem, X=_read_once(problem.X))
-    if how.n_jobs not in (None, 1):  # what is sorted stays in its process
-        return _fit_each(estimator, table, how, is_pairwise=False)
-    return _fit_each(estimator, table, how, is_pairwise=False, of_all_rows=ReadOnce(table.X))
-
-
 def _fit_each(
-    estimator: Any, problem: CodedProblem, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None = None
+    estimator: Any, problem: CodedProblem, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None
 ) -> list[Any]:
     total = len(problem.columns)
     route = _weight_route(estimator)
@@ -273,5 +262,5 @@ def _fit_one(estimator: Any, X: Any, sign: NDArray[np.int64], weight: dict[str, 
 
 
 def _weight_route(estimator: Any) -> str:
-    """By what name ``fit`` takes weights: a pipeline hands them to its last step."""
+    """Return the name of the weights in ``fit``: a pipeline passes them to its last step."""
     return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"

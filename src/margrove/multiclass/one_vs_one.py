@@ -1,4 +1,4 @@
-"""A machine for each pair of classes (THEORY C2)."""
+"""A machine for each pair of classes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from margrove.multiclass.decoding import pair_probabilities, votes
 
 @estimator
 class OneVsOneClassifier(CodedClassifier):
-    """Many classes, one against one (THEORY C2): K (K − 1)/2 machines "class i or class j?", and the most votes win.
+    """Many classes, one against one: K (K − 1)/2 machines "class i or class j?", and the most votes win.
 
-    A drop-in for scikit-learn's ``OneVsOneClassifier``. Votes that are equal are parted by the machines' values.
+    A drop-in for scikit-learn's ``OneVsOneClassifier``. The machines' values break ties.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ engine_, certificate_
     Notes
     -----
     See `OneVsRestClassifier` for ``class_weight`` and Ctrl-C. Machines that share a kernel share its γ: "scale" and
-    "median" are then settled on all rows, and not on those of each pair. `SVC` by itself does the same. A pair has
-    kernel values of its own rows alone, which no other pair can use: ``n_kernel_rows_`` counts them for each.
+    "median" are then computed on all rows, and not on those of each pair, as in `SVC` itself. A pair has kernel values
+    of its own rows alone, which no other pair can use: ``n_kernel_rows_`` counts them for each.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A machine for each class against the rest (THEORY C1)."""
+"""A machine for each class against the rest."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from margrove.multiclass.decoding import rest_probabilities
 
 @estimator
 class OneVsRestClassifier(CodedClassifier):
-    """Many classes, one against the rest (THEORY C1): K machines "is it class i?", the surest of them wins.
+    """Many classes, one against the rest: K machines "is it class i?", and the largest value wins.
 
-    A drop-in for scikit-learn's ``OneVsRestClassifier``, but for several labels at once, and where scores are equal:
-    here the first class wins, there the last.
+    A drop-in for scikit-learn's ``OneVsRestClassifier``, without several labels at once. Where scores are equal the
+    first class wins, in scikit-learn the last.
 
     Parameters
     ----------
     estimator : estimator, optional
-        A two-class learner, Margrove's or scikit-learn's: one with a decision function, or probabilities, or answers.
-        None is `SVC`. The machines of an `SVC` or `NuSVC` share one kernel, and are solved in one call, for which
-        its ``time_limit`` is; of any other learner each machine has its own.
+        A two-class learner, Margrove's or scikit-learn's, with a decision function, probabilities or predictions. None
+        is `SVC`. The machines of an `SVC` or `NuSVC` share one kernel, and are solved in one call with one
+        ``time_limit``; each machine of any other learner has its own.
     n_jobs : int, optional
         Machines that are fitted at a time, each in a process of its own; None is 1. Machines that share a kernel are
         solved together, with the threads of the estimator's own ``n_jobs``.
@@ -41,15 +41,15 @@ class OneVsRestClassifier(CodedClassifier):
     estimators_ : list
         A fitted estimator for each machine, of labels −1 and +1; one alone where they share its kernel.
     machine_names_ : tuple of str
-        What each machine decides.
+        The classes on the two sides of each machine.
     min_distance_, errors_corrected_ : float, int
         Of the code; see `margrove.multiclass.codes`.
     sharing_ : str
         What the machines shared in the fit.
     n_kernel_rows_ : array of shape (machines,)
-        Of a shared kernel: the rows that were computed for each machine, not counting those that were there.
+        Of a shared kernel: the rows computed for each machine, without those computed before.
     status_, engine_, certificate_
-        The status of the first machine that was broken off, else ``converged``; what ran; what is claimed of the code
+        The status of the first machine that was stopped early, else ``converged``; the engine; the claims of the code
         and of each machine.
 
     Notes

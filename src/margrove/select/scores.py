@@ -1,10 +1,10 @@
-"""Scores of single columns (THEORY T12): how much one column, by one test, tells of the class.
+"""Scores of single columns: how much one test of one column reduces the impurity of the class.
 
 Of each column the test of largest gain is taken, as at the root of a tree:
 
-- a category is parted into all its levels (the classical gain(S, A)), missing cells being one more level; other tests
+- a category is split into all its levels (the classical gain(S, A)), missing cells being one more level; other tests
   on request (``categorical``)
-- a number is parted by its best threshold x ≤ θ: the tree of one level. Missing cells go where the gain is larger;
+- a number is split at its best threshold x ≤ θ: the tree of one level. Missing cells go where the gain is larger;
   "present or missing" is a test too
 
 With the rows S, branches S_b of the shares p_b = w(S_b)/w(S), and the split information I = −Σ_b p_b log2 p_b:
@@ -21,8 +21,8 @@ A column that offers no test (a constant) has gain and gain ratio 0, no skew-adj
 selectors rank it last) and p = 1. For a category, the information gain is the mutual information of column and class.
 
 The p-value is that of the χ² test of the branches' class counts, exact where counts are small, corrected for the number
-of thresholds (or other tests) that the best was chosen from: `tree/significance.py`. It is of one column by itself; for
-the choice among columns correct it once more, as scikit-learn's ``SelectFdr`` and ``SelectFwe`` do.
+of thresholds (or other tests) that the best was chosen from: `tree/significance.py`. It is that of one column; for the
+choice among columns correct it once more, as scikit-learn's ``SelectFdr`` and ``SelectFwe`` do.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from margrove.tree.significance import split_p_values
 
 Scores = NDArray[np.float64]
 
-# What each score is: its impurity (None: as asked), and how it weighs the branches.
+# The impurity of each score (None: the parameter), and its formula.
 KINDS: dict[str, tuple[Criterion | None, SplitScore]] = {
     "information_gain": ("entropy", "gain"),
     "gini_gain": ("gini", "gain"),
@@ -61,7 +61,7 @@ KINDS: dict[str, tuple[Criterion | None, SplitScore]] = {
 
 
 class ScoreOptions(TypedDict, total=False):
-    """What the score functions take beside X and y: see `information_gain`."""
+    """The options of the score functions: see `information_gain`."""
 
     sample_weight: ArrayLike | None
     class_weight: Mapping[Any, float] | str | None
@@ -82,7 +82,7 @@ class RatioOptions(ScoreOptions, total=False):
 
 @dataclass(frozen=True, eq=False)
 class ColumnScores:
-    """The scores of d columns, and what they came from."""
+    """The scores of d columns, with gains, tests and thresholds."""
 
     score: Scores
     p_value: Scores
@@ -92,7 +92,7 @@ class ColumnScores:
 
 
 def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
-    """How many bits of the class each column tells: entropy before − entropy after.
+    """Return the information gain of each column in bits: entropy before − entropy after.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> t
         The same by class.
     thresholds : {"exact", "histogram", "gaussian", "logistic"}, default="exact"
         Which thresholds of a number are tried: between all neighbouring values; at ``n_bins`` quantiles; where normal
-        densities of the classes cross; where a logistic regression says one half.
+        densities of the classes cross; where a logistic regression gives one half.
     n_bins : int, default=255
     categorical : {"multiway", "subset", "one_vs_rest"}, default="multiway"
-        How a category parts the rows: into all its levels, some against the others, or one against all others.
+        How a category splits the rows: into all its levels, some against the others, or one against all others.
     categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
         Which numbers are categories, by name, position or mask.
     split_values : dict of column to cut points, optional
-        Numbers that are parted by these intervals rather than by one threshold.
+        Numbers that are split into these intervals rather than by one threshold.
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
@@ -151,7 +151,7 @@ def information_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> t
 
 
 def gini_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
-    """How much purer, by Gini, each column makes the rows.
+    """Return the decrease of the Gini impurity by each column.
 
     Parameters and results are those of `information_gain`.
 
@@ -166,9 +166,9 @@ def gini_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Sc
 
 
 def error_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[Scores, Scores]:
-    """How many errors, as a share of the rows, each column saves who always says the most frequent class.
+    """Return the decrease of the error of predicting the most frequent class, as a share of the rows, by each column.
 
-    Parameters and results are those of `information_gain`. It is 0 for many a useful column: where the most frequent
+    Parameters and results are those of `information_gain`. It is 0 for a column, however useful, if the most frequent
     class is the same in all branches.
 
     Examples
@@ -182,15 +182,15 @@ def error_gain(X: Any, y: ArrayLike, **options: Unpack[ScoreOptions]) -> tuple[S
 
 
 def gain_ratio(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) -> tuple[Scores, Scores]:
-    """The gain of each column as a share of the split information: many-valued columns pay for their branches (C4.5).
+    """Return the gain of each column divided by the split information, which penalises many branches (C4.5).
 
     Parameters and results are those of `information_gain`, and ``criterion`` ("entropy" by default, "gini" or "error").
-    A column that sets a handful of rows apart has little split information, and so a large ratio: trees take the ratio
-    only among columns of at least average gain. A score of single columns cannot; `ImpuritySelector` does.
+    A column that separates a few rows has little split information, and so a large ratio: trees compare ratios only
+    among columns of at least average gain. A score of single columns cannot; `ImpuritySelector` does.
 
     Examples
     --------
-    A number for each row tells everything, and is worth little:
+    A number for each row has the full information gain, and a small gain ratio:
 
     >>> from margrove import gain_ratio, information_gain
     >>> X = [["r1", "a"], ["r2", "a"], ["r3", "b"], ["r4", "b"]]
@@ -202,14 +202,14 @@ def gain_ratio(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) -> tuple[S
 
 
 def skew_adjusted_gain(X: Any, y: ArrayLike, **options: Unpack[RatioOptions]) -> tuple[Scores, Scores]:
-    """Impurity before − impurity after / split information, as some lecture notes print it.
+    """Return impurity before − impurity after / split information, as some lecture notes print it.
 
-    Parameters and results are those of `gain_ratio`. It means to punish columns of many values. As printed it rewards
-    them: dividing makes what is *subtracted* smaller. It is here under its own name, for comparison.
+    Parameters and results are those of `gain_ratio`. It is meant to penalise columns of many values. As printed it
+    rewards them: the division makes the *subtracted* term smaller. It is here for comparison.
 
     Examples
     --------
-    The column that names nearly every row beats the one that says nearly as much in two values:
+    The column that names nearly every row scores higher than one with nearly the same gain in two values:
 
     >>> from margrove import gain_ratio, skew_adjusted_gain
     >>> X = [["r1", "a"], ["r1", "a"], ["r2", "a"], ["r3", "a"], ["r4", "b"], ["r5", "b"], ["r6", "b"], ["r6", "b"]]
@@ -265,8 +265,8 @@ class ColumnScorer(RunsOnEngine):
 
 
 def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tuple[Scores, Scores]:
-    """The gain and the split information of each column's test; 0 and 0 where it offers none. ``whole`` is the weight
-    of each class in all rows."""
+    """Return the gain and the split information of each column's test; 0 and 0 where it offers none. ``whole`` is the
+    weight of each class in all rows."""
     gain, information = np.zeros(len(tests.n_tests)), np.zeros(len(tests.n_tests))
     offered = np.flatnonzero(tests.is_offered)
     if len(offered) == 0:
@@ -282,7 +282,7 @@ def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tupl
 
 
 def _levels(root: TreeProblem) -> list[LevelTable]:
-    """Of each column that is parted into subsets what all its levels tell."""
+    """Return the table of all levels of each column that is tested by subsets."""
     weight = np.ones(root.cells.n_rows) if root.weight is None else root.weight
     found = []
     for j, column in enumerate(root.cells.columns):
@@ -295,14 +295,13 @@ def _levels(root: TreeProblem) -> list[LevelTable]:
 
 
 def p_values(tests: ColumnTests, levels: Sequence[LevelTable]) -> Scores:
-    """How probable each column's test would be by chance; 1 where it offers none. ``levels``: what all levels of each
-    column tell, where it is parted into subsets."""
+    """Return the p-value of each column's test; 1 where it offers none. ``levels`` are the tables of all levels."""
     offered = np.flatnonzero(tests.is_offered)
     p = np.ones(len(tests.n_tests))
     if len(offered) == 0:
         return p
-    # The significance of a split depends on its branches and levels alone, so one model may hold all columns' trees of
-    # one level, side by side: the roots first, then their leaves.
+    # The significance of a split depends on its branches and levels alone, so one model can hold the one-level trees of
+    # all columns: the roots first, then their leaves.
     n_roots, n_leaves = len(offered), len(tests.table)
     m = n_roots + n_leaves
     fan_out = np.concatenate([np.diff(tests.start)[offered], np.zeros(n_leaves, np.int64)])
@@ -336,7 +335,7 @@ def p_values(tests: ColumnTests, levels: Sequence[LevelTable]) -> Scores:
 
 
 def _scores(kind: SplitScore, impurity: float, gain: Scores, information: Scores) -> Scores:
-    """The formulas at the head of this module."""
+    """Return the scores by the formulas at the head of this module."""
     if kind == "gain":
         return gain
     offers = information > 0
