@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import math
 import time
 
 import numpy as np
 import pytest
+from rich.console import Console
 from rich.progress import Progress as Bar
 
 from margrove import SVC
-from margrove.app.screen.progress import Meter, in_words
+from margrove.app.options.budget import Budget
+from margrove.app.screen.progress import Countdown, Meter, in_words
 from margrove.run.progress import Progress, report, towards, watched
 
 
@@ -108,3 +111,17 @@ def test_a_search_says_how_long_it_will_take(bar: Bar, monkeypatch: pytest.Monke
     meter.begin("round 2")
     meter.watch(Progress("search", 10, 100))
     assert bar.tasks[0].fields["objective"] == ""
+
+
+def test_a_countdown_draws_the_time_left_what_runs_and_below_it_the_best() -> None:
+    meter = Countdown(Budget(60.0), "tree")
+    meter.enter("round 2 of 5")
+    meter.begin("[red]svm")
+    meter.best("perceptron", 0.9, is_share=True)
+    meter.advance()
+    meter.watch(falling(1.0))
+    screen = Console(file=io.StringIO(), width=100)
+    screen.print(meter.bar.get_renderable())
+    first, second = screen.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert first.rstrip().endswith("left [red]svm")
+    assert second.rstrip() == "  round 2 of 5; best so far: perceptron, 90.0 %"
