@@ -39,16 +39,7 @@ def average_row(subject: Subject, encoded: Any) -> NDArray[np.float64]:
 
 
 def level_shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of each level of a category, from the deviations of its columns of 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.app.report.baseline_row import level_shares
-    >>> shares = np.array([0.7, 0.2, 0.1])
-    >>> level_shares(np.sqrt(shares * (1 - shares))).round(3).tolist()
-    [0.7, 0.2, 0.1]
-    """
+    """The share of each level of a category, from the deviations of its columns of 0 and 1."""
     shares = (1 - np.sqrt(np.maximum(1 - 4 * deviations**2, 0.0))) / 2  # as if none had more than a half
     largest = int(shares.argmax())
     others = float(shares.sum() - shares[largest])

@@ -58,18 +58,7 @@ def estimate_text(number: float) -> str:
 
 
 def typical_words(column: Column, value: Any) -> str:
-    """The typical value of a column in words: "usually" only where a tenth of the rows have it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.data import Column
-    >>> from margrove.app.report.cells import typical, typical_words
-    >>> sex = Column("sex", "category", np.array([0, 1, 1], np.int32), ("female", "male"))
-    >>> age = Column("age", "numeric", np.arange(20.0, 60.0))
-    >>> [typical_words(column, typical(column)) for column in (sex, age)]
-    ['usually male', 'median 39']
-    """
+    """The typical value of a column in words: "usually" only where a tenth of the rows have it."""
     text = value_text(column, value)
     has_it = column.is_missing if _is_missing(column, value) else column.values == value
     if has_it.mean() >= _USUAL:

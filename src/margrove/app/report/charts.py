@@ -44,14 +44,7 @@ def label(text: str, most: int = _LONGEST) -> str:
 
 
 def wrapped(text: str) -> str:
-    """A user's text as a label of a few short lines, so that it leaves room for the drawing on a phone.
-
-    Examples
-    --------
-    >>> from margrove.app.report.charts import wrapped
-    >>> wrapped("AdaBoost of 300 trees of depth 3")
-    'AdaBoost of 300<br>trees of depth 3'
-    """
+    """A user's text as a label of a few short lines, so that it leaves room for the drawing on a phone."""
     lines = textwrap.wrap(text, _LINE, max_lines=_MOST_LINES, placeholder="…")
     return "<br>".join(escape(line, quote=False) for line in lines)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from margrove.app.history import Cell, Step
 from margrove.app.report.blocks import Chart, Grid
 from margrove.app.report.charts import (
@@ -28,7 +30,6 @@ from margrove.app.report.charts import (
     share_axis,
     some_of,
 )
-from numpy.typing import NDArray
 
 _AT_ZERO = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
 

@@ -38,14 +38,7 @@ def to_markdown(report: Report) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""A text that Markdown shows as it is, on one line.
-
-    Examples
-    --------
-    >>> from margrove.app.report.markdown import escaped
-    >>> print(escaped("<b> a_b | c"))
-    \<b\> a\_b \| c
-    """
+    """A text that Markdown shows as it is, on one line."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

@@ -29,14 +29,7 @@ _ENDS: dict[str, str] = {
 
 
 def status_words(status: str) -> str:
-    """How learning ended, in plain words.
-
-    Examples
-    --------
-    >>> from margrove.app.report.plain_words import status_words
-    >>> status_words("converged")
-    'it learned all it could'
-    """
+    """How learning ended, in plain words."""
     return _ENDS.get(str(status), str(status).replace("_", " "))
 
 
@@ -48,14 +41,7 @@ def share_words(share: float) -> str:
 
 
 def signed(amount: float, most: float) -> str:
-    """What something adds or takes away, with as many decimals as the largest amount beside it needs for three digits.
-
-    Examples
-    --------
-    >>> from margrove.app.report.plain_words import signed
-    >>> [signed(amount, 11.5) for amount in (-11.5, 2.213, 0.004, -0.004)]
-    ['−11.5', '+2.2', '0.0', '0.0']
-    """
+    """What something adds or takes away, with the decimals that the largest amount beside it needs for three digits."""
     decimals = max(0, 2 - math.floor(math.log10(most))) if most > 0 else 0
     text = f"{amount:+,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{amount:+.3g}"
     if not any(digit in text for digit in "123456789"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Ev
     held_out = found.held_out
     judged = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
     ours = None if judged is None else quality_of(judged)
-    noted = {
+    noted: dict[str, Any] = {
         "low": found.low,
         "high": found.high,
         "baseline": found.baseline,

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.history import Judged
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
