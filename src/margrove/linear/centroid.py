@@ -56,7 +56,7 @@ class BasicLinearClassifier(ClosedForm):
         solution = self._solve(self._problem(sample))
         self._keep_linear(sample, solution)
         self._warn_unless_converged("the means are too large for their products")
-        self._keep_certificate(sample.X.shape, X, y, sample_weight)
+        self._keep_certificate(sample)
         return self
 
     def _problem(self, sample: Sample) -> CentroidProblem:

@@ -25,7 +25,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
-from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights, squared_norms
+from margrove.data.sample import (
+    Sample,
+    codes_of,
+    float64_block,
+    one_vs_rest_signs,
+    read_points,
+    settle_weights,
+    squared_norms,
+)
 from margrove.errors import InputError
 from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised
 from margrove.svm.kernels import Matrix, kernel_norms, kernel_of
@@ -73,7 +81,7 @@ class _Evidence:
     X: Matrix  # (n, d)
     y: NDArray[np.int8]  # (machines, n); 0 for rows of no weight
     s: NDArray[np.float64]  # (n,)
-    codes: NDArray[np.intp]
+    codes: NDArray[np.int32]
     machines: tuple[str, ...]
 
     def blocks(self, width: int = 1) -> Iterator[slice]:
@@ -84,7 +92,7 @@ class _Evidence:
 
 
 @_QUIETLY
-def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify_centroid(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """L1."""
     evidence = _read(model, X, y, sample_weight)
     evidence = replace(evidence, s=normalised(evidence.s))
@@ -112,7 +120,7 @@ def certify_centroid(model: Any, X: Any, y: Any, sample_weight: Any = None) -> C
 
 
 @_QUIETLY
-def certify_least_squares(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """No column, nor the constant, is correlated with the residual: the normal equations."""
     evidence = _read(model, X, y, sample_weight)
     total = evidence.s.sum()
@@ -180,7 +188,7 @@ def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[n
 
 
 @_QUIETLY
-def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """L2, in its last, averaged and voted forms; scikit-learn's Perceptron too, as far as it tells."""
     evidence = _read(model, X, y, sample_weight)
     if hasattr(model, "makers_"):
@@ -222,7 +230,7 @@ def certify_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
 
 
 @_QUIETLY
-def certify_kernel_perceptron(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """L3."""
     evidence = _read(model, X, y, sample_weight)
     if not _has_support(model, evidence.X):
@@ -362,15 +370,17 @@ def _voted_functional(model: FittedWalk, evidence: _Evidence) -> NDArray[np.floa
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
-    X = read_points(model, X)
-    y = np.asarray(y).ravel()
-    if len(y) != X.shape[0]:
-        raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}")
-    codes = codes_of(y, model.classes_)
-    weight = settle_weights(X, y, sample_weight, getattr(model, "class_weight", None))
-    s = np.ones(X.shape[0]) if weight is None else weight
-    sign = one_vs_rest_signs(codes, len(model.classes_)) * (s > 0).astype(np.int8)
-    return _Evidence(X, sign, s, codes, machine_names(model.classes_))
+    """Read the rows, unless X is a `Sample`, as a fit has read them."""
+    if not isinstance(X, Sample):
+        points, labels = read_points(model, X), np.asarray(y).ravel()
+        if len(labels) != points.shape[0]:
+            raise InputError(f"X has {points.shape[0]} rows and y has {len(labels)}")
+        codes = codes_of(labels, model.classes_).astype(np.int32)
+        weight = settle_weights(points, labels, sample_weight, getattr(model, "class_weight", None))
+        X = Sample(points, model.classes_, codes, weight)
+    s = np.ones(len(X.codes)) if X.weight is None else X.weight
+    sign = one_vs_rest_signs(X.codes, len(model.classes_)) * (s > 0).astype(np.int8)
+    return _Evidence(X.X, sign, s, X.codes, machine_names(model.classes_))
 
 
 def _functional(model: FittedLinear, evidence: _Evidence) -> NDArray[np.float64]:

@@ -72,11 +72,11 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
 
     _certify: ClassVar[Callable[..., Certificate]]
 
-    def _keep_certificate(self, shape: tuple[int, int], *given: Any) -> None:
-        """Recompute the certificate from what was ``given`` if that is cheap; otherwise keep the solver's numbers."""
-        n, d = shape
+    def _keep_certificate(self, sample: Sample) -> None:
+        """Recompute the certificate from the rows if that is cheap; otherwise keep the solver's numbers."""
+        n, d = sample.X.shape
         if is_recomputation_cheap(n * d, passes=1):
-            certificate = self._certify(*given)
+            certificate = self._certify(sample)
         else:
             certificate = solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})
         keep_certificate(self, certificate)

@@ -90,7 +90,7 @@ class KernelPerceptron(MistakeDriven):
         problem = self._problem(sample)
         self._keep(sample, problem, self._solve(problem))
         self._warn_unless_converged("the rows are not separated")
-        keep_certificate(self, self._certificate(X, y, sample_weight))
+        keep_certificate(self, self._certificate(sample))
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -142,10 +142,10 @@ class KernelPerceptron(MistakeDriven):
         unit = float(np.abs(dual).max(initial=0)) or 1.0  # squares of a tiny or huge β do not underflow or overflow
         self.norm_ = unit * np.sqrt(np.maximum(np.einsum("mn,mn->m", dual / unit, without_offset / unit), 0))
 
-    def _certificate(self, *given: Any) -> Certificate:
+    def _certificate(self, sample: Sample) -> Certificate:
         width = 1 if self.kernel == "precomputed" else self.n_features_in_
         if is_recomputation_cheap(self.n_rows_ * len(self.support_) * width, passes=1):
-            return certify_kernel_perceptron(self, *given)
+            return certify_kernel_perceptron(self, sample)
         return solver_certificate(self, self.n_rows_, {"mistakes made": self.n_mistakes_, "‖w‖": self.norm_})
 
     def __sklearn_tags__(self) -> Any:

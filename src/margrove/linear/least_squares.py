@@ -50,7 +50,7 @@ class LeastSquaresClassifier(ClosedForm):
         solution = self._solve(self._problem(sample))
         self._keep_linear(sample, solution)
         self._warn_unless_converged("the normal equations are not solved to 1e-10")
-        self._keep_certificate(sample.X.shape, X, y, sample_weight)
+        self._keep_certificate(sample)
         return self
 
     def _problem(self, sample: Sample) -> LeastSquaresProblem:

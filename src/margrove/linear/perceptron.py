@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +121,7 @@ class Perceptron(MistakeDriven):
         solution = self._solve(problem)
         self._keep(sample, solution, is_warm=problem.start is not None)
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
-        keep_certificate(self, self._certificate(problem, solution, X, y, sample_weight))
+        keep_certificate(self, self._certificate(sample, problem, solution))
         return self
 
     @available_if(_keeps_one_vector)
@@ -174,9 +174,9 @@ class Perceptron(MistakeDriven):
                 shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
         return shares.ravel() if len(self.classes_) == 2 else shares
 
-    def _certificate(self, problem: PerceptronProblem, solution: PerceptronSolution, *given: Any) -> Certificate:
+    def _certificate(self, sample: Sample, problem: PerceptronProblem, solution: PerceptronSolution) -> Certificate:
         if self._is_certificate_cheap(problem, solution):
-            return certify_perceptron(self, *given)
+            return certify_perceptron(self, sample)
         numbers = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
         return solver_certificate(self, self.n_rows_, numbers)
 

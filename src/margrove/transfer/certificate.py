@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax, xlogy
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.data.sample import codes_of, float64_block, read_points, settle_weights
+from margrove.data.sample import Sample, codes_of, float64_block, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
 
@@ -40,15 +40,17 @@ _ALL_BUT_NOTHING = 1 - float(np.finfo(np.float64).eps)  # that may be missing, s
 Floats = NDArray[np.float64]
 
 
-def certify_softmax(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """The duality gap, and the rows on the wrong side."""
-    points = read_points(model, X)
-    codes = codes_of(y, model.classes_)
-    if len(codes) != points.shape[0]:
-        raise InputError(f"X has {points.shape[0]} rows and y has {len(codes)}")
-    s = settle_weights(points, np.asarray(y), sample_weight, model.class_weight)
-    s = np.ones(len(codes)) if s is None else s
-    points = float64_block(points, slice(None))
+def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    """Return the duality gap, and the rows on the wrong side. X may be a `Sample`, as a fit has read it."""
+    if not isinstance(X, Sample):
+        points, codes = read_points(model, X), codes_of(y, model.classes_)
+        if len(codes) != points.shape[0]:
+            raise InputError(f"X has {points.shape[0]} rows and y has {len(codes)}")
+        weight = settle_weights(points, np.asarray(y), sample_weight, model.class_weight)
+        X = Sample(points, model.classes_, codes.astype(np.int32), weight)
+    codes = X.codes
+    s = np.ones(len(codes)) if X.weight is None else X.weight
+    points = float64_block(X.X, slice(None))
     K = len(model.classes_)
     with np.errstate(over="ignore", invalid="ignore"):  # of weights that are no numbers: the gap is none either
         flat = np.asarray(points @ model.coef_.T)  # scores without the intercept

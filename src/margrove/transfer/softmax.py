@@ -72,11 +72,11 @@ class SoftmaxClassifier(LinearClassifier):
         self.engine_ = "scikit-learn"
         for solution in self._solutions(sample):
             self._keep_linear(sample, solution)
-            self.certificate_ = certify_softmax(self, X, y, sample_weight)
+            self.certificate_ = certify_softmax(self, sample)
             if self.certificate_.holds:
                 return self
         self.status_ = Status.MAX_ITER if self.n_iter_ >= self.max_iter else Status.STALLED
-        self.certificate_ = certify_softmax(self, X, y, sample_weight)
+        self.certificate_ = certify_softmax(self, sample)
         self._warn_unless_converged(f"the relative duality gap is above {self.tol:g}")
         return self
 
