@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.advice import Advice, InPython, Setting, Value
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
+from margrove.data.objects import is_missing
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
@@ -94,12 +95,7 @@ def read_sample(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
-    refuse_tables(estimator, X)
-    X, y = _validated(estimator, X, y)
-    X = merged(X)
-    y = plain_labels(y)
-    if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
-        check_classification_targets(y)
+    X, y = read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
     weight = settle_weights(X, y, sample_weight, class_weight)
     check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
@@ -122,7 +118,7 @@ def read_chunk(
     if y_numeric:
         return merged(X), _as_values(type(estimator).__name__, y)
     y = plain_labels(y)
-    if y.dtype.kind not in "biuUS":
+    if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     return merged(X), y
 
@@ -199,8 +195,8 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     """The complaint about the first cell that is NaN or infinite (or too large for its type)."""
     if name == "y":  # perhaps text
         labels = np.asarray(values, dtype=object).ravel().tolist()
-        row = next((row for row, label in enumerate(labels) if _is_missing(label) or label in (math.inf, -math.inf)), 0)
-        what = "NaN" if _is_missing(labels[row]) else "infinity"
+        row = next((row for row, label in enumerate(labels) if is_missing(label) or label in (math.inf, -math.inf)), 0)
+        what = "NaN" if is_missing(labels[row]) else "infinity"
         return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
     if sp.issparse(values):
         cells = values.tocoo()
@@ -225,12 +221,6 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
 
 
-def _is_missing(label: object) -> bool:
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):  # pandas has its own
-        return True
-    return isinstance(label, (float, np.floating)) and math.isnan(label)
-
-
 def merged(X: Matrix) -> Matrix:
     """A sparse matrix that holds some cells in several parts, with the parts added up, in a copy."""
     if not sp.issparse(X) or X.has_canonical_format:
@@ -250,7 +240,7 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
         return y
     labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
     for row, label in enumerate(labels):
-        if _is_missing(label):
+        if is_missing(label):
             raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
     kinds = {type(label) for label in labels}
     if kinds <= {str}:
