@@ -12,9 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove import SVC, Certificate, Claim, TableEncoder, certify, load, save, write_onnx
-from margrove import learner as registry
 from margrove.errors import ModelFileError
-from margrove.learner import Learner, learner_named, register
+from margrove.learner import Learner, learner_named
 from margrove.store.arrays import Array
 from margrove.store.container import pack, unpack
 from margrove.store.schema import Schema
@@ -60,18 +59,10 @@ Namesake.__name__ = Namesake.__qualname__ = "SVC"
 MEANS = Schema(
     (Array("means_", "K d"),), choices={"metric": ("euclidean", "manhattan")}, machines=lambda _, k: {"m": k}
 )
-
-
-@pytest.fixture(autouse=True)
-def _registered():
-    described = (
-        Learner(NearestMean, called="a nearest mean", certify=certify_means, file=MEANS),
-        Learner(Namesake, certify=certify_means, file=MEANS),
-    )
-    register(*described)
-    yield
-    for learner in described:
-        del registry._registered[learner.key]
+OUTSIDERS = (
+    Learner(NearestMean, called="a nearest mean", certify=certify_means, file=MEANS),
+    Learner(Namesake, certify=certify_means, file=MEANS),
+)
 
 
 @pytest.fixture
