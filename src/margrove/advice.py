@@ -85,7 +85,6 @@ class Advice(str):
     'latin-1'
     """
 
-    __slots__ = ("parts",)
     parts: tuple[Part, ...]
 
     def __new__(cls, *parts: Part) -> Advice:
@@ -93,6 +92,3 @@ class Advice(str):
         advice = super().__new__(cls, "".join(map(str, flat)))
         advice.parts = flat
         return advice
-
-    def __getnewargs__(self) -> tuple[Part, ...]:
-        return self.parts
