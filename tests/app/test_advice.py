@@ -131,7 +131,7 @@ def settings_in_sources() -> set[str]:
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in Path(margrove.__file__).parent.rglob("*.py"))
     calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     return {
-        call.args[0].value
+        str(call.args[0].value)
         for call in calls
         if getattr(call.func, "id", "") == "Setting" and isinstance(call.args[0], ast.Constant)
     }
