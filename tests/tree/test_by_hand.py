@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.tree.by_hand import by_hand
 
-from margrove.tree.by_hand import by_hand
 from margrove.tree.problem import Cells
 
 

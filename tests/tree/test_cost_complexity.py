@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.tree.by_hand import by_hand
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
@@ -15,7 +16,6 @@ import margrove
 from margrove.engine import Native
 from margrove.errors import ConvergenceWarning
 from margrove.tree import grower
-from margrove.tree.by_hand import by_hand
 from margrove.tree.held_out import ends_of_rows
 from margrove.tree.path import candidate_alphas, choose_alpha, cost_complexity_path
 from margrove.tree.prune import cost_complexity, prune

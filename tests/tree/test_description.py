@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from scipy.stats import entropy, laplace, norm
+from tests.tree.by_hand import by_hand
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 
-from margrove.tree.by_hand import by_hand
 from margrove.tree.description import description_length, leaf_bits, split_bits, subtree_bits, sums_of_subtrees
 
 

@@ -10,11 +10,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.tree.by_hand import by_hand
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
 from margrove.errors import ParameterError
-from margrove.tree.by_hand import by_hand
 from margrove.tree.description import description_length
 from margrove.tree.problem import Cells
 from margrove.tree.prune import (

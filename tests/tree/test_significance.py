@@ -13,19 +13,21 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.tree.by_hand import by_hand
 from tests.tree.random_trees import LAW, written_trees, written_trees_of_numbers
 from tests.tree.sklearn_tree import from_sklearn
 
 import margrove
 from margrove.errors import ParameterError
-from margrove.tree.by_hand import by_hand
-from margrove.tree.contingency import DRAWS, margin_of, permutation_moments
 from margrove.tree.reference import grow
 from margrove.tree.significance import (
+    DRAWS,
     MOST_ROWS,
     branch_chi2,
     corrected,
     is_significant,
+    margin_of,
+    permutation_moments,
     split_p_values,
     stop_by_significance,
     target_variance,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from margrove.boost.problem import alpha, normaliser
 from margrove.status import Status
-from margrove.tree.model import OF_LEVELS, PER_NODE, TreeModel
+from margrove.tree.model import OF_LEVELS, PER_NODE, TreeArrays, TreeModel
 from margrove.tree.problem import TreeColumn
 
 _SHOWN_ROUNDS = 10  # the first and the last so many are printed
@@ -20,33 +20,14 @@ _INT64 = ("n_rows", "level_start")
 
 
 @dataclass(frozen=True, eq=False)
-class Grove:
+class Grove(TreeArrays):
     """Several trees over the same columns: the arrays of `TreeModel`, one tree after the other.
 
     ``start`` (T + 1,) is where the nodes of each tree begin. ``child_start`` and ``level_start`` (m + 1,) run through
     all trees; ``child`` numbers the nodes of all trees together.
     """
 
-    columns: tuple[TreeColumn, ...]
-    start: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    child_start: NDArray[np.int32]
-    child: NDArray[np.int32]
-    level_start: NDArray[np.int64]
-    level_branch: NDArray[np.int32]
-    missing_branch: NDArray[np.int32]
-    default_branch: NDArray[np.int32]
-    n_rows: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    impurity: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    n_tests: NDArray[np.float64]
-    n_candidates: NDArray[np.float64]
-    value: NDArray[np.float64]
-    n_levels: NDArray[np.float64] | None = None
-    association: NDArray[np.float64] | None = None
-    inverse_weight: NDArray[np.float64] | None = None
+    start: NDArray[np.int64] = field(kw_only=True)
 
     @property
     def n_trees(self) -> int:
@@ -91,7 +72,7 @@ class Grove:
         """Return the grove of these trees."""
         start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
         if not trees:
-            return cls(columns, start, **{part.name: _of_no_trees(part.name) for part in fields(cls)[2:]})
+            return cls(columns, start=start, **{part.name: _of_no_trees(part.name) for part in fields(TreeModel)[1:]})
         parts: dict[str, Any] = {
             name: _behind_each_other([getattr(tree, name) for tree in trees])
             for name in (*PER_NODE, *OF_LEVELS, "level_branch")

@@ -1,17 +1,26 @@
 """The groups into which a column divides the rows of a node: those that no test of the column can divide.
 
 They are the distinct values of a number (or the bins between its candidate thresholds), the levels of a category, or
-the given intervals. The missing cells are a group of their own, the last.
+the given intervals. The missing cells are a group of their own, the last. `Measure` gives the number of rows, weight,
+impurity and value of groups and of prefixes of groups.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.tree.problem import MISSING, Test
+from margrove.tree.impurity import (
+    absolute_error,
+    class_impurity,
+    gaussian_entropy_of_variance,
+    median,
+    running_absolute_error,
+)
+from margrove.tree.problem import MISSING, Criterion, Test
 from margrove.tree.thresholds import halfway
 
 Floats = NDArray[np.float64]
@@ -78,3 +87,86 @@ def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
     has_missing = bool(is_missing.any())
     present = found[: len(found) - has_missing].astype(np.int32)
     return Groups(kind, group, len(found), has_missing, thresholds=np.empty(0), codes=present)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Sets of rows, in arrays of one shape; ``value`` has one axis more."""
+
+    n_rows: NDArray[np.int64]
+    weight: Floats
+    impurity: Floats
+    value: Floats  # (…, K): weight of each class; (…, 1): the mean or median
+
+    def __getitem__(self, index: int | slice | tuple[slice | None, ...] | NDArray[np.integer[Any]]) -> Parts:
+        return Parts(self.n_rows[index], self.weight[index], self.impurity[index], self.value[index])
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The criterion by which sets of rows are measured. Groups are numbered from 0 and none is empty."""
+
+    criterion: Criterion
+    n_classes: int  # 0 for numbers
+    variance_floor: float = 0.0  # of the Gaussian entropy
+
+    def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """Return each group by itself: shape (n_groups,)."""
+        n_rows, total = np.bincount(group, minlength=n_groups), _sums(group, weight, n_groups)
+        if self.n_classes > 0:
+            return self._of_classes(n_rows, self._class_table(target, weight, group, n_groups))
+        if self.criterion == "absolute_error":
+            members = [group == g for g in range(n_groups)]
+            impurity = np.array([absolute_error(target[mine], weight[mine]) for mine in members])
+            value = np.array([median(target[mine], weight[mine]) for mine in members])
+        else:
+            centred = target - target[0]  # far from zero the mean itself has too few digits
+            mean = _sums(group, weight * centred, n_groups) / total
+            value = target[0] + mean
+            impurity = self._of_variance(_sums(group, weight * (centred - mean[group]) ** 2, n_groups) / total)
+        return Parts(n_rows, total, impurity, value[:, None])
+
+    def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """Return the groups 0 … g together, for each g: shape (n_groups,)."""
+        n_rows = np.cumsum(np.bincount(group, minlength=n_groups))
+        if self.n_classes > 0:
+            return self._of_classes(n_rows, np.cumsum(self._class_table(target, weight, group, n_groups), axis=0))
+        own = _sums(group, weight, n_groups)
+        total = np.cumsum(own)
+        if self.criterion == "absolute_error":
+            order = np.argsort(group, kind="stable")
+            impurity, value = running_absolute_error(target[order], weight[order])
+            return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
+        # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by the distance of the two
+        # means: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
+        centred = target - target[0]
+        mean = _sums(group, weight * centred, n_groups) / own
+        running = np.cumsum(own * mean) / total
+        inside = _sums(group, weight * (centred - mean[group]) ** 2, n_groups)
+        apart = np.zeros(n_groups)
+        apart[1:] = own[1:] * total[:-1] / total[1:] * (mean[1:] - running[:-1]) ** 2
+        impurity = self._of_variance(np.cumsum(inside + apart) / total)
+        return Parts(n_rows, total, impurity, (running + target[0])[:, None])
+
+    def two_way(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
+        """Return the groups 0 … g against the others, for each g but the last: shape (2, n_groups − 1)."""
+        first = self.prefixes(target, weight, group, n_groups)[:-1]
+        second = self.prefixes(target, weight, n_groups - 1 - group, n_groups)[:-1][::-1]
+        return Parts(*(np.stack([getattr(side, each.name) for side in (first, second)]) for each in fields(Parts)))
+
+    def _class_table(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
+        cell = group * self.n_classes + target.astype(np.intp)
+        table = _sums(cell, weight, n_groups * self.n_classes)
+        return table.reshape(n_groups, self.n_classes)
+
+    def _of_classes(self, n_rows: NDArray[np.int64], table: Floats) -> Parts:
+        return Parts(n_rows, table.sum(axis=-1), class_impurity(self.criterion, table), table)
+
+    def _of_variance(self, variance: Floats) -> Floats:
+        if self.criterion == "squared_error":
+            return variance
+        return gaussian_entropy_of_variance(variance, self.variance_floor)
+
+
+def _sums(group: NDArray[np.intp], weight: Floats, n_groups: int) -> Floats:
+    return np.bincount(group, weight, n_groups).astype(np.float64)

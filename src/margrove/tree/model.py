@@ -53,8 +53,8 @@ _AT_LEAF = dict.fromkeys(("feature", "missing_branch", "default_branch"), -1) | 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TreeModel:
-    """A tree: see the head of this module."""
+class TreeArrays:
+    """The arrays of a tree, or of several: see the head of this module."""
 
     columns: tuple[TreeColumn, ...]
     feature: NDArray[np.int32]
@@ -75,6 +75,10 @@ class TreeModel:
     n_levels: NDArray[np.float64] | None = None
     association: NDArray[np.float64] | None = None
     inverse_weight: NDArray[np.float64] | None = None
+
+
+class TreeModel(TreeArrays):
+    """A tree."""
 
     def __repr__(self) -> str:
         return f"<TreeModel: {self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.max_depth}>"

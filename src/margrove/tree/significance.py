@@ -15,7 +15,8 @@ X² as large as the observed one. χ² is the limit of many rows. Where some E_b
   table has the same p wherever it stands.
 - draws cannot resolve a p below `LEAST_OF_DRAWS`. There, and in tables of more than `MOST_ROWS` rows or
   `MOST_CELLS` cells, p comes from the gamma distribution that has the exact mean and variance of X² under permutation,
-  n/(n−1) (B−1)(K−1) and Dawson's formula (J. E. Dawson, Biometrika 41, 1954; also J. B. S. Haldane, 1940).
+  n/(n−1) (B−1)(K−1) and Dawson's formula (J. E. Dawson, Biometrika 41, 1954; also J. B. S. Haldane, 1940), which of
+  each margin only needs the number of sums and Σ 1/sum. In the limit of many rows it is χ².
 
 The test is the best of the c that the node chose from. The best of c independent tests has a p this small by chance
 with probability 1 − (1 − p)^c (Šidák), the corrected p. Candidates are not independent, so it is conservative.
@@ -49,15 +50,15 @@ never less.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from margrove.advice import Advice, Setting
 from margrove.errors import ParameterError, check_choice, check_share
-from margrove.tree.contingency import DRAWS, EQUAL_TABLES, Margin, draw_statistics, gamma_tail, margin_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import VALUE_CRITERIA, Criterion
 
@@ -67,6 +68,9 @@ MOST_FOURFOLD = 1e9  # largest total weight for Fisher's exact test; it then sum
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
 FEW_ROWS = 20.0  # below, the p of the F test is at least that of one permutation
+DRAWS = 999
+SEED = 20261115
+EQUAL_TABLES = 1e-7  # tables whose probability differs by less are equally probable: rounding
 _NO_SPREAD = 1e-12  # of the sum of squares: what rounding leaves of none
 
 SmallCounts = Literal["exact", "chi2"]
@@ -320,3 +324,47 @@ def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts,
         for i in np.flatnonzero((counts == np.rint(counts)).all(axis=1) & (classes > 1)):
             levels = Margin(float(size[i]), float(model.inverse_weight[nodes[i]]))
             p[nodes[i]] = gamma_tail(statistic[i], counts[i].sum(), levels, margin_of(counts[i][counts[i] > 0]))
+
+
+def draw_statistics(rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return X² of random tables with these sums, ascending."""
+    tables = stats.random_table.rvs(rows, columns, size=DRAWS, method="patefield", random_state=SEED)
+    squares = (tables**2 / np.outer(rows, columns)).sum(axis=(1, 2))
+    return np.sort(sum(rows) * (squares - 1))
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The number of sums of one margin of a table, and Σ 1/sum: all that the moments of X² need."""
+
+    size: float
+    inverse: float
+
+
+def margin_of(sums: NDArray[np.float64]) -> Margin:
+    """Return the margin of sums that are all above 0."""
+    return Margin(len(sums), float((1 / sums).sum()))
+
+
+def gamma_tail(statistic: float, n: float, rows: Margin, columns: Margin) -> float:
+    """Return P(G ≥ statistic) for the gamma distribution G with the mean and variance of X² over all tables with these
+    sums."""
+    if n <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
+        return 1.0
+    mean, variance = permutation_moments(n, rows, columns)
+    if variance <= EQUAL_TABLES * mean:
+        return 1.0
+    return float(special.gammaincc(mean**2 / variance, max(statistic, 0.0) * mean / variance))
+
+
+def permutation_moments(n: float, rows: Margin, columns: Margin) -> tuple[float, float]:
+    """Return the exact mean and variance of X² over all permutations of n > 3 rows."""
+    mean = n / (n - 1) * (rows.size - 1) * (columns.size - 1)
+    (v, w), (v_, w_) = _dawson(n, rows), _dawson(n, columns)
+    return mean, 2 * n / (n - 3) * (v - w) * (v_ - w_) + n**2 / (n - 1) * w * w_
+
+
+def _dawson(n: float, margin: Margin) -> tuple[float, float]:
+    """Return the two terms of one margin in Dawson's formula."""
+    size = margin.size
+    return (size - 1) * (n - size) / (n - 1), (n * margin.inverse - size**2) / (n - 2)

@@ -31,9 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
-from margrove.tree.groups import Groups, groups_of_levels, groups_of_numbers
+from margrove.tree.groups import Groups, Measure, Parts, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
-from margrove.tree.parts import Measure, Parts
 from margrove.tree.problem import EQUAL_GAIN, VARIANCE_FLOOR, TreeProblem, check_asked
 from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
 
