@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 import numpy as np
@@ -42,7 +42,7 @@ def checked(
 
 def check_parameters(model: BaseEstimator) -> None:
     """Raise an error if a parameter of the model breaks its rule."""
-    for name, rule, also in _rules(type(model)):
+    for name, rule, also in model._rules:
         value = getattr(model, name)
         plain = value.item() if isinstance(value, np.generic) else value
         for each in also:
@@ -50,12 +50,6 @@ def check_parameters(model: BaseEstimator) -> None:
                 break
         else:
             rule(name, value)
-
-
-@cache
-def _rules(kind: Any) -> list[tuple[str, Callable[[str, object], object], tuple[object, ...]]]:
-    declared = [each for each in fields(kind) if "rule" in each.metadata]
-    return [(each.name, each.metadata["rule"], each.metadata["also"]) for each in declared]
 
 
 def with_parameters(model: M, **changes: Any) -> M:
@@ -82,6 +76,8 @@ def estimator(cls: C) -> C:
     False
     """
     dataclass(kw_only=True, eq=False, repr=False)(cls)
+    declared = [each for each in fields(cls) if "rule" in each.metadata]
+    cls._rules = [(each.name, each.metadata["rule"], each.metadata["also"]) for each in declared]  # type: ignore[attr-defined]
     init: Any = vars(cls)["__init__"]
     signature = inspect.signature(init)
     first, *parameters = signature.parameters.values()

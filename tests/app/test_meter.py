@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 from margrove import SVC
 from margrove.app.options.budget import Budget
 from margrove.app.screen.progress import Countdown, Meter, in_words
-from margrove.run.progress import Progress, report, towards, watched
+from margrove.run.progress import Progress, watched
 
 
 @pytest.fixture
@@ -86,11 +86,6 @@ def test_a_machine_tells_where_its_violation_must_come_to() -> None:
         SVC(C=1e9, tol=0.01, time_limit=0.5, max_iter=2_000_000_000).fit(X, y)
     assert seen
     assert {(progress.goal, progress.total) for progress in seen} == {(0.01, 1.0)}
-
-
-def test_nobody_watches_and_nothing_happens() -> None:
-    with towards(0.1):
-        report(Progress("svm", 1))
 
 
 def test_a_search_says_how_long_it_will_take(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:

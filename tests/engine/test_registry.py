@@ -34,7 +34,6 @@ from margrove.engine import (
     fitted_by,
     name_of,
     names,
-    protocol,
     register,
     registry,
     solve,
@@ -53,12 +52,12 @@ def _own_registry(monkeypatch):
     for name in names():
         named(name)  # registers its solvers
     monkeypatch.setattr(registry, "_added", {})
-    monkeypatch.setattr(protocol, "_solvers", {name: dict(solvers) for name, solvers in protocol._solvers.items()})
+    monkeypatch.setattr(registry, "_solvers", {name: dict(solvers) for name, solvers in registry._solvers.items()})
 
 
 @dataclass(frozen=True)
-class Acme:
-    """An engine from elsewhere: nothing but the protocol, and the native engine behind it."""
+class Acme(Engine):
+    """An engine from elsewhere with the native engine behind it."""
 
     device: int = 0
     name: ClassVar[str] = "acme"
@@ -444,7 +443,7 @@ def test_a_solver_from_outside_stays_though_ours_is_registered_later():
 
     inside.__module__ = "margrove.engine.native.svm"
     register("native", DualProblem)(inside)
-    assert protocol._solvers["native"][DualProblem] is outside
+    assert registry._solvers["native"][DualProblem] is outside
 
 
 def test_an_added_engine_has_no_class_among_ours(acme):

@@ -30,7 +30,6 @@ from margrove.linear_svm.problem import (
 )
 from margrove.linear_svm.svc import LinearSVC, own_weights, signs_of
 from margrove.linear_svm.svr import LinearSVR
-from margrove.run.progress import towards
 from margrove.search.estimator import ClassifierSearch, CrossValidatedSearch, Grid, RegressorSearch
 from margrove.search.folds import Splits, check_classes_of_folds, weight_in_fold
 from margrove.search.scorers import Scores
@@ -108,15 +107,14 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         *shape, n_folds = table.score.shape
         n_cells = int(np.prod(shape))
         start = time.perf_counter()
-        with towards(float(self.tol)):
-            if isinstance(problem, LinearSvmProblem):
-                machines = len(problem.machines) // n_folds
-                found = _HeldOutValues(problem.rows, scores.splits, n_cells, machines, machines)
-                self._solve_paths(problem, table.grid, found)
-            else:
-                n_classes = problem[0].n_classes
-                found = _HeldOutValues(problem[0].rows, scores.splits, n_cells, 1, 1 if n_classes == 2 else n_classes)
-                self._solve_jointly(problem, table.grid["C"], found)
+        if isinstance(problem, LinearSvmProblem):
+            machines = len(problem.machines) // n_folds
+            found = _HeldOutValues(problem.rows, scores.splits, n_cells, machines, machines)
+            self._solve_paths(problem, table.grid, found)
+        else:
+            n_classes = problem[0].n_classes
+            found = _HeldOutValues(problem[0].rows, scores.splits, n_cells, 1, 1 if n_classes == 2 else n_classes)
+            self._solve_jointly(problem, table.grid["C"], found)
         seconds = (time.perf_counter() - start) / (n_cells * n_folds)
         for fold, values in enumerate(found.values):
             cells = np.flatnonzero(found.is_reached[:, fold].all(axis=1))

@@ -65,14 +65,6 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
 
 @contextmanager
-def towards(goal: float) -> Iterator[None]:
-    """Reports made inside the block say that their objective is to fall to ``goal``: an engine need not know it."""
-    watcher = _watcher.get()
-    with watched(None if watcher is None else lambda progress: watcher(replace(progress, goal=goal))):
-        yield
-
-
-@contextmanager
 def overheard(watcher: Watcher) -> Iterator[None]:
     """Reports made inside the block go to ``watcher``, and on to whoever watches already."""
     outer = _watcher.get()
