@@ -1,11 +1,11 @@
-"""Pretrained convolutional networks under a margin or a tree (THEORY X1–X3).
+"""Pretrained convolutional networks with a support vector machine, a tree or softmax as the last layer.
 
 ============  =================================================================================
-pictures      what comes in: files, folders, arrays, PIL images
-preparation   what a network wants to see: resized, cropped, normalised
+pictures      files, folders, arrays and PIL images
+preparation   pictures as a network takes them: resized, cropped, normalised
 networks      a network by name, as a module or as an ONNX file, cut before its classifier
-features      `ConvFeatures`: pictures in, codes out (X1), as named maps for a tree (X3)
-fine_tuned    `FineTuned`: a new last layer, the later layers trained on (X2)
+features      `ConvFeatures`: pictures to codes, or to named maps for a tree
+fine_tuned    `FineTuned`: a new last layer, and further training of the network
 softmax       `SoftmaxClassifier`: the usual last layer, beside the SVM and the tree
 ============  =================================================================================
 

@@ -1,4 +1,4 @@
-"""Rows in batches, each made ready in a thread while the one before is used."""
+"""Rows in batches; a thread prepares the next one while the last is used."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ Rows = NDArray[np.intp]
 
 
 def parts_of(rows: Rows, size: int, *, least: int = 1) -> list[Rows]:
-    """The rows in batches of ``size``; a last one of fewer than ``least`` joins the one before.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.transfer.batches import parts_of
-    >>> [part.tolist() for part in parts_of(np.arange(5), 2, least=2)]
-    [[0, 1], [2, 3, 4]]
-    """
+    """Return the rows in batches of ``size``; a last one of fewer than ``least`` joins the one before."""
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
     if len(parts) > 1 and len(parts[-1]) < least:
         parts[-2:] = [np.concatenate(parts[-2:])]
@@ -31,7 +23,7 @@ def parts_of(rows: Rows, size: int, *, least: int = 1) -> list[Rows]:
 
 @contextmanager
 def ahead(prepare: Callable[[Rows], Any], parts: Sequence[Rows]) -> Iterator[Iterator[tuple[Rows, Any]]]:
-    """Each part with what ``prepare`` makes of it; at most two are in memory."""
+    """Iterate over the parts, each with the result of ``prepare``; at most two are in memory."""
     with ThreadPoolExecutor(max_workers=1) as pool:
 
         def pairs() -> Iterator[tuple[Rows, Any]]:

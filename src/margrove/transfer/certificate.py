@@ -1,4 +1,4 @@
-"""Certificates of the last layers, recomputed from data and model in float64. Nothing here imports a solver.
+"""Certificates of the last layers, recomputed from data and model in float64, without any solver.
 
 **Softmax.** The dual problem is
 
@@ -9,11 +9,11 @@ p_i the probabilities at (W, b),
 
     P(W, b) − min P  ≤  ½‖W − V(q)‖² + C Σ s_i KL(q_i ‖ p_i),
 
-which is 0 at the optimum, q = p. Taken here: the probabilities at W and the best intercept for it, which nearly meet
-the equality, with the little that is too much in one class moved to those that have too little, so that they meet it.
+which is 0 at the optimum, q = p. Here q are the probabilities at W and the best intercept for it, which nearly satisfy
+the equality; the excess of some classes is then moved to the others, so that they satisfy it.
 
-**Fine-tuning.** No optimum is claimed, since none can be proved. What is claimed is what the fit said of its own rows:
-the loss and the errors, computed again from the weights and the pictures.
+**Fine-tuning.** No optimum is claimed, since none can be proved. The claims are the loss and the errors that the fit
+reported, computed again from the weights and the pictures.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from margrove.data.sample import Sample, codes_of, float64_block, read_points, s
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
 
-RELATIVE_GAP = 1e-3  # of the objective: what `SoftmaxClassifier` asks for unless told otherwise
-SAME_LOSS = 0.02  # relative: a network in float32 on another machine, or after its pictures were decoded anew
+RELATIVE_GAP = 1e-3  # of the objective: the default of `SoftmaxClassifier`
+SAME_LOSS = 0.02  # relative: for a network in float32 on another machine, or after another decoding of its pictures
 _NEWTON_STEPS = 50  # for the intercept: K numbers, and a convex function of them
-_FLAT = 1e-10  # of a slope, relative to the parts it is the sum of: nothing is left to gain
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of each term of a KL: a bound may not profit from it
-_ALL_BUT_NOTHING = 1 - float(np.finfo(np.float64).eps)  # that may be missing, so that the rest has a logarithm
+_FLAT = 1e-10  # of a gradient, relative to the terms it is the sum of
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)  # of each term of a KL: rounding may not improve a bound
+_ALL_BUT_NOTHING = 1 - float(np.finfo(np.float64).eps)  # the most that may be missing, so that the rest has a logarithm
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
     s = np.ones(len(codes)) if X.weight is None else X.weight
     points = float64_block(X.X, slice(None))
     K = len(model.classes_)
-    with np.errstate(over="ignore", invalid="ignore"):  # of weights that are no numbers: the gap is none either
+    with np.errstate(over="ignore", invalid="ignore"):  # weights may be no numbers: then the gap is none
         flat = np.asarray(points @ model.coef_.T)  # scores without the intercept
         if K == 2:  # one w, for the second class; the first one's score is 0
             flat = np.column_stack([np.zeros(len(flat)), flat])
@@ -62,13 +62,14 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
     if math.isfinite(primal):
         q = _balanced(_best_intercept(flat, codes, s, b), flat, codes, s)
         with np.errstate(over="ignore", invalid="ignore"):
-            pull = model.C * (_missing(q, codes) * s[:, None]).T @ points  # V
-            gap = float(((model.coef_ - pull[-len(model.coef_) :]) ** 2).sum()) / 2
+            V = model.C * (_missing(q, codes) * s[:, None]).T @ points
+            gap = float(((model.coef_ - V[-len(model.coef_) :]) ** 2).sum()) / 2
             gap += model.C * float(s @ _divergences(q, flat + b, codes))
     else:
         gap = math.inf
     relative = gap / primal if primal > 0 and math.isfinite(gap) else math.inf
-    wrong = _answers(flat + b, K) != codes
+    z = flat + b
+    wrong = (z[:, 1] > 0 if K == 2 else z.argmax(axis=1)) != codes
     claims = (
         Claim("primal objective", per_machine(primal), words="½‖W‖² + C times the loss"),
         Claim("dual objective", per_machine(primal - gap), words="no weights at all have a smaller objective"),
@@ -81,11 +82,11 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
         ),
         Claim("rows on the wrong side", per_machine(float(s[wrong].sum())), words="by weight, of the training rows"),
     )
-    return _certificate(model, len(codes), machine_names(model.classes_), claims)
+    return _certificate(model, "recomputed", len(codes), claims)
 
 
 def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """What the fit said of its rows, computed again."""
+    """Return the loss and the errors that the fit reported, computed again."""
     if sample_weight is not None:
         raise InputError(f"{type(model).__name__} takes no weights", cure="Leave sample_weight out.")
     scores = np.asarray(model.decision_function(X), np.float64)
@@ -97,63 +98,52 @@ def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     found = mean_loss(scores, codes, model.loss)
     off = abs(found - model.training_loss_)
     limit = SAME_LOSS * max(model.training_loss_, SAME_LOSS)
-    wrong = int((scores.argmax(axis=1) != codes).sum())
-    claims = (
-        Claim("mean loss", per_machine(found), words=f"{model.loss}, of the training pictures"),
-        Claim(
-            "difference from the loss that the fit stated",
-            per_machine(off),
-            per_machine(limit),
-            bool(off <= limit),
-            "the weights are those that the fit ended with; no optimum is claimed",
-        ),
-        Claim("rows on the wrong side", per_machine(wrong), words="training pictures that it misjudges"),
+    same = Claim(
+        "difference from the loss that the fit stated",
+        per_machine(off),
+        per_machine(limit),
+        bool(off <= limit),
+        "the weights are those that the fit ended with; no optimum is claimed",
     )
-    return _certificate(model, len(codes), machine_names(model.classes_), claims)
+    loss, wrong = _fine_tuned_claims(model, found, int((scores.argmax(axis=1) != codes).sum()))
+    return _certificate(model, "recomputed", len(codes), (loss, same, wrong))
 
 
 def as_the_fit_says(model: Any, n: int, loss: float, n_wrong: int) -> Certificate:
-    """The numbers of a fit as it ended, and no verdict."""
-    claims = (
+    """Return the numbers of a fit as it ended, without a verdict."""
+    return _certificate(model, "solver", n, _fine_tuned_claims(model, loss, n_wrong))
+
+
+def _fine_tuned_claims(model: Any, loss: float, n_wrong: int) -> tuple[Claim, Claim]:
+    return (
         Claim("mean loss", per_machine(loss), words=f"{model.loss}, of the training pictures"),
         Claim("rows on the wrong side", per_machine(n_wrong), words="training pictures that it misjudges"),
     )
-    name, machines = type(model).__name__, machine_names(model.classes_)
-    return Certificate(name, str(model.status_), "solver", n, machines, claims)
 
 
 def mean_loss(scores: Floats, codes: NDArray[Any], loss: str) -> float:
-    """Softmax: the mean of −log p(y). Hinge (Crammer and Singer): the mean of max(0, 1 + max_{k≠y} z_k − z_y).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.transfer.certificate import mean_loss
-    >>> mean_loss(np.array([[2.0, 0.5], [0.0, 0.0]]), np.array([0, 1]), "hinge")
-    0.5
-    """
+    """Return the mean of −log p(y), or for the hinge (Crammer and Singer) of max(0, 1 + max_{k≠y} z_k − z_y)."""
     rows = np.arange(len(codes))
     if loss == "softmax":
         return float(-log_softmax(scores, axis=1)[rows, codes].mean())
-    others = scores.copy()
-    others[rows, codes] = -np.inf
-    return float(np.maximum(0.0, 1 + others.max(axis=1) - scores[rows, codes]).mean())
+    return float(np.maximum(0.0, 1 + _others(scores, codes).max(axis=1) - scores[rows, codes]).mean())
 
 
-def _answers(z: Floats, n_classes: int) -> NDArray[np.intp]:
-    return (z[:, 1] > 0).astype(np.intp) if n_classes == 2 else z.argmax(axis=1)
+def _others(z: Floats, codes: NDArray[Any]) -> Floats:
+    """Return the scores with −∞ for the true class."""
+    others = np.array(z)
+    others[np.arange(len(codes)), codes] = -np.inf
+    return others
 
 
 def _losses(z: Floats, codes: NDArray[Any]) -> Floats:
-    """−log p of the true class, log(1 + Σ_{k≠y} exp(z_k − z_y)): it keeps its digits where it is small."""
-    rows = np.arange(len(codes))
-    others = np.array(z)
-    others[rows, codes] = -np.inf
-    return np.asarray(np.logaddexp(0.0, logsumexp(others, axis=1) - z[rows, codes]))
+    """Return −log p of the true class as log(1 + Σ_{k≠y} exp(z_k − z_y)), exact also for small losses."""
+    own = z[np.arange(len(codes)), codes]
+    return np.asarray(np.logaddexp(0.0, logsumexp(_others(z, codes), axis=1) - own))
 
 
 def _divergences(q: Floats, z: Floats, codes: NDArray[Any]) -> Floats:
-    """KL(q_i ‖ p_i) of each row, p_i the softmax of z_i; upwards by what its terms may be rounded."""
+    """Return KL(q_i ‖ p_i) of each row, p_i the softmax of z_i, plus the most that its terms may be rounded."""
     rows = np.arange(len(codes))
     log_p = np.asarray(log_softmax(z, axis=1))
     log_p[rows, codes] = -_losses(z, codes)
@@ -165,7 +155,7 @@ def _divergences(q: Floats, z: Floats, codes: NDArray[Any]) -> Floats:
 
 
 def _missing(q: Floats, codes: NDArray[Any]) -> Floats:
-    """e − q of each row; 1 − q of the true class as the sum of the others, which keeps its digits where it is small."""
+    """Return e − q of each row; 1 − q of the true class is the sum of the others, exact also if it is small."""
     rows = np.arange(len(codes))
     found = -q
     found[rows, codes] = 0.0
@@ -174,7 +164,7 @@ def _missing(q: Floats, codes: NDArray[Any]) -> Floats:
 
 
 def _best_intercept(flat: Floats, codes: NDArray[Any], s: Floats, start: Floats) -> Floats:
-    """The b that minimises Σ s_i ℓ_i(flat_i + b): Newton's method, halving steps that do not help."""
+    """Return the b that minimises Σ s_i ℓ_i(flat_i + b), by Newton's method with step halving."""
     rows = np.arange(len(codes))
 
     def loss(b: Floats) -> float:
@@ -200,8 +190,10 @@ def _best_intercept(flat: Floats, codes: NDArray[Any], s: Floats, start: Floats)
 
 
 def _balanced(b: Floats, flat: Floats, codes: NDArray[Any], s: Floats) -> Floats:
-    """The probabilities at an intercept, with Σ s_i (q_i − e_i) = 0: of a class that has too much every row gives the
-    same share, and what is given goes to the classes that have too little, by what they lack."""
+    """Return probabilities q near those at an intercept with Σ s_i (q_i − e_i) = 0.
+
+    Every row gives the same share of a class that has too much; the classes that have too little share it by need.
+    """
     q = np.asarray(softmax(flat + b, axis=1))
     excess = -(s @ _missing(q, codes))  # of each class; their sum is 0
     too_much, too_little = np.maximum(excess, 0.0), np.maximum(-excess, 0.0)
@@ -211,5 +203,6 @@ def _balanced(b: Floats, flat: Floats, codes: NDArray[Any], s: Floats) -> Floats
     return np.asarray(q - given + np.outer(given.sum(axis=1), too_little / too_little.sum()))
 
 
-def _certificate(model: Any, n: int, machines: tuple[str, ...], claims: tuple[Claim, ...]) -> Certificate:
-    return Certificate(type(model).__name__, str(model.status_), "recomputed", n, machines, claims)
+def _certificate(model: Any, source: Any, n: int, claims: tuple[Claim, ...]) -> Certificate:
+    machines = machine_names(model.classes_)
+    return Certificate(type(model).__name__, str(model.status_), source, n, machines, claims)

@@ -1,15 +1,15 @@
-"""Codes kept on disk, so that a second run costs nothing.
+"""Codes kept on disk, so that a second run need not compute them.
 
-Under the cache's folder each *question* (the weights, the cut, the preparation: all that decides a code but the
-picture) has a folder of its own, and in it safetensors files of two arrays:
+Each *question* (weights, cut, preparation: all that decides a code but the picture) has a subfolder of the cache with
+safetensors files of two arrays:
 
 ========  ==========================================================================
 keys      (n, 16) bytes: BLAKE2b of each picture's bytes
 codes     (n, maps) float32
 ========  ==========================================================================
 
-A file is named after its content and put in its place in one step; it is never changed, so that several processes may
-share a folder, and what was computed before a Ctrl-C is there the next time.
+A file is named after its content, written atomically and never changed: several processes may share a folder, and
+codes computed before a Ctrl-C are kept.
 """
 
 from __future__ import annotations
@@ -32,23 +32,16 @@ from margrove.run.checkpoint import fingerprint
 from margrove.transfer.networks import Floats
 from margrove.transfer.pictures import DIGEST_BYTES
 
-ROWS_PER_FILE = 256  # a few files for thousands of pictures, and little lost when the process is killed
+ROWS_PER_FILE = 256  # few files for thousands of pictures, and little is lost if the process is killed
 
 
 def settle_cache(given: Any) -> Path | None:
-    """The parameter ``cache``: a folder, made where it is not there, or None.
-
-    Raises
-    ------
-    ParameterError
-        If there can be no such folder.
-    """
+    """Return the folder of the parameter ``cache``, made if necessary, or None."""
     if given is None:
         return None
     if not isinstance(given, str | os.PathLike):
-        raise ParameterError(
-            Advice(Parameter("cache"), f" is {shown(given)}; it must be a folder or ", Value(None), ".")
-        )
+        words = f" is {shown(given)}; it must be a folder or "
+        raise ParameterError(Advice(Parameter("cache"), words, Value(None), "."))
     folder = Path(given)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -59,15 +52,7 @@ def settle_cache(given: Any) -> Path | None:
 
 
 class CodeCache:
-    """The codes of one question.
-
-    Parameters
-    ----------
-    folder : path
-    question : str
-        The fingerprint of all that decides a code but the picture.
-    n_maps : int
-    """
+    """The codes of one question, which is the fingerprint of all that decides a code but the picture."""
 
     def __init__(self, folder: Path, question: str, n_maps: int) -> None:
         self._folder, self._n_maps = folder / question, n_maps
@@ -75,11 +60,10 @@ class CodeCache:
         self._has_failed = False
         self._known: dict[bytes, tuple[Path, int]] = {}
         for path in sorted(self._folder.glob("*.safetensors")):
-            keys = self._keys_of(path)
-            self._known |= {key: (path, row) for row, key in enumerate(keys)}
+            self._known |= {key: (path, row) for row, key in enumerate(self._keys_of(path))}
 
     def fill(self, keys: Sequence[bytes], into: Floats) -> NDArray[np.bool_]:
-        """The codes of pictures that are here, file by file, each opened once; and for which pictures they were."""
+        """Write the codes that are here into an array, each file opened once; return for which pictures they are."""
         is_here = np.zeros(len(keys), bool)
         rows_of: dict[Path, list[tuple[int, int]]] = {}
         for place, key in enumerate(keys):
@@ -91,19 +75,19 @@ class CodeCache:
             try:
                 with safetensors.safe_open(path, framework="numpy") as file:
                     into[places] = file.get_tensor("codes")[rows]
-            except FileNotFoundError:  # another process has cleaned up since: these are computed anew
+            except FileNotFoundError:  # removed by another process: these are computed again
                 continue
             is_here[places] = True
         return is_here
 
     def keep(self, keys: Sequence[bytes], codes: Floats) -> None:
-        """Add codes; they reach the disk in files of `ROWS_PER_FILE` rows, the rest with `flush`."""
+        """Add codes; they are written in files of `ROWS_PER_FILE` rows, the rest by `flush`."""
         self._waiting |= dict(zip(keys, codes, strict=True))
         if len(self._waiting) >= ROWS_PER_FILE:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the codes that are not yet on disk."""
         if not self._waiting:
             return
         keys = np.frombuffer(b"".join(self._waiting), np.uint8).reshape(-1, DIGEST_BYTES)
@@ -113,7 +97,7 @@ class CodeCache:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(path, safetensors.numpy.save({"keys": keys, "codes": codes}))
-        except OSError as error:  # the codes themselves are there, and worth more than their copy
+        except OSError as error:  # the codes themselves are computed, and need no copy
             if not self._has_failed:
                 message = (
                     f"{path}: the cache cannot be written ({error.strerror or error}); codes are computed without it. "
@@ -123,20 +107,17 @@ class CodeCache:
             self._has_failed = True
 
     def _keys_of(self, path: Path) -> list[bytes]:
-        """The keys of a file; none, with a warning, of one that is damaged: its codes are computed anew."""
+        """Return the keys of a file; none, with a warning, of a damaged one: its codes are computed again."""
+        problem = "not as it was written"
         try:
             with safetensors.safe_open(path, framework="numpy") as file:
-                keys, shape = file.get_tensor("keys"), file.get_slice("codes").get_shape()
-                is_whole = keys.dtype == np.uint8 and keys.shape == (shape[0], DIGEST_BYTES)
-                is_whole = is_whole and list(shape) == [len(keys), self._n_maps]
-                # The name is the digest of the content: a flipped bit is found.
-                is_whole = is_whole and path.stem == fingerprint(keys, file.get_tensor("codes"))
+                keys, codes = file.get_tensor("keys"), file.get_tensor("codes")
+            is_shaped = keys.shape[1:] == (DIGEST_BYTES,) and codes.shape == (*keys.shape[:1], self._n_maps)
+            # The name is the digest of the content: a flipped bit is found.
+            if is_shaped and keys.dtype == np.uint8 and path.stem == fingerprint(keys, codes):
+                return [row.tobytes() for row in keys]
         except (safetensors.SafetensorError, OSError) as error:
-            is_whole, problem = False, str(error)
-        else:
-            problem = "not as it was written"
-        if is_whole:
-            return [row.tobytes() for row in keys]
+            problem = str(error)
         message = f"{path}: this file of the cache is damaged ({problem}); its codes are computed anew."
         warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
         if os.access(self._folder, os.W_OK):

@@ -1,12 +1,12 @@
-"""EfficientNet-Lite0: a small network that knows ImageNet's 1,000 classes, 4.7 million weights, 0.4 G multiplications.
+"""EfficientNet-Lite0: a small network for ImageNet's 1,000 classes, 4.7 million weights, 0.4 G multiplications.
 
 Tan and Le (2019), "EfficientNet: rethinking model scaling for convolutional neural networks"; the *lite* form has no
 squeeze-and-excitation and ReLU6 instead of swish. Its blocks (kernel k, stride s, expansion e) are
 
     x ↦ [x +] norm(1×1 conv(ReLU6(norm(k×k depthwise conv, stride s(ReLU6(norm(1×1 conv to e·channels)))))))
 
-with x added where the shape stays. Padding is TensorFlow's "same": with stride 2 the odd pixel goes to the right and
-below. Pixels reach it as (p − 127)/128.
+with x added if the shape stays. Padding is TensorFlow's "same": with stride 2 the odd pixel goes to the right and
+below. The input is (p − 127)/128 for a pixel p.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _INSIDE = {
 
 
 class Unit(nn.Module):
-    """A convolution, batch normalisation, and perhaps ReLU6."""
+    """A convolution, batch normalisation, and ReLU6 if it is active."""
 
     def __init__(
         self, into: int, out: int, kernel: int = 1, stride: int = 1, groups: int = 1, *, is_active: bool = True
@@ -66,7 +66,7 @@ class Unit(nn.Module):
         self.is_active = is_active
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The unit's answer."""
+        """Return the unit's output."""
         if self.conv.stride[0] > 1:
             x = functional.pad(x, (*self._padding(x.shape[3]), *self._padding(x.shape[2])))
         x = self.norm(self.conv(x))
@@ -85,7 +85,7 @@ class Unit(nn.Module):
 
 
 class Block(nn.Module):
-    """Expand, filter each channel by itself, project; the input is added where its shape stays."""
+    """Expand, filter each channel, project; the input is added if its shape stays."""
 
     def __init__(self, into: int, out: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -96,18 +96,13 @@ class Block(nn.Module):
         self.is_added = stride == 1 and into == out
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The block's answer."""
+        """Return the block's output."""
         found = self.project(self.depthwise(self.expand(x)))
         return x + found if self.is_added else found
 
 
 class EfficientNetLite0(nn.Module):
-    """Stem, 16 blocks, head, mean of each of 1,280 maps, and a linear layer.
-
-    Parameters
-    ----------
-    n_classes : int
-    """
+    """Stem, 16 blocks, head, mean of each of 1,280 maps, and a linear layer."""
 
     preparation = Preparation(size=224, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
 
@@ -125,19 +120,19 @@ class EfficientNetLite0(nn.Module):
         self.classifier = nn.Linear(_HEAD, n_classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The scores of the classes, (n, n_classes)."""
+        """Return the scores of the classes, (n, n_classes)."""
         maps = self.head(self.blocks(self.stem(x)))
         return self.classifier(self.dropout(maps.mean(dim=(2, 3))))
 
     def fold(self) -> None:
-        """For evaluation alone: the same answers by fewer steps."""
+        """Fold the normalisation into the weights, for evaluation only: the same output, faster."""
         for module in self.modules():
             if isinstance(module, Unit):
                 module.fold()
 
 
 def renamed(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The weights under our names; the file has TensorFlow's, as they were brought to torch."""
+    """Return the weights under our names; the file has TensorFlow's."""
     ours = {}
     for name, weight in state.items():
         first, _, rest = name.partition(".")

@@ -1,7 +1,4 @@
-"""Feature maps as attributes of a tree (THEORY X3): which maps it asks for, and what fires them.
-
-A map is told by the pictures to which it answers most strongly, and by where in them it does.
-"""
+"""Feature maps as columns of a tree: the maps that it tests, and the pictures to which they respond most."""
 
 from __future__ import annotations
 
@@ -25,28 +22,21 @@ _MAP = re.compile(r"map_(\d+)")
 
 @dataclass(frozen=True)
 class Response:
-    """What fires one map."""
+    """The strongest responses of one map."""
 
     number: int
-    rows: NDArray[np.intp]  # the pictures that fire it most, the strongest first
-    codes: Floats  # (len(rows),), how strongly
-    heat: Floats  # (len(rows), height, width), where
+    rows: NDArray[np.intp]  # pictures, the strongest response first
+    codes: Floats  # (len(rows),), the pooled response
+    heat: Floats  # (len(rows), height, width), the response
 
     @property
     def name(self) -> str:
-        """As the tree calls it."""
+        """The name of its column."""
         return f"map_{self.number}"
 
 
 def map_number(given: Any) -> int:
-    """The number of a map that was given by its number or by its name.
-
-    Examples
-    --------
-    >>> from margrove.transfer.maps import map_number
-    >>> map_number("map_17"), map_number(17)
-    (17, 17)
-    """
+    """Return the number of a map, given by its number or by its name, ``"map_17"``."""
     if isinstance(given, str) and (match := _MAP.fullmatch(given)):
         return int(match.group(1))
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -55,7 +45,7 @@ def map_number(given: Any) -> int:
 
 
 def used_maps(tree: Any) -> list[int]:
-    """The maps that a tree on named maps asks for, the most important first; the tree may end a Pipeline.
+    """Return the maps that a tree on named maps tests, the most important first; the tree may end a Pipeline.
 
     Examples
     --------
@@ -83,17 +73,17 @@ def used_maps(tree: Any) -> list[int]:
 
 
 def strongest(features: ConvFeatures, X: Any, which: Sequence[int], *, n_pictures: int = 4) -> list[Response]:
-    """The pictures that fire each of some maps most, and where in them.
+    """Return the pictures with the strongest response of each of some maps.
 
     Parameters
     ----------
     features : fitted ConvFeatures
-        Cut where maps come out.
+        Its cut gives maps.
     X : pictures
     which : sequence of int
         Numbers of maps.
     n_pictures : int
-        How many of each.
+        Pictures for each map.
     """
     check_whole("n_pictures", n_pictures, least=1)
     given = as_pictures(X)

@@ -13,7 +13,7 @@ from margrove.transfer.torch_network import load_weights, preparation_of, read_w
 
 
 def efficientnet_lite0(weights: Any = None) -> Source:
-    """The built-in network, with the weights that its package carries, or those of a file."""
+    """Return the built-in network, with the weights of its package, or those of a file."""
     module = EfficientNetLite0()
     if weights is not None:
         return Source(BUILT_IN, module.preparation, module=load_weights(module, weights))
@@ -29,7 +29,7 @@ def efficientnet_lite0(weights: Any = None) -> Source:
 
 
 def torchvision(name: str, *, download: bool) -> Source:
-    """A network of torchvision's; ``download`` asks for its best weights."""
+    """Return a network of torchvision's; ``download`` gets its best weights."""
     import torchvision as library
 
     try:
@@ -44,7 +44,7 @@ def torchvision(name: str, *, download: bool) -> Source:
 
 
 def timm(name: str, *, download: bool) -> Source:
-    """A network of timm's; ``download`` asks for its weights."""
+    """Return a network of timm's; ``download`` gets its weights."""
     import timm as library
 
     try:

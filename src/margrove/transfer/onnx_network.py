@@ -1,6 +1,6 @@
-"""A network in an ONNX file, cut and run by ONNX Runtime: the light route, without torch.
+"""A network in an ONNX file, cut and run by ONNX Runtime, without torch.
 
-The file is read as data (a graph of known operators); what lies behind the cut is taken out before it is run.
+The file is read as data (a graph of known operators); the part behind the cut is removed before it is run.
 """
 
 from __future__ import annotations
@@ -34,17 +34,11 @@ _QUIET = 3  # of ONNX Runtime's log levels: errors only
 
 
 def read_onnx(path: str) -> Source:
-    """The network of a file, its weights beside it included.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it holds no network of pictures.
-    """
+    """Return the network of a file."""
     if not Path(path).is_file():
         raise InputError("there is no such file", file=path, cure="Give the path of an .onnx file.")
     try:
-        model = onnx.load(path)  # with weights that lie in a file of their own
+        model = onnx.load(path)  # also weights in a separate file
         onnx.checker.check_model(model)
     except (DecodeError, onnx.checker.ValidationError, OSError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be read"
@@ -68,7 +62,7 @@ class OnnxNetwork:
         self._scale, self._shift = preparation.scale_and_shift
         given = _input_of(self._model, name)
         self._input, self._is_channels_last = given.name, _channels_at(given) == 3
-        self._fixed = _dim(given, 0)  # how many pictures it takes at once; None: any number
+        self._fixed = _dim(given, 0)  # number of pictures in a batch; None: any
         noise = probe_pixels(preparation)
         self.layer, self._session = self._cut(cut.layer, noise)
         found = self._run(noise)
@@ -77,15 +71,15 @@ class OnnxNetwork:
         self.probe = answer_digest(pooled(found, self._pooling))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture one number for each map, ReLU'd and pooled."""
+        """Return the codes, (n, n_maps): ReLU, then pooling."""
         return pooled(self._run(pixels), self._pooling)
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Of each picture its maps, ReLU'd."""
+        """Return the maps after ReLU, (n, n_maps, height, width)."""
         return np.maximum(self._run(pixels), 0)
 
     def _cut(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[str, Any]:
-        """The name of the tensor where to cut, and a session that ends there."""
+        """Return the name of the tensor at the cut, and a session that ends there."""
         nodes = list(self._model.graph.node)
         if layer is not None:
             by_name = {node.name: node.output[0] for node in nodes if node.name}
@@ -107,8 +101,8 @@ class OnnxNetwork:
                 return maps, session
         return vector, self._until(vector)
 
-    def _until(self, tensor: str) -> Any:
-        """A session of the part of the graph that the tensor needs."""
+    def _until(self, tensor: str) -> tuple[Any, bool]:
+        """Return a session of the part of the graph that the tensor needs, and whether its channels are last."""
         model = onnx.ModelProto()
         model.CopyFrom(self._model)
         _keep_only(model.graph, tensor)
@@ -129,13 +123,12 @@ class OnnxNetwork:
         batch = pixels * self._scale + self._shift  # float32, channels last
         if not self._is_channels_last:
             batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
-        if self._fixed is None:
-            return _channels_first(self._ask(session, batch), is_last=is_last)
-        found = []
-        for start in range(0, len(batch), self._fixed):  # the last pictures are repeated until there are enough
-            part = batch[np.minimum(np.arange(start, start + self._fixed), len(batch) - 1)]
+        size, found = self._fixed or len(batch), []
+        for start in range(0, len(batch), size):  # the last picture is repeated to fill a batch of fixed size
+            part = batch[np.minimum(np.arange(start, start + size), len(batch) - 1)] if self._fixed else batch
             found.append(self._ask(session, part)[: len(batch) - start])
-        return _channels_first(np.concatenate(found), is_last=is_last)
+        answer = np.concatenate(found)
+        return answer.transpose(0, 3, 1, 2) if is_last and answer.ndim == 4 else answer
 
     def _ask(self, session: Any, batch: Floats) -> Floats:
         try:
@@ -145,13 +138,9 @@ class OnnxNetwork:
             raise InputError(problem, file=self._name, cure=RIGHT_SIZE) from error
 
 
-def _channels_first(answer: Floats, *, is_last: bool) -> Floats:
-    return answer.transpose(0, 3, 1, 2) if is_last and answer.ndim == 4 else answer
-
-
 def is_channels_last(tensor: str, graph: Any, pixels: str, *, is_input_so: bool) -> bool:
-    """Whether the channels of a tensor lie last. ONNX's convolutions and poolings have them first, whatever the order
-    of the pictures that come in; a transposition moves them, and everything else leaves them where they were."""
+    """Return whether the channels of a tensor are last. ONNX's convolutions and poolings have them first, whatever the
+    order of the input; a transposition moves them, and every other operator keeps them."""
     made_by = {name: node for node in graph.node for name in node.output}
     weights = {each.name for each in graph.initializer}
     moves = []
@@ -167,10 +156,10 @@ def is_channels_last(tensor: str, graph: Any, pixels: str, *, is_input_so: bool)
 
 
 def _classifier_reads(nodes: list[Any]) -> tuple[str | None, str | None]:
-    """What the last linear layer is given, and the maps that are pooled to it, where the graph says so."""
+    """Return the input of the last linear layer, and the maps that are pooled to it, if the graph shows that."""
     made_by = {name: node for node in nodes for name in node.output}
     last = next((node for node in reversed(nodes) if node.op_type in _LINEAR), None)
-    # A convolution behind it says that it serves something else, such as the weights of channels.
+    # If a convolution follows, the layer serves something else, such as the weights of channels.
     if last is None or any(node.op_type == "Conv" for node in nodes[nodes.index(last) :]):
         return None, None
     vector = tensor = last.input[0]
@@ -182,7 +171,7 @@ def _classifier_reads(nodes: list[Any]) -> tuple[str | None, str | None]:
 
 
 def _keep_only(graph: Any, tensor: str) -> None:
-    """Take out of a graph what a tensor does not need, and make the tensor its only answer."""
+    """Remove from a graph what a tensor does not need, and make the tensor its only output."""
     wanted, kept = {tensor}, []
     for node in reversed(graph.node):
         if wanted & set(node.output):
@@ -200,14 +189,14 @@ def _keep_only(graph: Any, tensor: str) -> None:
 
 
 def _asked_inside(node: Any) -> set[str]:
-    """What the branches and loops of a node ask for."""
+    """Return the inputs of the branches and loops of a node."""
     graphs = [graph for each in node.attribute for graph in (each.g, *each.graphs)]
     inner = [each for graph in graphs for each in graph.node]
     return {name for each in inner for name in each.input} | {name for each in inner for name in _asked_inside(each)}
 
 
 def _input_of(model: Any, name: str) -> Any:
-    """The one input that is no weight: pictures."""
+    """Return the one input that is no weight: pictures."""
     weights = {each.name for each in model.graph.initializer}
     inputs = [each for each in model.graph.input if each.name not in weights]
     is_float = len(inputs) == 1 and inputs[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
@@ -227,7 +216,7 @@ def _channels_at(given: Any) -> int | None:
 
 
 def _dim(given: Any, axis: int) -> int | None:
-    """The length of an axis, where the file fixes it."""
+    """Return the length of an axis if the file fixes it."""
     dim = given.type.tensor_type.shape.dim[axis]
     return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else None
 

@@ -1,7 +1,7 @@
-"""Pictures as they come: files, folders of them, arrays and PIL images.
+"""Pictures from files, folders, arrays and PIL images.
 
-A picture is only opened when its pixels are wanted, so that a folder of any size takes the memory of a batch. Its
-*digest* is BLAKE2b of the bytes as they came: those of the file, or those of the array with its shape.
+A picture is opened when its pixels are needed, so a folder of any size takes the memory of a batch. Its *digest* is
+BLAKE2b of the bytes of the file, or of the array and its shape.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,40 +23,31 @@ from margrove.errors import InputError, shown
 
 DIGEST_BYTES = 16
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
-_SHOWN = 3  # names of what was passed over
+_SHOWN = 3  # names in a note
 _CHANNELS = (1, 3, 4)  # of an array
-_TOO_LARGE = "it has more pixels than any picture should"
+_TOO_LARGE = (Image.DecompressionBombWarning, Image.DecompressionBombError)
 _DEEP_GREY = ("I", "F")  # modes that begin so have more than 8 bits, and no common white
 
 
 class Picture(ABC):
-    """One picture, wherever it is."""
+    """One picture."""
 
     name: str
 
     @abstractmethod
     def digest(self) -> bytes:
-        """BLAKE2b of its bytes."""
+        """Return BLAKE2b of its bytes."""
 
     @abstractmethod
     def image(self) -> Image.Image:
-        """The picture, upright, as PIL knows it."""
+        """Return the picture, upright, as a PIL image."""
 
     def in_mode(self, mode: str) -> Image.Image:
-        """The picture as ``"RGB"`` or ``"L"`` (grey).
-
-        Raises
-        ------
-        InputError
-            If its pixels have more than 8 bits, or cannot be decoded.
-        """
+        """Return the picture as ``"RGB"`` or ``"L"`` (grey)."""
         image = self.image()
         if image.mode.startswith(_DEEP_GREY):
-            raise InputError(
-                f"its pixels are of mode {image.mode!r}, with more than 8 bits",
-                file=self.name,
-                cure="Save it with 8 bits a channel.",
-            )
+            problem = f"its pixels are of mode {image.mode!r}, with more than 8 bits"
+            raise InputError(problem, file=self.name, cure="Save it with 8 bits a channel.")
         try:
             return image if image.mode == mode else image.convert(mode)
         except ValueError as error:
@@ -71,37 +63,36 @@ class FilePicture(Picture):
         self.name = str(path)
 
     def digest(self) -> bytes:
-        """BLAKE2b of the file: nothing is decoded."""
-        try:
+        """Return BLAKE2b of the file: nothing is decoded."""
+        with self._reading(is_decoding=False):
             return _blake(self.path.read_bytes())
-        except FileNotFoundError as error:
-            raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
-        except OSError as error:
-            raise self._unreadable(error.strerror or str(error)) from error
 
     def image(self) -> Image.Image:
-        """The decoded file, turned as its EXIF says."""
+        """Return the decoded file, turned as its EXIF says."""
+        # Pillow warns of many pixels and refuses twice as many; to turn its warning into an error would change the
+        # filters of all threads.
+        with self._reading(), Image.open(self.path) as opened:
+            if Image.MAX_IMAGE_PIXELS is not None and opened.width * opened.height > Image.MAX_IMAGE_PIXELS:
+                raise Image.DecompressionBombError
+            opened.load()
+            return ImageOps.exif_transpose(opened)
+
+    @contextmanager
+    def _reading(self, *, is_decoding: bool = True) -> Iterator[None]:
+        """Raise errors of files and of Pillow as `InputError`."""
         try:
-            # Pillow warns of many pixels and refuses twice as many; to turn its warning into an error would change the
-            # filters of all threads.
-            with Image.open(self.path) as opened:
-                if Image.MAX_IMAGE_PIXELS is not None and opened.width * opened.height > Image.MAX_IMAGE_PIXELS:
-                    raise self._unreadable(_TOO_LARGE)
-                opened.load()
-                return ImageOps.exif_transpose(opened)
-        except InputError:
-            raise
+            yield
         except FileNotFoundError as error:
             raise InputError("there is no such file", file=self.name, cure="Check the path.") from error
-        except UnidentifiedImageError as error:
-            raise self._unreadable("it is no picture that Pillow knows") from error
-        except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-            raise self._unreadable(_TOO_LARGE) from error
-        except (OSError, SyntaxError, ValueError) as error:
-            raise self._unreadable(f"it cannot be decoded ({error})") from error
-
-    def _unreadable(self, problem: str) -> InputError:
-        return InputError(problem, file=self.name, cure="Mend the file, or take it away.")
+        except (OSError, SyntaxError, ValueError, *_TOO_LARGE) as error:
+            problem = f"it cannot be decoded ({error})"
+            if isinstance(error, _TOO_LARGE):
+                problem = "it has more pixels than any picture should"
+            elif isinstance(error, UnidentifiedImageError):
+                problem = "it is no picture that Pillow knows"
+            elif not is_decoding:
+                problem = getattr(error, "strerror", None) or str(error)
+            raise InputError(problem, file=self.name, cure="Mend the file, or take it away.") from error
 
 
 class ArrayPicture(Picture):
@@ -109,25 +100,22 @@ class ArrayPicture(Picture):
 
     def __init__(self, pixels: NDArray[Any], name: str) -> None:
         if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in _CHANNELS)) or 0 in pixels.shape:
-            raise InputError(
-                f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected",
-                file=name,
-                cure="Put the channels last: X.transpose(0, 2, 3, 1), say.",
-            )
+            problem = f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected"
+            raise InputError(problem, file=name, cure="Put the channels last: X.transpose(0, 2, 3, 1), say.")
         self.pixels, self.name = pixels, name
 
     def digest(self) -> bytes:
-        """BLAKE2b of shape and pixels."""
+        """Return BLAKE2b of shape and pixels."""
         pixels = self._bytes()
         return _blake(f"array {pixels.shape};".encode(), np.ascontiguousarray(pixels).data)
 
     def image(self) -> Image.Image:
-        """The array as PIL holds it."""
+        """Return the array as a PIL image."""
         pixels = self._bytes()
         return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
 
     def _bytes(self) -> NDArray[np.uint8]:
-        """Made when they are wanted: a copy of all pictures at once may not fit."""
+        """Return the pixels as bytes, made when needed: a copy of all pictures at once may not fit."""
         pixels = self.pixels
         if pixels.dtype == np.uint8:
             return pixels
@@ -135,56 +123,38 @@ class ArrayPicture(Picture):
             return pixels.astype(np.uint8)
         if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:  # NaN is neither
             return np.asarray(np.rint(pixels * 255), np.uint8)
-        raise InputError(
-            f"has pixels of type {pixels.dtype} from {pixels.min():g} to {pixels.max():g}",
-            file=self.name,
-            cure="Give bytes (uint8, 0 to 255) or floats from 0 to 1.",
-        )
+        problem = f"has pixels of type {pixels.dtype} from {pixels.min():g} to {pixels.max():g}"
+        raise InputError(problem, file=self.name, cure="Give bytes (uint8, 0 to 255) or floats from 0 to 1.")
 
 
 class PilPicture(Picture):
-    """A picture that PIL has already."""
+    """A PIL image."""
 
     def __init__(self, image: Image.Image, name: str) -> None:
         self._image, self.name = image, name
 
     def digest(self) -> bytes:
-        """BLAKE2b of the decoded picture, its mode and its size."""
+        """Return BLAKE2b of the decoded picture, its mode and its size."""
         image = self.image()
         image = image.convert("RGBA") if image.mode == "P" else image
         return _blake(f"{image.mode} {image.size};".encode(), image.tobytes())
 
     def image(self) -> Image.Image:
-        """As it came, but turned as its EXIF says, where it still has that: what its file would give."""
+        """Return the picture turned as its EXIF says, if it still has that: the same as from its file."""
         try:
             return ImageOps.exif_transpose(self._image)
-        except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes only now what it has opened before
+        except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes an opened file only now
             problem = f"it cannot be decoded ({error})"
             raise InputError(problem, file=self.name, cure="Mend it, or take it away.") from error
 
 
 def _blake(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
+    return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
 
 
 def as_pictures(X: Any) -> list[Picture]:
-    """Pictures out of whatever holds them.
-
-    Parameters
-    ----------
-    X : array of shape (n, height, width[, 1, 3 or 4]), path of a folder, or list of paths, arrays and PIL images
-        Arrays, or tensors, are of bytes, or of floats from 0 to 1. A column of a data frame will do for a list.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.transfer.pictures import as_pictures
-    >>> [picture.image().size for picture in as_pictures(np.zeros((2, 8, 6, 3), np.uint8))]
-    [(6, 8), (6, 8)]
-    """
+    """Return pictures from an array of shape (n, height, width[, 1, 3 or 4]), the path of a folder, or a list of paths,
+    arrays and PIL images. Arrays and tensors hold bytes, or floats from 0 to 1. A column of a data frame is a list."""
     if isinstance(X, PictureFolder):
         X = X.paths
     if isinstance(X, Image.Image):
@@ -201,30 +171,21 @@ def as_pictures(X: Any) -> list[Picture]:
         if not Path(X).is_dir():
             raise InputError("is no folder", file=os.fspath(X), cure="Give a folder, or a list of files: [path].")
         X = read_picture_folder(X, needs_classes=False).paths
-    if isinstance(X, np.ndarray) and X.dtype.kind in "uifb" and X.ndim not in (3, 4):
-        raise InputError(
-            f"X is an array of shape {X.shape}; pictures have the shape (n, height, width) or (n, height, width, 3)",
-            cure="Reshape it: X.reshape(n, height, width, 3), say.",
-        )
-    if isinstance(X, np.ndarray) and X.dtype.kind in "uifb" and _is_one_picture(X.shape):
-        raise InputError(
-            f"X is an array of shape {X.shape}, which reads as one picture in colour",
-            cure="Give a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1).",
-        )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "uifb":
+        problem = f"X is an array of shape {X.shape}"
+        if X.ndim not in (3, 4):
+            problem += "; pictures have the shape (n, height, width) or (n, height, width, 3)"
+            raise InputError(problem, cure="Reshape it: X.reshape(n, height, width, 3), say.")
+        if X.ndim == 3 and X.shape[2] in _CHANNELS and X.shape[1] > max(_CHANNELS):  # (height, width, channels)
+            cure = "Give a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1)."
+            raise InputError(f"{problem}, which reads as one picture in colour", cure=cure)
     if not isinstance(X, Iterable) or isinstance(X, dict | set | bytes):
-        raise InputError(
-            f"X is {shown(X)}; pictures were expected",
-            cure="Give a folder, or a list of files, of arrays or of PIL images.",
-        )
+        cure = "Give a folder, or a list of files, of arrays or of PIL images."
+        raise InputError(f"X is {shown(X)}; pictures were expected", cure=cure)
     pictures = [_picture(each, number) for number, each in enumerate(X)]
     if not pictures:
         raise InputError("X holds no picture", cure="Give one at least.")
     return pictures
-
-
-def _is_one_picture(shape: tuple[int, ...]) -> bool:
-    """Whether (n, height, width) is rather (height, width, channels)."""
-    return len(shape) == 3 and shape[2] in _CHANNELS and shape[1] > max(_CHANNELS)
 
 
 def _picture(given: Any, number: int) -> Picture:
@@ -237,22 +198,21 @@ def _picture(given: Any, number: int) -> Picture:
         return PilPicture(given, name)
     if isinstance(given, np.ndarray) or hasattr(given, "__array__"):
         return ArrayPicture(np.asarray(given), name)
-    raise InputError(
-        f"is {shown(given)}; a path, an array or a PIL image was expected", file=name, cure="Check what X holds."
-    )
+    problem = f"is {shown(given)}; a path, an array or a PIL image was expected"
+    raise InputError(problem, file=name, cure="Check what X holds.")
 
 
 @dataclass(frozen=True)
 class PictureFolder(Sequence[Path]):
-    """The pictures of a folder, and the class of each: the name of the folder in it that holds the picture.
+    """The pictures of a folder, and the class of each: the name of the subfolder that holds it.
 
-    It is a sequence of its paths, so it can be given wherever pictures can.
+    It is a sequence of its paths, and can be used wherever pictures can.
     """
 
     root: Path
     paths: tuple[Path, ...]
     labels: NDArray[np.str_]  # (n,); "" for a picture outside all classes
-    notes: tuple[str, ...] = ()  # what was passed over
+    notes: tuple[str, ...] = ()  # on files that are skipped
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -260,22 +220,19 @@ class PictureFolder(Sequence[Path]):
     def __getitem__(self, index: Any) -> Any:
         return self.paths[index]
 
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self.paths)
-
     @property
     def classes(self) -> list[str]:
         """The names of the classes, sorted."""
         return sorted(set(self.labels.tolist()))
 
     def take(self, rows: NDArray[np.intp], *notes: str) -> PictureFolder:
-        """Some of the pictures, with what more is to be said of those that are passed over."""
+        """Return some of the pictures, with further notes."""
         paths = tuple(self.paths[int(row)] for row in rows)
         return PictureFolder(self.root, paths, self.labels[rows], (*self.notes, *notes))
 
 
 def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool = True) -> PictureFolder:
-    """The pictures under a folder, in the order of their names; no picture is opened yet.
+    """Return the pictures under a folder, in the order of their names. No picture is opened yet.
 
     Parameters
     ----------
@@ -283,12 +240,7 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
         ``folder/cat/1.jpg`` is a picture of the class ``cat``; so is ``folder/cat/winter/2.png``. Links to folders are
         followed.
     needs_classes : bool
-        Whether pictures must lie in the folders of at least two classes. Otherwise all pictures count.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder, there are too few pictures or classes in it, or a name is no text.
+        Require pictures in the folders of at least two classes. Otherwise all pictures count.
 
     Examples
     --------
@@ -305,29 +257,27 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     if not root.is_dir():
         problem = "is no folder" if root.exists() else "there is no such folder"
         raise InputError(problem, file=str(folder), cure="Give the folder that holds a folder for each class.")
-    paths, labels, others, n_loose = [], [], [], 0
+    paths, labels, others, loose = [], [], [], []
     for path in sorted(_files_under(root)):
         parts = path.relative_to(root).parts
         if path.suffix.lower() not in ENDINGS:
             others.append(str(path.relative_to(root)))
         elif len(parts) == 1 and needs_classes:
-            n_loose += 1
+            loose.append(path.name)
         else:
             _refuse_bytes(path)
             paths.append(path)
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
     if others:
-        few = ", ".join(others[:_SHOWN]) + (", …" if len(others) > _SHOWN else "")
-        notes.append(f"{len(others):,} file{_s(len(others))} passed over: no picture by the ending of the name ({few})")
-    if n_loose:
-        notes.append(f"{n_loose:,} picture{_s(n_loose)} passed over: in no folder of a class")
+        notes.append(f"{_count(others, 'file')} passed over: no picture by the ending of the name ({_few(others)})")
+    if loose:
+        notes.append(f"{_count(loose, 'picture')} passed over: in no folder of a class")
     found = sorted(set(labels))
     folders = [each.name for each in sorted(root.iterdir()) if each.is_dir() and not each.name.startswith(".")]
     empty = [name for name in folders if name not in found]
     if empty and needs_classes:
-        few = ", ".join(empty[:_SHOWN]) + (", …" if len(empty) > _SHOWN else "")
-        notes.append(f"{len(empty):,} folder{_s(len(empty))} without a picture: {few}")
+        notes.append(f"{_count(empty, 'folder')} without a picture: {_few(empty)}")
     if needs_classes and len(found) < 2:
         problem = f"pictures of {len(found)} class{'' if len(found) == 1 else 'es'} were found, and two are needed"
         cure = "Put the pictures of each class into a folder of its name, such as pets/cat/1.jpg and pets/dog/1.jpg."
@@ -338,7 +288,7 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
 
 
 def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[Path]:
-    """All files but hidden ones; links to folders are followed, but not into a folder that they lie in."""
+    """Yield all files but hidden ones; links to folders are followed, unless they lead to a folder around them."""
     place = os.path.realpath(root)
     if place in inside:
         return
@@ -357,7 +307,7 @@ def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[P
 
 
 def _refuse_bytes(path: Path) -> None:
-    """Raise `InputError` unless a name is text: no page, table or model could hold it."""
+    """Raise `InputError` unless a name is text: no page, table or model could contain it."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -365,5 +315,9 @@ def _refuse_bytes(path: Path) -> None:
         raise InputError("its name is not text in UTF-8", file=name, cure="Rename it.") from error
 
 
-def _s(n: int) -> str:
-    return "" if n == 1 else "s"
+def _count(names: Sequence[str], noun: str) -> str:
+    return f"{len(names):,} {noun}{'' if len(names) == 1 else 's'}"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

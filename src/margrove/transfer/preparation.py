@@ -1,7 +1,7 @@
-"""What a network wants to see: the middle of the picture, at its size, its channels centred and scaled.
+"""The preparation of pictures for a network: the middle of the picture, at its size, its channels centred and scaled.
 
-A pixel p of 0 … 255 reaches the network as (p/255 − mean)/std, with the numbers that the network was trained with. The
-shorter side of the picture is brought to size/crop pixels (bicubic) and the middle square of size pixels is kept.
+A pixel p of 0 … 255 becomes (p/255 − mean)/std, with the numbers that the network was trained with. The shorter side of
+the picture is resized to size/crop pixels (bicubic), and the middle square of size pixels is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from margrove.advice import Advice, Setting
 from margrove.errors import ParameterError, check_number, check_whole, shown
 from margrove.transfer.pictures import Picture
 
-IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of red, green and blue over ImageNet; torchvision's networks are trained so
+IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of red, green and blue over ImageNet, as torchvision's networks were trained
 IMAGENET_STD = (0.229, 0.224, 0.225)
 RIGHT_SIZE = Advice("Give the size that it wants: ", Setting("size", ...), ".")
 _LARGEST_SIDE = 4096  # pixels: nobody trains on more
@@ -26,26 +26,16 @@ _LARGEST_SIDE = 4096  # pixels: nobody trains on more
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a picture is made ready.
+    """The size, the crop and the scaling of a network's input."""
 
-    Parameters
-    ----------
-    size : int
-        Pixels of each side of the square that the network sees.
-    crop : float
-        The share of the shorter side that is kept, from the middle.
-    mean, std : tuple of float
-        Of each channel, on the scale from 0 to 1. One channel is grey, three are red, green and blue.
-    """
-
-    size: int = 224
-    crop: float = 1.0
-    mean: tuple[float, ...] = IMAGENET_MEAN
+    size: int = 224  # pixels of each side
+    crop: float = 1.0  # the share of the shorter side that is kept, from the middle
+    mean: tuple[float, ...] = IMAGENET_MEAN  # of each channel (grey, or red, green and blue), from 0 to 1
     std: tuple[float, ...] = IMAGENET_STD
 
     @property
     def mode(self) -> str:
-        """PIL's word for the channels."""
+        """PIL's name for the channels."""
         return "L" if len(self.mean) == 1 else "RGB"
 
     @property
@@ -55,27 +45,21 @@ class Preparation:
         return (1 / (255 * std)).astype(np.float32), (-mean / std).astype(np.float32)
 
     def pixels(self, pictures: Sequence[Picture]) -> NDArray[np.uint8]:
-        """The pictures as the network sees them but for centring and scaling, (n, size, size, channels)."""
+        """Return the pictures before centring and scaling, (n, size, size, channels)."""
         batch = np.empty((len(pictures), self.size, self.size, len(self.mean)), np.uint8)
         for row, picture in zip(batch, pictures, strict=True):
             row[...] = np.asarray(self.fitted(picture.in_mode(self.mode))).reshape(row.shape)
         return batch
 
     def fitted(self, image: Image.Image) -> Image.Image:
-        """One picture at the size that the network wants."""
+        """Return one picture at the size of the network's input."""
         kept = self.crop * min(image.size)  # pixels of the square in the middle
         left, top = (image.width - kept) / 2, (image.height - kept) / 2
         box = (left, top, left + kept, top + kept)
         return image.resize((self.size, self.size), Image.Resampling.BICUBIC, box=box)
 
     def with_given(self, size: Any, crop: Any, mean: Any, std: Any) -> Preparation:
-        """The same, but for what was given: None leaves the network's own.
-
-        Raises
-        ------
-        ParameterError
-            If a number is out of its range.
-        """
+        """Return a copy with the given values; None leaves the network's own."""
         changes: dict[str, Any] = {}
         if size is not None:
             check_whole("size", size, least=1, cure=f"It is in pixels, {_LARGEST_SIDE} at most.")

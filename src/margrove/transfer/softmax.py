@@ -2,8 +2,8 @@
 
     P(W, b) = ½‖W‖² + C Σ s_i ℓ_i,   ℓ_i = log Σ_k exp z_ik − z_{i,y_i},   z_i = W x_i + b
 
-(with two classes one w, and ℓ_i = log(1 + exp(−y_i f_i))). scikit-learn solves it; `certify` proves the answer by the
-duality gap: see `margrove.transfer.certificate`.
+(with two classes one w, and ℓ_i = log(1 + exp(−y_i f_i))). scikit-learn solves it; the duality gap certifies the
+solution: see `margrove.transfer.certificate`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,20 @@ from margrove.status import Status
 from margrove.svm.problem import MOST_BOUND
 from margrove.transfer.certificate import RELATIVE_GAP, certify_softmax
 
-# Of the largest slope, per unit of weight, that scikit-learn leaves: it goes on from one to the next until the gap is
-# closed.
-_SLOPES = (1e-4, 1e-6, 1e-9)
-
-_FEW_WEIGHTS = 1000  # up to here Newton's method, which takes their square in memory and ends nearer to the optimum
+_SLOPES = (1e-4, 1e-6, 1e-9)  # tolerances of scikit-learn on the largest gradient, tried until the gap is closed
+_FEW_WEIGHTS = 1000  # up to here Newton's method, which needs their square in memory and ends nearer to the optimum
 
 
 @estimator
 class SoftmaxClassifier(LinearClassifier):
-    """Multinomial logistic regression with a quadratic penalty: scikit-learn's solver, and our certificate.
+    """Multinomial logistic regression with a quadratic penalty: scikit-learn's solver, with a certificate.
 
     Parameters
     ----------
     C : float
-        The price of the loss, as in a support vector machine. 1e100 at most.
+        The cost of the loss, as in a support vector machine. 1e100 at most.
     tol : float
-        How large the duality gap may be, relative to the objective.
+        The largest duality gap allowed, relative to the objective.
     max_iter : int
         Steps of the solver: Newton's for few weights, L-BFGS for many.
     class_weight : dict or "balanced", optional
@@ -66,7 +63,7 @@ class SoftmaxClassifier(LinearClassifier):
     class_weight: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Solve, and prove it."""
+        """Solve the problem and certify the solution."""
         check_parameters(self)
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
         self.engine_ = "scikit-learn"
@@ -81,7 +78,7 @@ class SoftmaxClassifier(LinearClassifier):
         return self
 
     def _solutions(self, sample: Sample) -> Iterator[LinearSolution]:
-        """Yield solutions of rising precision, each begun where the last one ended, for ``max_iter`` steps in all."""
+        """Yield solutions of rising precision, each warm-started from the last, with ``max_iter`` steps in all."""
         from sklearn.linear_model import LogisticRegression
 
         n_weights = sample.X.shape[1] * len(sample.classes)
@@ -100,7 +97,7 @@ class SoftmaxClassifier(LinearClassifier):
                 return
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each class, (n, classes)."""
+        """Return the probability of each class, (n, classes)."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])

@@ -1,5 +1,4 @@
-"""The smallest network there is, two maps, and pictures for it: for examples and for trying things out without any
-download."""
+"""A tiny network of two maps, and pictures for it, for examples without any download."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-# Sobel's kernels: how fast grey changes from left to right, and from top to bottom.
+# Sobel's kernels: the change of grey from left to right, and from top to bottom.
 _STANDING = np.array([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]], np.float32) / 8
 _GREY = np.full(3, 1 / 3, np.float32)
 _CLASSIFIER = np.eye(2, dtype=np.float32)
@@ -49,8 +48,8 @@ def write_tiny_network(path: str | os.PathLike[str]) -> None:
 
 
 def write_tiny_pictures(folder: str | os.PathLike[str], *, n: int = 20, seed: int = 0) -> None:
-    """Write pictures of 16 × 16 pixels, ``n`` of stripes that stand and ``n`` of stripes that lie, each kind in a
-    folder of its name.
+    """Write pictures of 16 × 16 pixels, ``n`` of vertical stripes and ``n`` of horizontal ones, into the folders
+    ``stand`` and ``lie``.
 
     Examples
     --------
