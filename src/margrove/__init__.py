@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from margrove.linear_svm.search import LinearSVCCV, LinearSVRCV
     from margrove.linear_svm.svc import LinearSVC
     from margrove.linear_svm.svr import LinearSVR
-    from margrove.multiclass.bit_string import BitStringClassifier
-    from margrove.multiclass.one_vs_one import OneVsOneClassifier
-    from margrove.multiclass.one_vs_rest import OneVsRestClassifier
+    from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
     from margrove.onnx.file import write_onnx
     from margrove.run.checkpoint import Checkpoint
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
@@ -66,9 +64,9 @@ _PUBLIC = {
     "DecisionStump": "margrove.tree.stump",
     "AdaBoostClassifier": "margrove.boost.classifier",
     "AdaBoostRegressor": "margrove.boost.regressor",
-    "OneVsRestClassifier": "margrove.multiclass.one_vs_rest",
-    "OneVsOneClassifier": "margrove.multiclass.one_vs_one",
-    "BitStringClassifier": "margrove.multiclass.bit_string",
+    "OneVsRestClassifier": "margrove.multiclass.classifiers",
+    "OneVsOneClassifier": "margrove.multiclass.classifiers",
+    "BitStringClassifier": "margrove.multiclass.classifiers",
     "ConvFeatures": "margrove.transfer.features",
     "FineTuned": "margrove.transfer.fine_tuned",
     "SoftmaxClassifier": "margrove.transfer.softmax",

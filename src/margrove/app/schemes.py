@@ -19,10 +19,8 @@ from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import Meter, metered
 from margrove.errors import InputError, MargroveError
-from margrove.multiclass.bit_string import BitStringClassifier
+from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
 from margrove.multiclass.codes import code_for, most_bits
-from margrove.multiclass.one_vs_one import OneVsOneClassifier
-from margrove.multiclass.one_vs_rest import OneVsRestClassifier
 
 MORE_BITS = 15  # of the code that is drawn
 MOST_EXHAUSTIVE_HERE = 7  # classes: 63 machines

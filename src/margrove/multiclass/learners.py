@@ -4,7 +4,7 @@ from margrove.learner import Learner, register
 
 register(
     Learner(
-        "margrove.multiclass.one_vs_rest:OneVsRestClassifier",
+        "margrove.multiclass.classifiers:OneVsRestClassifier",
         called="one machine for each class",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
@@ -13,7 +13,7 @@ register(
         peers=("sklearn.multiclass:OneVsRestClassifier",),
     ),
     Learner(
-        "margrove.multiclass.one_vs_one:OneVsOneClassifier",
+        "margrove.multiclass.classifiers:OneVsOneClassifier",
         called="one machine for each pair of classes",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
@@ -22,7 +22,7 @@ register(
         peers=("sklearn.multiclass:OneVsOneClassifier",),
     ),
     Learner(
-        "margrove.multiclass.bit_string:BitStringClassifier",
+        "margrove.multiclass.classifiers:BitStringClassifier",
         called="machines by bit strings",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.multiclass.bit_string import BitStringClassifier
+from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
 from margrove.multiclass.decoding import CERTAIN, MOST
-from margrove.multiclass.one_vs_one import OneVsOneClassifier
-from margrove.multiclass.one_vs_rest import OneVsRestClassifier
 from margrove.onnx.answer import Answer, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.graph import Value
 from margrove.onnx.model import written
