@@ -233,6 +233,15 @@ class Explanation:
         """Whether a duality gap bounds what any other model of its kind could do better."""
         return False
 
+    @property
+    def kernel(self) -> str | None:
+        """The kernel, with the numbers that `fit` settled, of a model that has one."""
+        return None
+
+    def solve(self) -> dict[str, Any] | None:
+        """The solver, relative gap and widths of the margins of a linear model that was solved to a gap."""
+        return None
+
     def columns(self) -> list[dict[str, Any]] | None:
         """The name and kind of each column that it takes, where it keeps them."""
         return None

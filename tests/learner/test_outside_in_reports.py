@@ -9,11 +9,12 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from margrove import TableEncoder, load_penguins, save
+from margrove import learner as registry
 from margrove.app.cli import app
 from margrove.app.report.assemble import report_of
 from margrove.app.report.markdown import to_markdown
 from margrove.explanation import Explanation, Learned, Weights, explanation_of
-from margrove.learner import Learner, register
+from margrove.learner import Learner
 from tests.learner.test_outside import MEANS, NearestMean, certify_means
 
 FOR_ANY = ["summary", "quality", "what_matters", "proof", "data", "mistakes", "scores", "certificate", "about"]
@@ -42,7 +43,12 @@ class Differences(Weights):
         return "The nearest of the means of the classes."
 
 
-register(Learner(ExplainedMeans, "nearest means", certify=certify_means, file=MEANS, explain=Differences))
+@pytest.fixture(autouse=True)
+def _described():
+    learner = Learner(ExplainedMeans, "nearest means", certify=certify_means, file=MEANS, explain=Differences)
+    registry.register(learner)
+    yield
+    del registry._registered[learner.key]
 
 
 def of_penguins(learner):

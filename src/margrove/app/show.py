@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 from rich.text import Text
 
 from margrove.app.files import read_model
 from margrove.app.images.models import takes_pictures
 from margrove.app.images.show import show_image_model
-from margrove.app.models import encoder_of, is_classifier, learner_of, plain_parameters, target_of
+from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
 from margrove.app.provenance_words import history_of, in_short, tell_history
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
@@ -19,20 +18,10 @@ from margrove.app.summary import learned
 from margrove.data.columns import some
 from margrove.errors import InputError, ParameterError, check_choice
 from margrove.explanation import Vote, explanation_of
-from margrove.svm.kernels import kernel_of
 from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS
 
 SHOWN_COLUMNS = 20
-_NUMBERS = {  # that kernels have, other than γ alone
-    "linear": (),
-    "intersection": (),
-    "precomputed": (),
-    "poly": ("gamma", "coef0", "degree"),
-    "sigmoid": ("gamma", "coef0"),
-}
-
-
 CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
@@ -53,7 +42,7 @@ def show(screen: Screen, path: str) -> None:
         "target": target_of(model),
         "classes": learner.classes_.tolist() if explanation.task == "classes" else None,
         "columns": columns,
-        "solve": _solve_of(learner),
+        "solve": explanation.solve(),
         "status": explanation.status,
         "engine": explanation.engine,
         "certificate": learner.certificate_.to_dict(),
@@ -66,29 +55,14 @@ def show(screen: Screen, path: str) -> None:
     screen.say(_purpose(learner, record["target"]), indent=2)
     screen.say(f"from {len(columns):,} columns: {some([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2)
     screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
-    if hasattr(learner, "gamma_"):
-        screen.say(f"kernel: {_kernel_words(learner)}", indent=2)
+    if explanation.kernel is not None:
+        screen.say(f"kernel: {explanation.kernel}", indent=2)
     if record["solve"] is not None:
         _tell_solve(screen, record["solve"])
     tell_history(screen, history_of(model))
     tell_saved_certificate(screen, learner.certificate_)
     tell_learned(screen, lessons)
     screen.document(record)
-
-
-def _solve_of(learner: Any) -> dict[str, Any] | None:
-    """How a linear SVM was solved: by which solver, to which relative gap, and how wide the margin of each machine is
-    (2/‖w‖; of a regression there is none). None for other learners."""
-    if not hasattr(learner, "gap_"):  # kernel machines have a solver_, too
-        return None
-    lengths = np.linalg.norm(np.atleast_2d(learner.coef_), axis=1)
-    widths = [2 / float(length) if length > 0 else None for length in lengths] if is_classifier(learner) else []
-    # That of the certificate, which was recomputed, before the solver's own.
-    claimed = [claim.values for claim in learner.certificate_.claims if claim.name == "relative duality gap"]
-    gaps = claimed[0] if claimed else learner.gap_
-    if np.isnan(gaps).any():  # a model that was solved elsewhere tells none
-        return None
-    return {"solver": learner.solver_, "gap": max(0.0, float(np.max(gaps))), "margins": widths}
 
 
 def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
@@ -192,13 +166,6 @@ def _purpose(learner: Any, target: str | None) -> str:
     if explanation.task == "novelty":
         return "tells rows like those it was trained on (1) from others (-1)"
     return f"estimates {name}" if name else "estimates a number"
-
-
-def _kernel_words(learner: Any) -> str:
-    """The kernel with the numbers that `fit` settled."""
-    kernel = kernel_of(learner)
-    numbers = {"gamma": kernel.gamma, "coef0": kernel.coef0, "degree": kernel.degree}
-    return ", ".join([kernel.name, *(f"{name} {numbers[name]:.4g}" for name in _NUMBERS.get(kernel.name, ("gamma",)))])
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.explanation import Explanation, Inputs, Kernels, Learned, Lesson, Weights
+from margrove.svm.explain import kernel_words
 from margrove.svm.kernels import kernel_of
 
 
@@ -39,6 +40,10 @@ class VotedPerceptron(Weights):
 
 class KernelPerceptronRows(Kernels):
     """The rows that a kernel perceptron made mistakes on."""
+
+    @property
+    def kernel(self) -> str:
+        return kernel_words(self.model)
 
     def _kernel(self, rows: Any, vectors: Any) -> NDArray[np.float64]:
         return kernel_of(self.model).matrix(rows, vectors)

@@ -19,6 +19,22 @@ _SEMIDEFINITE = ("linear", "rbf", "laplacian", "chi2", "intersection")
 _GRADES = ("easy", "marginal", "hard")
 
 
+_NUMBERS = {  # that kernels have, other than γ alone
+    "linear": (),
+    "intersection": (),
+    "precomputed": (),
+    "poly": ("gamma", "coef0", "degree"),
+    "sigmoid": ("gamma", "coef0"),
+}
+
+
+def kernel_words(model: Any) -> str:
+    """The kernel of a model with the numbers that `fit` settled."""
+    kernel = kernel_of(model)
+    numbers = _NUMBERS.get(kernel.name, ("gamma",))
+    return ", ".join([kernel.name, *(f"{name} {getattr(kernel, name):.4g}" for name in numbers)])
+
+
 def explain_machine(model: Any) -> Explanation:
     """A machine of any of the forms."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
@@ -29,6 +45,10 @@ class _Machine(Explanation):
     @property
     def is_convex(self) -> bool:
         return isinstance(self.model.kernel, str) and self.model.kernel in _SEMIDEFINITE
+
+    @property
+    def kernel(self) -> str:
+        return kernel_words(self.model)
 
     def data(self, inputs: Callable[[], Inputs]) -> Learned:
         found, model = super().data(inputs), self.model
