@@ -28,7 +28,7 @@ from margrove.app.report.blocks import Bars, Card, Words, charts_of
 from margrove.app.report.explain import examples
 from margrove.app.report.held_out import Folds
 from margrove.app.report.html import to_html
-from margrove.app.report.importance import worth_of
+from margrove.app.report.importance import importances_of
 from margrove.app.report.markdown import escaped, to_markdown
 from margrove.app.report.model_on_table import MOST_ROWS, subject_of
 from margrove.app.report.trusted_rows import evidence_of
@@ -284,10 +284,10 @@ def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
     table = hostile_table(400)
     for name in ("svm", "tree", "adaboost", "linear"):
         subject = subject_of(fitted(CLASSIFIERS[name](), table), table)
-        worth = worth_of(subject, Folds(subject.model, subject.table))
-        assert worth.columns[0].name == HOSTILE
-        assert worth.columns[0].loss > 0.2
-        assert all(abs(column.loss) < 0.05 for column in worth.columns[1:])
+        importances = importances_of(subject, Folds(subject.model, subject.table))
+        assert importances.columns[0].name == HOSTILE
+        assert importances.columns[0].loss > 0.2
+        assert all(abs(column.loss) < 0.05 for column in importances.columns[1:])
 
 
 def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned_by_heart():
@@ -299,8 +299,9 @@ def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned
     columns = [Column("real", "numeric", real), Column("ticket", "category", name, levels)]
     table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
     subject = subject_of(fitted(CLASSIFIERS["svm"]().set_params(learn__C=100.0), table), table)
-    worth = {column.name: column.loss for column in worth_of(subject, Folds(subject.model, subject.table)).columns}
-    assert worth["real"] > 0.1 > 0.05 > abs(worth["ticket"])
+    importances = importances_of(subject, Folds(subject.model, subject.table))
+    losses = {column.name: column.loss for column in importances.columns}
+    assert losses["real"] > 0.1 > 0.05 > abs(losses["ticket"])
 
 
 def test_models_of_the_folds_have_not_seen_the_rows_they_judge():

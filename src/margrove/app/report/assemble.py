@@ -10,7 +10,7 @@ from margrove.app.report.blocks import Report, Section
 from margrove.app.report.charts import capital
 from margrove.app.report.findings import Findings
 from margrove.app.report.held_out import Folds
-from margrove.app.report.importance import worth_of
+from margrove.app.report.importance import importances_of
 from margrove.app.report.model_on_table import subject_of
 from margrove.app.report.sections.decisions import decisions_section
 from margrove.app.report.sections.details import (
@@ -65,7 +65,7 @@ def report_of(model: Any, table: Table) -> Report:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the rows give cause for, the subject has noted
         folds = Folds(subject.model, subject.table)
-        found = Findings(subject, evidence_of(subject, folds), worth_of(subject, folds))
+        found = Findings(subject, evidence_of(subject, folds), importances_of(subject, folds))
         first, details = ([each for make in makers if (each := make(found))] for makers in (FIRST, DETAILS))
     verb = "estimated" if subject.classes is None else "predicted"
     is_novelty = subject.explanation.task == "novelty"

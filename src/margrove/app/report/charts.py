@@ -180,9 +180,9 @@ def _drawn(found: Sequence[Ranking], shown: Sequence[Ranking]) -> str:
     return "" if is_all else f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
 
 
-def _hardest(found: Sequence[Ranking], worth: Any) -> list[Ranking]:
+def _hardest(found: Sequence[Ranking], by: Any) -> list[Ranking]:
     """Those that are told apart worst, as many as there are colours, in their order."""
-    hardest = {id(ranking) for ranking in sorted(found, key=worth)[: len(LINES)]}
+    hardest = {id(ranking) for ranking in sorted(found, key=by)[: len(LINES)]}
     return [ranking for ranking in found if id(ranking) in hardest]
 
 

@@ -63,7 +63,7 @@ class Losses:
 
 
 @dataclass(frozen=True)
-class ColumnWorth:
+class ColumnImportance:
     """The importance of one column, by each measure; None where that does not apply."""
 
     name: str
@@ -75,14 +75,14 @@ class ColumnWorth:
 
 
 @dataclass(frozen=True)
-class Worth:
+class Importances:
     """The importance of all columns, the largest first, and what ``share`` of each is a share of."""
 
-    columns: tuple[ColumnWorth, ...]
+    columns: tuple[ColumnImportance, ...]
     by: Literal["loss", "own", "gain"]  # what the order and the shares are by
     shuffled: Losses | None = None  # how the losses were found
 
-    def share(self, column: ColumnWorth) -> float:
+    def share(self, column: ColumnImportance) -> float:
         """Its importance beside the largest."""
         values = [getattr(other, self.by) or 0.0 for other in self.columns]
         return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
@@ -107,9 +107,10 @@ class Findings:
 
     subject: Subject
     evidence: Evidence | None = None
-    worth: Worth | None = None
+    importances: Importances | None = None
 
     @property
     def columns(self) -> list[str]:
         """The columns, the most important first where that is known."""
-        return list(self.subject.table.names) if self.worth is None else [column.name for column in self.worth.columns]
+        known = self.importances
+        return list(self.subject.table.names) if known is None else [column.name for column in known.columns]

@@ -1,5 +1,5 @@
 """Models of the same settings that have not seen all rows: for an honest estimate where the model brings none, and for
-what its columns are worth on rows that are new.
+the importance of its columns on rows that are new.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from margrove.app.models import features_of
 from margrove.app.report.cells import with_column
-from margrove.app.report.findings import ColumnWorth, Losses, Worth
+from margrove.app.report.findings import ColumnImportance, Importances, Losses
 from margrove.app.report.held_out import N_FOLDS, Folds, Part
 from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.errors import MargroveError
@@ -28,7 +28,7 @@ _KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares eac
 _REPEATS = 3
 
 
-def worth_of(subject: Subject, folds: Folds) -> Worth | None:
+def importances_of(subject: Subject, folds: Folds) -> Importances | None:
     """Measure every column in every way that applies; None where nothing tells one from another."""
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
@@ -37,14 +37,14 @@ def worth_of(subject: Subject, folds: Folds) -> Worth | None:
     losses = {} if shuffled is None else shuffled.of_column
     gains, ratios, p_values = ({}, {}, {}) if is_many else _gains(subject)
     columns = [
-        ColumnWorth(name, losses.get(name), own.get(name), gains.get(name), ratios.get(name), p_values.get(name))
+        ColumnImportance(name, losses.get(name), own.get(name), gains.get(name), ratios.get(name), p_values.get(name))
         for name in (own if is_many else names)
     ]
     for by in ("loss", "own", "gain"):
         values = [getattr(column, by) or 0.0 for column in columns]
         if max(values, default=0.0) > (_NOTHING if by == "loss" else 0.0):
             columns.sort(key=lambda column: -(getattr(column, by) or 0.0))
-            return Worth(tuple(columns), by, shuffled)
+            return Importances(tuple(columns), by, shuffled)
     return None
 
 

@@ -190,7 +190,7 @@ def subject_of(model: Any, table: Table) -> Subject:
         warnings.simplefilter("always")
         features = features_of(model, sample)
         predicted, scores = judgement_of(model, features)
-    told = list(dict.fromkeys(str(warning.message) for warning in caught))
+    warned = list(dict.fromkeys(str(warning.message) for warning in caught))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same again
         is_training = history.has_rows_of(given)
@@ -212,7 +212,7 @@ def subject_of(model: Any, table: Table) -> Subject:
         scores=scores,
         n_strange=n_strange,
         n_unanswered=0 if table.target is None else int((~is_known).sum()) - n_strange,
-        warnings=told,
+        warnings=warned,
         is_training=is_training is not False,
         is_training_known=is_training is not None,
         history=history,

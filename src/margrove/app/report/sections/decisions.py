@@ -171,8 +171,8 @@ def _pushes_caption(subject: Subject, example: Example, most: float) -> str:
     if subject.classes is None:
         return f"By how much the estimate would change, were the column {usual}"
     over = f"How much of the lead over {example.rival!r} would be lost, were the column {usual}"
-    told = _amount(example, lead, most).removeprefix("+")
-    return f"{over}; the lead is {told if any(digit in told for digit in '123456789') else 'next to nothing'}"
+    text = _amount(example, lead, most).removeprefix("+")
+    return f"{over}; the lead is {text if any(digit in text for digit in '123456789') else 'next to nothing'}"
 
 
 def _neighbours(subject: Subject, example: Example) -> Folded:

@@ -23,7 +23,7 @@ from margrove.app.report.charts import (
     score_text,
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
-from margrove.app.report.findings import ColumnWorth, Findings
+from margrove.app.report.findings import ColumnImportance, Findings
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence, status_words
@@ -236,27 +236,27 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
 
 def scores_section(found: Findings) -> Section | None:
     """All that is known of the importance of each column, side by side."""
-    subject, worth = found.subject, found.worth
-    if worth is None:
+    subject, importances = found.subject, found.importances
+    if importances is None:
         return None
-    measures: list[tuple[str, Callable[[ColumnWorth], str]]] = [
+    measures: list[tuple[str, Callable[[ColumnImportance], str]]] = [
         ("shuffled", lambda c: "" if c.loss is None else _signed(c.loss, subject.classes is not None)),
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
         ("p-value", lambda c: "" if c.p_value is None else p_words(c.p_value).removeprefix("p ").removeprefix("= ")),
     ]
-    shown = [(name, text) for name, text in measures if any(text(column) for column in worth.columns)]
-    rows = [[column.name, *(text(column) for _, text in shown)] for column in worth.columns[:_MOST_COLUMNS]]
-    more = len(worth.columns) - len(rows)
+    shown = [(name, text) for name, text in measures if any(text(column) for column in importances.columns)]
+    rows = [[column.name, *(text(column) for _, text in shown)] for column in importances.columns[:_MOST_COLUMNS]]
+    more = len(importances.columns) - len(rows)
     words = []
-    if any(c.loss is not None for c in worth.columns):
+    if any(c.loss is not None for c in importances.columns):
         words.append(
-            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {worth.rows_words}."
+            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {importances.rows_words}."
         )
-    if any(c.own is not None for c in worth.columns):
+    if any(c.own is not None for c in importances.columns):
         words.append("In the model: the share of a tree's gains, or of a linear model's weights by standard deviation.")
-    if any(c.gain is not None for c in worth.columns):
+    if any(c.gain is not None for c in importances.columns):
         words.append(
             "Gain: how many bits of the class the column tells by itself, by its best question; the ratio charges "
             "for many branches."
@@ -265,7 +265,7 @@ def scores_section(found: Findings) -> Section | None:
         Grid(["column", *(name for name, _ in shown)], rows, _more_columns(more), frozenset(range(1, len(shown) + 1))),
         note(" ".join(words)),
     ]
-    return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in worth.columns]})
+    return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
 
 
 def _signed(loss: float, is_share: bool) -> str:

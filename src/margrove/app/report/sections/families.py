@@ -259,10 +259,10 @@ def _lessons(found: Learned) -> list[Block]:
     if found.support is not None:
         counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES]
         most = max((n for _, n in counts), default=1) or 1
-        carriers = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
-        caption = f"Training rows that carry the decision (support vectors): {carriers}"
-        carried = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
-        blocks.append(carried if len(counts) <= _SHOWN_LESSONS else Folded(caption, [carried]))
+        n_support = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
+        caption = f"Training rows that carry the decision (support vectors): {n_support}"
+        support = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
+        blocks.append(support if len(counts) <= _SHOWN_LESSONS else Folded(caption, [support]))
     if found.kind == "votes":
         rows = [[lesson.about, lesson.against, f"{lesson.n_voters or 0:,}"] for lesson in found.lessons[:_MOST_RULES]]
         blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))

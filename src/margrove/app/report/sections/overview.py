@@ -11,7 +11,7 @@ from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.history import Judged
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.charts import digits
-from margrove.app.report.findings import ColumnWorth, Evidence, Findings, Worth
+from margrove.app.report.findings import ColumnImportance, Evidence, Findings, Importances
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
@@ -25,7 +25,7 @@ _NAMED_COLUMNS = 3  # in the summary
 
 def summary_section(found: Findings) -> Section:
     """What nobody should miss, in a few sentences."""
-    subject, evidence, worth = found.subject, found.evidence, found.worth
+    subject, evidence, importances = found.subject, found.evidence, found.importances
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
     if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
@@ -37,8 +37,8 @@ def summary_section(found: Findings) -> Section:
             blocks.append(Words(evidence.words, "warning"))
     if subject.interruption is not None:
         blocks.append(Words(subject.interruption, "warning"))
-    if worth is not None:
-        names = [column.name for column in worth.columns[:_NAMED_COLUMNS] if worth.share(column) > 0]
+    if importances is not None:
+        names = [column.name for column in importances.columns[:_NAMED_COLUMNS] if importances.share(column) > 0]
         blocks.append(Words(f"What matters most: {listed(names, 'and')}."))
     blocks.append(Words(subject.explanation.in_words()))
     certificate = subject.certificate
@@ -187,12 +187,12 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
 
 def matters_section(found: Findings) -> Section | None:
     """The columns that matter, as bars."""
-    subject, worth = found.subject, found.worth
-    if worth is None:
+    subject, importances = found.subject, found.importances
+    if importances is None:
         return None
-    shown = [column for column in worth.columns[:_SHOWN_COLUMNS] if worth.share(column) > 0.01]
-    bars = [Bar(column.name, worth.share(column), _worth_text(subject, worth, column)) for column in shown]
-    more = len(worth.columns) - len(shown)
+    shown = [column for column in importances.columns[:_SHOWN_COLUMNS] if importances.share(column) > 0.01]
+    bars = [Bar(c.name, importances.share(c), _importance_text(subject, importances, c)) for c in shown]
+    more = len(importances.columns) - len(shown)
     blocks: list[Block] = [Bars(bars, "The columns that matter most")]
     if more:
         said = (
@@ -203,19 +203,19 @@ def matters_section(found: Findings) -> Section | None:
         blocks.append(Words(said))
     if subject.dropped:
         blocks.append(note(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}."))
-    how = worth.words
-    if worth.by == "loss":
-        how += f" Found on {worth.rows_words}."
+    how = importances.words
+    if importances.by == "loss":
+        how += f" Found on {importances.rows_words}."
     blocks.append(note(how))
-    data: dict[str, Any] = {"by": worth.by, "columns": [asdict(column) for column in worth.columns]}
+    data: dict[str, Any] = {"by": importances.by, "columns": [asdict(column) for column in importances.columns]}
     return Section("what_matters", "What matters", blocks, data)
 
 
-def _worth_text(subject: Subject, worth: Worth, column: ColumnWorth) -> str:
-    value = float(getattr(column, worth.by) or 0.0)
-    if worth.by == "loss":
+def _importance_text(subject: Subject, importances: Importances, column: ColumnImportance) -> str:
+    value = float(getattr(column, importances.by) or 0.0)
+    if importances.by == "loss":
         return f"−{100 * value:.1f} points" if subject.classes is not None else f"−{value:.2f} of R²"
-    return f"{100 * value:.1f} %" if worth.by == "own" else f"{value:.3f} bits"
+    return f"{100 * value:.1f} %" if importances.by == "own" else f"{value:.3f} bits"
 
 
 def proof_section(found: Findings) -> Section | None:
