@@ -89,7 +89,7 @@ def trial(name: str, scores: list[float], n_rows: int = 1000, **more: Any) -> Tr
 
 
 def result_of(trials: list[Trial], prefer: str = "best") -> auto.Result:
-    return auto.Result(CLASSES, ranked(trials), prefer, 1000, 1000, 1000, True)
+    return auto.Result(CLASSES, ranked(trials), prefer, 1000, 1000, True)
 
 
 def test_the_best_mean_is_taken_and_of_equals_the_simplest() -> None:
@@ -135,7 +135,7 @@ def test_the_words_say_why() -> None:
 
 def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None:
     def words(*trials: Trial, n_rows: int = 1000) -> str:
-        return subsample_words(auto.Result(CLASSES, ranked(trials), "best", n_rows, 500, n_rows, True, n_folds=2))
+        return subsample_words(auto.Result(CLASSES, ranked(trials), "best", n_rows, 500, True, n_folds=2))
 
     on_sample, on_all = trial("basic", [0.7, 0.7], 500), trial("svm", [0.9, 0.9], 1000)
     assert words(on_all, trial("tree", [0.8, 0.8])) == "Each scored on the same 2 folds of 1,000 rows:"
@@ -152,7 +152,7 @@ def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None
 
 
 def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
-    result = auto.Result(CLASSES, ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, 9, False)
+    result = auto.Result(CLASSES, ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, False)
     chosen = auto_estimate.Chosen(replace(result, n_folds=5), Estimate(CLASSES))
     assert choice_words(chosen).endswith("by more than one standard error (on 2 of 5 folds).")
 
@@ -190,7 +190,7 @@ def test_many_rows_meet_on_a_sample_first_and_the_best_again_on_all(monkeypatch:
     table = table_of(["a", "b", "c"], n=400, apart=1.5)
     result = Contest(Asked(CLASSES), table, Budget(600), 400, Countdown(Budget(600))).run()
     assert abs(result.n_first - 100) <= 2
-    assert (result.n_last, result.n_rows) == (400, 400)
+    assert result.n_rows == 400
     assert result.best is not None
     assert result.best.n_rows == 400
     assert {t.n_rows for t in result.trials if t.note.startswith("too far behind")} <= {result.n_first}

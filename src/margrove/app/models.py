@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from margrove.data import Table, TableEncoder
 from margrove.errors import InputError
@@ -23,13 +24,13 @@ def target_of(model: Any) -> str | None:
 
 def encoder_of(model: Any) -> TableEncoder | None:
     """The encoder in front, where there is one."""
-    first = model[0] if hasattr(model, "steps") else None
+    first = model[0] if isinstance(model, Pipeline) else None
     return first if isinstance(first, TableEncoder) else None
 
 
 def learner_of(model: Any) -> Any:
     """The learner itself."""
-    return model[-1] if hasattr(model, "steps") else model
+    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def is_classifier(learner: Any) -> bool:

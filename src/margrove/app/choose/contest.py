@@ -49,7 +49,6 @@ class Result:
     prefer: str
     n_rows: int  # of the table
     n_first: int  # rows that all candidates met on
-    n_last: int  # rows that the best met on
     is_whole: bool  # nothing was left to try
     is_interrupted: bool = False
     n_folds: int = 0  # that each was to be scored on; fewer were, where the time was over
@@ -157,7 +156,6 @@ class Contest:
             self._asked.prefer,
             n_rows=len(labels),
             n_first=len(first),
-            n_last=len(last),
             is_whole=self._is_whole and not is_interrupted,
             is_interrupted=is_interrupted,
             n_folds=n_folds,

@@ -24,6 +24,7 @@ from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Learner
 from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.data import Table
+from margrove.run.effort import on_interrupt
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ MOST_ROWS_LINEAR = 50_000
 FOLDS = 5
 _WITHOUT_GAMMA = ("linear", "intersection")
 _OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
-_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
+C_STEP, GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
 _DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
 _LEAST = 1e-3  # seconds: a time limit must be above 0
@@ -247,7 +248,8 @@ class _Run:
         machine = clone(self.question.search).set_params(
             **settings, cv=self.splits, refit=False, time_limit=max(_LEAST, self.budget.left)
         )
-        results = machine.fit(self.X, self.y).cv_results_
+        with on_interrupt("keep"):  # a clone would let Ctrl-C through
+            results = machine.fit(self.X, self.y).cv_results_
         scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
         cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
         return Found(self.question.task, self.question.names, cells, n_rows=len(self.y), status=machine.status_)
@@ -264,7 +266,7 @@ def _beyond(found: Found) -> dict[str, list[float]]:
     more: dict[str, list[float]] = {}
     for edge in found.edges if found.status is Status.CONVERGED else ():
         word, name = edge.split()
-        step, count = (_C_STEP, _C_MORE) if name == "C" else (_GAMMA_STEP, _GAMMA_MORE)
+        step, count = (C_STEP, _C_MORE) if name == "C" else (GAMMA_STEP, _GAMMA_MORE)
         values = found.values_of(name)
         start, factor = (values[-1], step) if word == "largest" else (values[0], 1 / step)
         more[name] = [start * factor**k for k in range(1, count + 1)]

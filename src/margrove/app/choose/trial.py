@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import margrove
 from margrove.app.choose.candidates import Candidate
-from margrove.app.choose.search import MOST_ROWS, Found, Question, question_of, search
+from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, Found, Question, question_of, search
 from margrove.app.estimate.task import Folds, Task
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 # `search.MOST_ROWS`, only the neighbours of its best cell are scored.
 GRID_ROWS = 2000
 SVR_ROWS = 500  # of three parameters there are three times as many cells, and two variables for each row
-_C_STEP, _GAMMA_STEP = math.sqrt(10.0), 4.0
 _LEAST_FOLDS = 2  # that tell something where the time for more is over
 _LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
 _CELLS_AROUND = 12  # of the best one
@@ -209,9 +208,8 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
 
 
 def _out_of_time(trial: Trial) -> Trial:
-    return replace(
-        trial, scores=(), status=str(Status.TIME_LIMIT), note="not all folds were done within its share of the budget"
-    )
+    note = "not all folds were done within its share of the budget"
+    return replace(trial, scores=(), status=str(Status.TIME_LIMIT), note=note)
 
 
 def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
@@ -299,14 +297,8 @@ def _kept(trial: Trial, curve: dict[int, tuple[float, ...]], took: dict[int, flo
         return _out_of_time(trial)
     best = max(curve, key=lambda at: (_steady(np.mean(curve[at])), -at))
     note = f"the budget ended its growth at {max(curve)} rounds" if status is Status.TIME_LIMIT else ""
-    return replace(
-        trial,
-        params={"n_estimators": best},
-        scores=curve[best],
-        fit_seconds=took[best],
-        status=str(Status.CONVERGED),
-        note=note,
-    )
+    scored = replace(trial, params={"n_estimators": best}, scores=curve[best], fit_seconds=took[best], note=note)
+    return replace(scored, status=str(Status.CONVERGED))
 
 
 def _steady(score: Any) -> float:
@@ -344,8 +336,8 @@ def _searched(
     assert best.gamma is not None
     closer = replace(
         question,
-        Cs=tuple(best.C * _C_STEP**k for k in (-1, 0, 1, 2)),  # more rows bear a larger C
-        gammas=tuple(best.gamma * _GAMMA_STEP**k for k in (-1, 0, 1)),
+        Cs=tuple(best.C * C_STEP**k for k in (-1, 0, 1, 2)),  # more rows bear a larger C
+        gammas=tuple(best.gamma * GAMMA_STEP**k for k in (-1, 0, 1)),
         limit=None,
     )
     second = asked(closer, budget.left - folds)
