@@ -32,7 +32,7 @@ from margrove.tree.certificate import certify_tree_problem, fits, n_arrays_that_
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 
-VISIT_LIMIT = 2_000_000  # cells that are visited to search trees anew; a second or so
+VISIT_LIMIT = 2_000_000  # cells that are visited to search trees; a second or so
 _PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
 ROUNDING = 1e-9  # of sums in another order
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less

@@ -155,7 +155,7 @@ class Rounds:
     @property
     def loss(self) -> NDArray[np.float64]:
         """The mean exponential loss after each round: Z_1 … Z_t."""
-        with np.errstate(over="ignore"):  # a rate above 2 may make it grow beyond all numbers: infinity says so
+        with np.errstate(over="ignore"):  # a rate above 2 may make it overflow to infinity
             return np.asarray(np.cumprod(self.normaliser), dtype=np.float64)
 
     @property

@@ -9,13 +9,13 @@ Of each column the test of largest gain is taken, as at the root of a tree:
 
 With the rows S, branches S_b of the shares p_b = w(S_b)/w(S), and the split information I = −Σ_b p_b log2 p_b:
 
-====================  =============================================  =============================
+====================  =============================================  =================================
 information_gain      imp(S) − Σ_b p_b imp(S_b)                      imp the entropy, in bits
 gini_gain             the same                                       imp the Gini impurity
 error_gain            the same                                       imp the share of errors
-gain_ratio            [imp(S) − Σ_b p_b imp(S_b)] / I                imp the entropy, or as asked
-skew_adjusted_gain    imp(S) − [Σ_b p_b imp(S_b)] / I                imp the entropy, or as asked
-====================  =============================================  =============================
+gain_ratio            [imp(S) − Σ_b p_b imp(S_b)] / I                imp the entropy, or ``criterion``
+skew_adjusted_gain    imp(S) − [Σ_b p_b imp(S_b)] / I                imp the entropy, or ``criterion``
+====================  =============================================  =================================
 
 A column that offers no test (a constant) has gain and gain ratio 0, no skew-adjusted score (NaN: scikit-learn's
 selectors rank it last) and p = 1. For a category, the information gain is the mutual information of column and class.

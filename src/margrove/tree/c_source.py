@@ -54,8 +54,8 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
         if model.feature[node] < 0:
             yield f"{indent}return {outcomes[node]};"
             return
-        *asked, (last, _) = branches_in_code(model, node)
-        for child, allowed in asked:
+        *tested, (last, _) = branches_in_code(model, node)
+        for child, allowed in tested:
             yield f"{indent}if ({_condition(allowed, v)}) {{"
             yield child, depth + 1
             yield f"{indent}}}"

@@ -229,7 +229,7 @@ class _Audit:
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
             self._found("unknown cells that do not go to the heaviest branch")
         if self.is_searched[i]:
-            self._search_anew(i, node, split)
+            self._search_again(i, node, split)
 
     def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
         """Return whether its column offers the test: θ is a candidate, levels go as the kind of test says."""
@@ -256,7 +256,7 @@ class _Audit:
         sizes = [len(np.unique(groups.group[split.branch == b])) for b in range(n_branches)]
         return n_branches == 2 and (column.test == "subset" or 1 in sizes)
 
-    def _search_anew(self, i: int, node: Node, split: Split) -> None:
+    def _search_again(self, i: int, node: Node, split: Split) -> None:
         unit = self._unit(node)
         best = self.strict.best_test(node, split.column)
         if best is not None:
@@ -267,10 +267,10 @@ class _Audit:
         if self.problem.growth.max_features is not None:
             return  # which columns were drawn is not known
         columns = range(len(self.problem.cells.columns))
-        groups = [self.search.groups(node, j) for j in columns]
-        is_of_old = self.tree.n_levels is None  # the first files counted each subset
-        n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
         if self.tells_tests:
+            groups = [self.search.groups(node, j) for j in columns]
+            is_of_old = self.tree.n_levels is None  # the first files counted each subset
+            n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
             self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
         least_mean, mean = self._mean_gains(node)
         if isfinite(least_mean):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -26,7 +25,7 @@ from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
 from margrove.tree.grower import Grower
-from margrove.tree.held_out import choose_by_folds, held_out_rows
+from margrove.tree.held_out import choose_by_folds, held_out_rows, some_rows
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
 from margrove.tree.permutation import permutation_losses
@@ -169,7 +168,7 @@ class DecisionTree(TreeParameters):
         if self.prune != "reduced_error":
             return sample, None
         held_out = held_out_rows(sample, self.validation_fraction, self._seed())
-        return _some(sample, ~held_out), _some(sample, held_out)
+        return some_rows(sample, ~held_out), some_rows(sample, held_out)
 
     def _pruned(self, held_out: TreeSample | None, grower: Grower | None = None) -> TreeModel:
         """Return what the rules leave of ``grown_``, and ``grown_`` itself where there is no rule. The certificate
@@ -379,12 +378,3 @@ class DecisionTree(TreeParameters):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _some(sample: TreeSample, rows: NDArray[np.bool_]) -> TreeSample:
-    return replace(
-        sample,
-        cells=sample.cells.take(rows),
-        target=sample.target[rows],
-        weight=None if sample.weight is None else sample.weight[rows],
-    )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -131,17 +132,14 @@ def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: st
     """Return `node_columns` as a data frame of this library: pyarrow is always installed, pandas and polars may not
     be."""
     check_choice("library", library, _LIBRARIES)
-    import importlib
-
-    import narwhals.stable.v1 as nw
+    import narwhals as nw
 
     try:
-        namespace = importlib.import_module(library)
+        return nw.from_dict(node_columns(model, classes), backend=import_module(library)).to_native()
     except ImportError as error:
         raise MissingExtraError(
             f"{library} is not installed: pip install {library}, or say library='pyarrow'"
         ) from error
-    return nw.from_dict(node_columns(model, classes), native_namespace=namespace).to_native()
 
 
 def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[Any], str]) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from margrove.advice import Advice, Setting
+from margrove.data.columns import RowIndex
 from margrove.errors import InputError
 from margrove.status import Status
 from margrove.tree.grower import Grower
@@ -17,6 +18,8 @@ from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, candidate_alphas, choose_alpha, cost_complexity_path
 from margrove.tree.problem import TreeProblem
 from margrove.tree.reading import TreeSample
+
+Given = TypeVar("Given", TreeProblem, TreeSample)
 
 FOLDS = 5  # of the cross-validation that chooses α
 
@@ -31,6 +34,12 @@ def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.boo
             cure=Advice("Give more rows, another share, or another rule than ", Setting("prune", "reduced_error"), "."),
         )
     return is_held_out
+
+
+def some_rows(given: Given, rows: RowIndex) -> Given:
+    """Return the problem or sample of these rows."""
+    weight = None if given.weight is None else given.weight[rows]
+    return replace(given, cells=given.cells.take(rows), target=given.target[rows], weight=weight)
 
 
 def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
@@ -52,10 +61,10 @@ def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, g
     for train, test in _folds(problem, seed):
         if not grower.has_time():
             break
-        grown = grower.grow(_part(problem, train))
+        grown = grower.grow(some_rows(problem, train))
         if grower.status is not Status.CONVERGED:
             break
-        own, held_out = cost_complexity_path(grown), _part(problem, test)
+        own, held_out = cost_complexity_path(grown), some_rows(problem, test)
         leaf = grower.leaves(grown, held_out.cells)
         found: list[float] = []
         for alpha in alphas:
@@ -93,15 +102,6 @@ def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDAr
     if problem.is_regression or smallest < FOLDS:
         return list(KFold(FOLDS, shuffle=True, random_state=seed).split(order))
     return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(order, problem.target))
-
-
-def _part(problem: TreeProblem, rows: NDArray[np.intp]) -> TreeProblem:
-    return replace(
-        problem,
-        cells=problem.cells.take(rows),
-        target=problem.target[rows],
-        weight=None if problem.weight is None else problem.weight[rows],
-    )
 
 
 def ends_of_rows(tree: TreeModel, cut: NDArray[np.bool_]) -> NDArray[np.int32]:

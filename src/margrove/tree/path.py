@@ -120,7 +120,7 @@ def candidate_alphas(ccp_alphas: ArrayLike) -> NDArray[np.float64]:
 def choose_alpha(alphas: ArrayLike, scores: ArrayLike) -> float:
     """Return the α of the best mean score over folds, of scores (alphas, folds); of equals the largest, for the smaller
     tree."""
-    mean = np.mean(scores, axis=1)
+    mean = np.asarray(scores, dtype=np.float64).mean(axis=1)
     best = mean.max()
     # Means that differ by rounding are equal.
     return float(np.asarray(alphas)[mean >= best - EQUAL_GAIN * max(abs(best), 1.0)].max())

@@ -29,12 +29,12 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
             yield f"{indent}return {outcomes[node]}"
             return
         yield f"{indent}v = row[{model.columns[j].name!r}]"
-        *asked, (last, _) = branches_in_code(model, node)
-        for child, allowed in asked:
+        *tested, (last, _) = branches_in_code(model, node)
+        for child, allowed in tested:
             yield f"{indent}if {_condition(allowed)}:"
             yield child, depth + 1
         # Every branch returns, so many branches need no chain of elifs, which the compiler would nest.
-        is_pair = len(asked) == 1
+        is_pair = len(tested) == 1
         yield f"{indent}else:" if is_pair else f"{indent}# any other"
         yield last, depth + is_pair
 

@@ -131,7 +131,7 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
 def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...], unseen: str = "warn") -> Cells:
     """Return the cells of a new table, matched to the columns of training."""
     names = [column.name for column in columns]
-    table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ has an answer for ±∞ too
+    table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ is defined for ±∞ too
     check_names(table, names, known=[getattr(estimator, "target_", None) or ""])
     if table.sparse is not None:
         matrix = merged(sparse_as_trained(table, names))
@@ -190,7 +190,7 @@ def read_numbers(
 def _one_column(y: Any) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    return column_or_1d(y, warn=True)
+    return np.asarray(column_or_1d(y, warn=True))
 
 
 def _check_length(cells: Cells, y: NDArray[Any]) -> None:

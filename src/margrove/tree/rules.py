@@ -79,13 +79,13 @@ class Rule:
 
     def line(self, max_levels: int | None = MOST_LEVELS) -> str:
         """Return the rule on one line. At most ``max_levels`` levels of a list are named; None names all."""
-        asked = _joined(self.conditions, " AND ", max_levels)
+        condition = _joined(self.conditions, " AND ", max_levels)
         facts = [f"support {self.support:,}", f"share {self._percent(self.share)}"]
         if self.confidence is not None:
             facts.append(f"confidence {self._percent(self.confidence)}")
         if self.p_value is not None:
             facts.append(p_words(self.p_value))
-        rule = f"IF {asked} THEN {self.outcome()}" if asked else f"ALWAYS {self.outcome()}"
+        rule = f"IF {condition} THEN {self.outcome()}" if condition else f"ALWAYS {self.outcome()}"
         return f"{rule} ({', '.join(facts)}){_more(self.nodes_below)}"
 
     def __str__(self) -> str:
@@ -209,9 +209,9 @@ def _nested_line(model: TreeModel, place: Place, rule: Rule | None, max_levels: 
         return prediction
     node = place.node
     branch, last = int(model.branch[node]), len(model.children(int(model.parent[node]))) - 1
-    asked = place.branch.words(most=max_levels)
-    asked = f"if {asked}" if branch == 0 else f"else if {asked}" if branch < last else f"else ({asked})"
-    return f"{_INDENT * (int(model.depth[node]) - 1)}{asked}: {prediction}".rstrip()
+    condition = place.branch.words(most=max_levels)
+    condition = f"if {condition}" if branch == 0 else f"else if {condition}" if branch < last else f"else ({condition})"
+    return f"{_INDENT * (int(model.depth[node]) - 1)}{condition}: {prediction}".rstrip()
 
 
 def _prediction(rule: Rule) -> str:
@@ -258,10 +258,10 @@ def _finite(*bounds: float) -> list[float | None]:
 
 
 def _cells(rule: Rule, max_levels: int | None) -> tuple[str, ...]:
-    asked = _joined(rule.conditions, " and ", max_levels) or "always"
+    condition = _joined(rule.conditions, " and ", max_levels) or "always"
     p_value = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p = ").removeprefix("p ")
     outcome = f"{rule.outcome()}{_more(rule.nodes_below)}"
-    return asked, outcome, f"{rule.support:,}", _percent(rule.share), rule.sure(), p_value
+    return condition, outcome, f"{rule.support:,}", _percent(rule.share), rule.sure(), p_value
 
 
 def _html_row(cells: tuple[str, ...], tag: str) -> str:

@@ -72,8 +72,8 @@ def nested_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
             yield f"{start}{outcomes[node]}"
             return
         yield f"{start}CASE"
-        *asked, (last, _) = branches_in_code(model, node)
-        for child, allowed in asked:
+        *tested, (last, _) = branches_in_code(model, node)
+        for child, allowed in tested:
             yield child, depth + 1, f"WHEN {condition(allowed, writer)} THEN "
         yield last, depth + 1, "ELSE "
         yield f"{'  ' * depth}END"
@@ -86,8 +86,8 @@ def flat_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
     lines = ["CASE"]
     for place in places(model):
         if model.feature[place.node] < 0:
-            asked = [condition(each, writer) for each in place.path.values()]
-            lines.append(f"  WHEN {' AND '.join(asked)} THEN {outcomes[place.node]}")
+            tested = [condition(each, writer) for each in place.path.values()]
+            lines.append(f"  WHEN {' AND '.join(tested)} THEN {outcomes[place.node]}")
     return "\n".join([*lines, "END"])
 
 

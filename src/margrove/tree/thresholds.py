@@ -27,7 +27,7 @@ NUDGE = 1e-9  # of the column's deviation: a cut that falls on a value lies abov
 RIDGE = 1e-3  # on the slope of a standardised column: its logistic regression stays finite
 _NEWTON_STEPS = 100  # enough for any one-dimensional fit; most take five
 _FLAT = 1e-12  # of a gradient per unit of weight: there is nothing left to gain
-_ROUNDING = 1e-14  # of a mean loss: near the end the gradient still tells what the loss no longer can
+_ROUNDING = 1e-14  # of a mean loss: near the minimum the gradient has more digits than the loss
 
 Floats = NDArray[np.float64]
 
@@ -133,7 +133,7 @@ class _Scale:
     power: int
 
     def back(self, cuts: Floats) -> Floats:
-        with np.errstate(over="ignore"):  # a cut beyond all numbers parts none of them
+        with np.errstate(over="ignore"):  # a cut beyond all numbers splits none of them
             return np.asarray(np.ldexp(self.centre + self.spread * (np.unique(cuts) + NUDGE), self.power))
 
 

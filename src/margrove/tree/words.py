@@ -90,16 +90,16 @@ class Allowed:
         if self.is_everything:
             return f"{subject} is anything".strip()
         if self.column.test == "threshold":
-            said = self._number_words(subject)
+            text = self._number_words(subject)
         elif self.column.test == "intervals":
-            said = "" if self.has_all_codes else _run_words(subject, self.runs())
+            text = "" if self.has_all_codes else _run_words(subject, self.runs())
         else:
-            said = self._level_words(subject, most)
-        if not said:
+            text = self._level_words(subject, most)
+        if not text:
             is_absent = self.missing and not (self.has_numbers if self.column.test == "threshold" else self.codes)
-            said = ("is missing" if is_absent else "is present") if name else "missing" if is_absent else "present"
-            return f"{subject} {said}".strip()
-        return f"{said} or missing" if self.missing and self.column.has_missing else said
+            text = ("is missing" if is_absent else "is present") if name else "missing" if is_absent else "present"
+            return f"{subject} {text}".strip()
+        return f"{text} or missing" if self.missing and self.column.has_missing else text
 
     def _number_words(self, subject: str) -> str:
         if not self.has_numbers:
@@ -126,25 +126,25 @@ class Allowed:
             texts.append(f"… {len(shown) - len(texts):,} more")
         listing = ", ".join(texts)
         if len(shown) == 1:
-            said = f"{subject} {'≠' if is_shorter_without else '='} {listing}"
+            text = f"{subject} {'≠' if is_shorter_without else '='} {listing}"
         else:
-            said = f"{subject} {'not in' if is_shorter_without else 'in'} {{{listing}}}"
+            text = f"{subject} {'not in' if is_shorter_without else 'in'} {{{listing}}}"
         if not subject:
-            said = f"not {listing}" if is_shorter_without else listing
+            text = f"not {listing}" if is_shorter_without else listing
         has_others = not is_shorter_without and self.codes > self.named
-        return f"{said} or other" if has_others else said
+        return f"{text} or other" if has_others else text
 
 
 def _run_words(subject: str, runs: list[tuple[float, float]]) -> str:
-    said = []
+    text = []
     for low, high in runs:
         if low == -inf:
-            said.append(f"{subject} < {exact(high)}".strip())
+            text.append(f"{subject} < {exact(high)}".strip())
         elif high == inf:
-            said.append(f"{subject} ≥ {exact(low)}".strip())
+            text.append(f"{subject} ≥ {exact(low)}".strip())
         else:
-            said.append(f"{exact(low)} ≤ {subject or 'x'} < {exact(high)}")
-    return " or ".join(said)
+            text.append(f"{exact(low)} ≤ {subject or 'x'} < {exact(high)}")
+    return " or ".join(text)
 
 
 def rounded(number: float) -> str:
@@ -218,7 +218,8 @@ def branches_in_code(model: TreeModel, node: int) -> list[tuple[int, Allowed]]:
 def branch_of_codes(model: TreeModel, node: int) -> list[int]:
     """Return the branch of every code of the node's column, those that did not occur there included."""
     levels = model.levels(node)
-    return np.where(levels >= 0, levels, model.default_branch[node]).tolist()
+    branches: list[int] = np.where(levels >= 0, levels, model.default_branch[node]).tolist()
+    return branches
 
 
 def stretch(v: str, low: float, high: float, and_: str, literal: Callable[[Any], str]) -> str:
@@ -237,7 +238,7 @@ class Place:
     """
 
     node: int
-    path: dict[int, Allowed]  # only the columns that were asked
+    path: dict[int, Allowed]  # only the columns that were tested
     branch: Allowed | None  # None at the root
 
 
