@@ -164,9 +164,9 @@ def c45_filled(folds: Folds) -> list[Fold]:
 
 def as_the_command_line(folds: Folds) -> list[Fold]:
     """What `margrove train --model tree` sets."""
-    from margrove.app.options.menu import learner_named
+    from margrove.app.options.menu import choice_named
 
-    return ours(**learner_named("tree").defaults)(folds)
+    return ours(**choice_named("tree").defaults)(folds)
 
 
 def sklearn(folds: Folds) -> list[Fold]:

@@ -10,10 +10,10 @@ imported when they are first needed. The functions themselves will do, too, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from margrove.certificate import Certificate
@@ -23,6 +23,48 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _FAMILIES = ("linear", "svm", "linear_svm", "tree", "boost", "multiclass", "transfer")
 _TRANSFORMERS = ("select", "data")  # packages that describe no learner but what may stand before one
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One choice of ``--model`` on the command line.
+
+    Parameters
+    ----------
+    name : str
+        As typed after ``--model``. A classifier and a regressor of the same name are one choice for two tasks.
+    words : str
+        What it does, for a reader who knows no mathematics.
+    place : int
+        The order of the choices.
+    task : {"classify", "regress"}
+    is_listed : bool
+        Whether it can be typed; if not, only ``--model auto`` tries it.
+    defaults : mapping
+        Parameters in which the command line departs from the class.
+    is_searched : bool
+        Whether ``train`` searches its C, and its gamma where it has one. The learner must name its `search`.
+    takes_tables : bool
+        Whether it learns from categories and missing cells as they are; the others get an encoder in front.
+    keeps_sparse : bool
+        Whether a sparse table is left as it is, not scaled.
+    boosted : mapping, optional
+        Of an ensemble: parameters of the trees that it boosts.
+    remark : str
+        What ``train`` says of the defaults: what was chosen, and why.
+    """
+
+    name: str
+    words: str
+    place: int = 100
+    task: Literal["classify", "regress"] = "classify"
+    is_listed: bool = True
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    is_searched: bool = False
+    takes_tables: bool = False
+    keeps_sparse: bool = False
+    boosted: Mapping[str, Any] | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +93,10 @@ class Learner:
         ``onnx(model, columns)`` adds its operators to an ONNX graph; see `margrove.onnx.model`.
     peers : tuple of str
         Classes of other libraries, ``"package:name"``, that are certified and called alike.
+    search : type or str, optional
+        Its cross-validated search, such as `SVCCV`.
+    offer : Offer, optional
+        How the command line offers it. Without one ``train`` and ``compare`` leave it out.
     adopt : function, optional
         ``adopt(estimator, theirs)`` returns a fitted model of a peer as one of ours; `from_sklearn` asks it.
     """
@@ -65,6 +111,8 @@ class Learner:
     file: Codec | str | None = None
     onnx: Callable[..., Any] | str | None = None
     peers: tuple[str, ...] = ()
+    search: type | str | None = None
+    offer: Offer | None = None
     adopt: Callable[[type, Any], Any] | str | None = None
 
     @property

@@ -16,7 +16,7 @@ from typer.testing import Result
 import margrove
 from margrove.advice import Advice, InPython, Parameter, Part, Row, Setting, Value
 from margrove.app.cli import app
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 from margrove.app.screen.advice import OPTIONS, error_in_shell, in_shell
 from margrove.errors import InputError
 from margrove.status import Status
@@ -118,8 +118,8 @@ def test_every_setting_has_a_form_for_the_shell() -> None:
         option for command in commands for each in command.params for option in (*each.opts, *each.secondary_opts)
     }
     assert set(OPTIONS.values()) | {"--no-header", "--param"} <= options
-    makers = [*LEARNERS.values(), *(each.regression for each in LEARNERS.values() if each.regression is not None)]
-    classes = [getattr(margrove, maker.class_name) for maker in makers] + [margrove.FineTuned]
+    makers = [*choices().values(), *(each.regression for each in choices().values() if each.regression is not None)]
+    classes = [getattr(margrove, maker.described.name) for maker in makers] + [margrove.FineTuned]
     of_learners = {name for each in classes for name in each().get_params()}
     settings = settings_in_sources()
     assert {"encoding", "kernel", "early_stopping"} <= settings

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 from margrove.app.screen.progress import in_words
 from margrove.app.summary import learned
 from margrove.run.progress import Progress
@@ -53,7 +53,7 @@ def stumps(run: Run, outings: str) -> str:
 def test_trees_are_boosted_on_the_table_as_it_is_and_the_defaults_are_said(run: Run, outings: str) -> None:
     said = said_by(run("train", outings, "--model", "adaboost", "--folds", "2"))
     assert "missing cells in 2 columns, taken as they are" in said
-    assert LEARNERS["adaboost"].remark in said
+    assert choices()["adaboost"].remark in said
     assert "The certificate HOLDS" in said
     assert "trees vote, each of at most" in said
     assert "margrove show outings.margrove --rules" in said
@@ -61,9 +61,9 @@ def test_trees_are_boosted_on_the_table_as_it_is_and_the_defaults_are_said(run: 
     assert isinstance(model, margrove.AdaBoostClassifier)
     assert model.target_ == "out"
     assert model.model_.grove.columns[0].levels == ("clear", "cloudy", "wet")
-    for name, value in (LEARNERS["adaboost"].boosted or {}).items():
+    for name, value in (choices()["adaboost"].boosted or {}).items():
         assert model.estimator.get_params()[name] == value
-    for name, value in LEARNERS["adaboost"].defaults.items():
+    for name, value in choices()["adaboost"].defaults.items():
         assert model.get_params()[name] == value
 
 
@@ -75,7 +75,7 @@ def test_parameters_of_the_vote_and_of_its_trees_can_be_set(run: Run, outings: s
     assert model.estimator.max_depth == 1
     for words in ("estimator__max_depth=2", "early_stopping=true", "n_estimators=5"):
         said = said_by(run("train", outings, "--model", "adaboost", "--folds", "0", "--param", words))
-        assert LEARNERS["adaboost"].remark not in said
+        assert choices()["adaboost"].remark not in said
     for words, message in (
         ("estimator__max_depth=-1", "max_depth is -1"),
         ("n_estimators=0", "n_estimators is 0"),
@@ -242,7 +242,7 @@ def lengths(folder: Path) -> str:
 
 def test_a_quantity_is_estimated_by_a_vote_of_regression_trees(run: Run, lengths: str) -> None:
     said = said_by(run("train", lengths, "--model", "adaboost", "--folds", "3"))
-    numbers = LEARNERS["adaboost"].regression
+    numbers = choices()["adaboost"].regression
     assert numbers is not None
     assert "it is estimated (a regression)" in said
     assert numbers.remark in said

@@ -13,7 +13,7 @@ from typer.testing import Result
 from margrove.app.compare import Contender, Judged, best_of, decimals_for, rivals_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 
 Run = Callable[..., Result]
 
@@ -21,17 +21,17 @@ Run = Callable[..., Result]
 def test_every_learner_has_its_line_and_the_best_is_named(run: Run, folder: Path) -> None:
     result = run("compare", "--folds", "3")
     assert result.exit_code == 0
-    for name in LEARNERS:
+    for name in choices():
         assert f"\n{name}" in result.stdout
-    assert result.stdout.count("holds") == len(LEARNERS)
+    assert result.stdout.count("holds") == len(choices())
     assert "Best: " in result.stdout
     assert list(folder.iterdir()) == []
 
 
 def test_json_gives_every_number(run: Run, flowers: str) -> None:
     record = json.loads(run("compare", flowers, "--folds", "2", "--json").stdout)
-    assert [entry["learner"] for entry in record["learners"]] == list(LEARNERS)
-    assert record["best"] in LEARNERS
+    assert [entry["learner"] for entry in record["learners"]] == list(choices())
+    assert record["best"] in choices()
     for entry in record["learners"]:
         assert entry["certificate"]["source"] == "recomputed"
         assert entry["seconds"] > 0
@@ -52,12 +52,12 @@ def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
 
 def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
     lines = run("compare", flowers, "--folds", "2", "--quiet").stdout.splitlines()
-    assert len(lines) == len(LEARNERS) + 4
+    assert len(lines) == len(choices()) + 4
 
 
 def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
     """The first learners, with these accuracies of their folds."""
-    learners = list(LEARNERS)[: len(accuracies)]
+    learners = list(choices())[: len(accuracies)]
     return [
         Contender(
             x, Judged(Estimate(CLASSES, folds, float(np.mean(folds)), (min(folds), max(folds)), 0.5), None, 1.0, None)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 import margrove
 from margrove.app.cli import app
-from margrove.app.options.menu import LEARNERS, completed_names
+from margrove.app.options.menu import choices, completed_names
 
 Run = Callable[..., Result]
 
@@ -37,7 +37,7 @@ def test_an_unknown_option_is_a_usage_error() -> None:
 
 
 def test_learners_are_completed() -> None:
-    assert completed_names("") == list(LEARNERS)
+    assert completed_names("") == list(choices())
     assert completed_names("kern") == ["kernel-perceptron"]
 
 

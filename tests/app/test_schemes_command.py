@@ -24,7 +24,7 @@ from margrove import (
 from margrove.app.compare import Contender, Judged
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 from margrove.app.schemes import best_of, schemes_for
 from margrove.app.screen.progress import in_words
 from margrove.run.progress import Progress
@@ -79,7 +79,7 @@ def test_a_learner_without_schemes_is_refused(run: Run, flowers: str) -> None:
     assert "goes with --schemes" in " ".join(result.stderr.split())
     unknown = run("compare", "--schemes", "--model", "forest")
     assert "must be one of" in " ".join(unknown.stderr.split())
-    assert all(name in unknown.stderr for name in LEARNERS)
+    assert all(name in unknown.stderr for name in choices())
 
 
 @pytest.mark.parametrize(

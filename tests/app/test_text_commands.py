@@ -12,7 +12,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 
 Run = Callable[..., Result]
 
@@ -43,7 +43,7 @@ def reviews(folder: Path) -> str:
     return "reviews.csv"
 
 
-@pytest.mark.parametrize("learner", [name for name, learner in LEARNERS.items() if not learner.takes_tables])
+@pytest.mark.parametrize("learner", [name for name, learner in choices().items() if not learner.takes_tables])
 def test_every_learner_of_numbers_takes_text(run: Run, reviews: str, learner: str) -> None:
     words = ["train", reviews, "--text", "body", "--model", learner, "--folds", "2", "--budget", "0", "--json"]
     record = json.loads(run(*words).stdout)

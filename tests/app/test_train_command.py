@@ -12,7 +12,7 @@ from typer.testing import Result
 
 import margrove
 from margrove.app.estimate.intervals import share_interval
-from margrove.app.options.menu import LEARNERS
+from margrove.app.options.menu import choices
 
 Run = Callable[..., Result]
 
@@ -47,7 +47,7 @@ def test_the_saved_model_is_a_pipeline_that_predicts_in_python(run: Run, model: 
     assert pipeline[-1].certificate_.source == "recomputed"
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", choices())
 def test_every_learner_trains_and_its_saved_certificate_can_be_recomputed(run: Run, flowers: str, name: str) -> None:
     trained = run("train", flowers, "--model", name, "--folds", "2", "--json")
     assert trained.exit_code == 0

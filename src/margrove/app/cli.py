@@ -11,7 +11,7 @@ import typer
 
 from margrove.app.options import typed
 from margrove.app.options.budget import DEFAULT_BUDGET, parse_budget
-from margrove.app.options.menu import DEFAULT, LEARNERS, completed_names, parse_params
+from margrove.app.options.menu import DEFAULT, choices, completed_names, parse_params
 from margrove.app.screen.failures import ExitCode, GuardedGroup
 
 app = typer.Typer(
@@ -245,7 +245,7 @@ def compare(
     model: Annotated[
         str | None,
         typed.of_learning(
-            help=f"Of --schemes: one of {', '.join(LEARNERS)}. None: {DEFAULT}.",
+            help=f"Of --schemes: one of {', '.join(choices())}. None: {DEFAULT}.",
             autocompletion=completed_names,
             show_default=False,
         ),
@@ -265,10 +265,10 @@ def compare(
             "--task is 'regress', and --schemes are ways to tell classes apart. Leave one of them out."
         )
     if schemes:
-        from margrove.app.options.menu import learner_named
+        from margrove.app.options.menu import choice_named
         from margrove.app.schemes import compare_schemes
 
-        learner = learner_named(model or DEFAULT)
+        learner = choice_named(model or DEFAULT)
         compare_schemes(
             screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
         )

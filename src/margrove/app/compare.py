@@ -16,7 +16,7 @@ from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.predictions import InterruptedFitError
 from margrove.app.estimate.task import Estimate, Folds, Task
 from margrove.app.models import learner_of
-from margrove.app.options.menu import LEARNERS, Learner, check_task
+from margrove.app.options.menu import Choice, check_task, choices
 from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
 from margrove.app.options.table import Reading, facts_of, tell_facts
 from margrove.app.proving import fit_model
@@ -112,7 +112,7 @@ def compare(
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
     kind = NUMBERS if is_estimated else CLASSES
-    learners = [choice.regression if is_estimated else choice for choice in LEARNERS.values()]
+    learners = [choice.regression if is_estimated else choice for choice in choices().values()]
     rules = _Rules(kind, table, kind.folds(kind.labels(table), folds, seed), seed, time_limit, preparation)
     as_they_are = ", ".join(learner.name for learner in learners if learner and learner.takes_tables)
     tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
@@ -151,7 +151,7 @@ class _Rules:
     time_limit: float | None
     preparation: Preparation
 
-    def contend(self, learner: Learner, meter: Meter) -> Contender:
+    def contend(self, learner: Choice, meter: Meter) -> Contender:
         prepared = self.preparation.for_table(learner, self.table)
 
         def make() -> Any:
@@ -239,5 +239,5 @@ def _tell_best(
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
-    searched = [c.name for c in contenders if LEARNERS[c.name].is_searched]
+    searched = [c.name for c in contenders if choices()[c.name].is_searched]
     screen.say(f"{' and '.join(searched)} {task.searched}")

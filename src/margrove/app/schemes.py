@@ -12,7 +12,7 @@ from sklearn.base import clone
 from margrove.app.compare import Contender, Judged, grid_of, judge
 from margrove.app.estimate.classes import CLASSES, decimals_of
 from margrove.app.models import learner_of
-from margrove.app.options.menu import Learner
+from margrove.app.options.menu import Choice
 from margrove.app.options.preparation import AS_USUAL, Preparation, table_for
 from margrove.app.options.table import Reading, facts_of, tell_facts
 from margrove.app.screen.advice import error_in_shell
@@ -49,7 +49,7 @@ def schemes_for(classes: NDArray[Any], seed: int) -> dict[str, Any]:
 def compare_schemes(
     screen: Screen,
     reading: Reading,
-    learner: Learner,
+    learner: Choice,
     *,
     folds: int,
     seed: int,

@@ -1,6 +1,6 @@
 """The estimators of `margrove.boost`, described for the registry."""
 
-from margrove.learner import Learner, register
+from margrove.learner import Learner, Offer, register
 
 register(
     Learner(
@@ -11,6 +11,21 @@ register(
         file="margrove.boost.file:CLASSES_FILE",
         onnx="margrove.boost.onnx:boosted_classes",
         peers=("sklearn.ensemble:AdaBoostClassifier",),
+        # Of depths 1 to 6, 50 to 400 rounds, with and without early stopping: the best mean on 23 real tables, but for
+        # settings with more knobs that are within noise of it (docs/guide/boosting.md). Subsets of very many levels,
+        # such as titanic's tickets, fit whatever rows weigh most: one level against the rest has 81 % there, not 67.
+        offer=Offer(
+            "adaboost",
+            "small trees vote, each on what the ones before got wrong",
+            place=7,
+            defaults={"n_estimators": 200, "early_stopping": False},
+            takes_tables=True,
+            boosted={"max_depth": 3, "categorical": "one_vs_rest"},
+            remark="It boosts 200 trees, at most three questions deep (n_estimators=200, estimator__max_depth=3), "
+            "which ask of a category for one level at a time, and holds no rows out to stop earlier "
+            "(early_stopping=true does): the best of what was tried on 23 real tables, but for settings within noise "
+            "of it.",
+        ),
     ),
     Learner(
         "margrove.boost.regressor:AdaBoostRegressor",
@@ -20,5 +35,17 @@ register(
         file="margrove.boost.file:NUMBERS_FILE",
         onnx="margrove.boost.onnx:boosted_numbers",
         peers=("sklearn.ensemble:AdaBoostRegressor",),
+        # 3-fold on nine real tables (1,500 rows at most) the mean R² is 0.44; a tree alone has 0.35, trees of depth 3
+        # or 4 have 0.34, 200 trees of depth 8 0.46 in eight times the time; one level at a time 0.44.
+        offer=Offer(
+            "adaboost",
+            "small trees, each on what the ones before got wrong, and their median",
+            task="regress",
+            defaults={"n_estimators": 50},
+            takes_tables=True,
+            boosted={"max_depth": 6},
+            remark="It boosts 50 regression trees, at most six questions deep (n_estimators=50, "
+            "estimator__max_depth=6).",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """The estimators of `margrove.linear`, described for the registry."""
 
-from margrove.learner import Learner, register
+from margrove.learner import Learner, Offer, register
 
 register(
     Learner(
@@ -10,6 +10,7 @@ register(
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
         onnx="margrove.onnx.answer:linear_classifier",
+        offer=Offer("basic", "halfway between the class means", place=1),
     ),
     Learner(
         "margrove.linear.least_squares:LeastSquaresClassifier",
@@ -18,6 +19,7 @@ register(
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
         onnx="margrove.onnx.answer:linear_classifier",
+        offer=Offer("least-squares", "the plane with the least squared error", place=2),
     ),
     Learner(
         "margrove.linear.perceptron:Perceptron",
@@ -27,6 +29,14 @@ register(
         file="margrove.linear.file:PERCEPTRON_FILE",
         onnx="margrove.linear.onnx:perceptron",
         peers=("sklearn.linear_model:Perceptron",),
+        # Averaged, because real tables are seldom separable and then the last weights are as good as any. On the 23
+        # tables 100 passes are as accurate as 1000 (mean 87.7 and 87.8 %) in a tenth of the time.
+        offer=Offer(
+            "perceptron",
+            "corrects its mistakes, averaged",
+            place=3,
+            defaults={"variant": "averaged", "max_iter": 100},
+        ),
     ),
     Learner(
         "margrove.linear.kernel_perceptron:KernelPerceptron",
@@ -35,5 +45,6 @@ register(
         explain="margrove.linear.explain:KernelPerceptronRows",
         file="margrove.linear.file:KERNEL_PERCEPTRON_FILE",
         onnx="margrove.linear.onnx:kernel_perceptron",
+        offer=Offer("kernel-perceptron", "corrects its mistakes, with a boundary that bends", place=5),
     ),
 )

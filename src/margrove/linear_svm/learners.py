@@ -1,6 +1,6 @@
 """The estimators of `margrove.linear_svm`, described for the registry."""
 
-from margrove.learner import Learner, register
+from margrove.learner import Learner, Offer, register
 
 register(
     Learner(
@@ -14,6 +14,10 @@ register(
         onnx="margrove.onnx.answer:linear_classifier",
         peers=("sklearn.svm:LinearSVC",),
         adopt="margrove.linear_svm.adopted:adopt_classifier",
+        search="margrove.linear_svm.search:LinearSVCCV",
+        # Sparse numbers as they are: on reuters (tf-idf) 97.4 % of the test rows at the best C, 97.0 with each column
+        # divided by its root mean square, which blows up rare words; on a9a and w8a (zeros and ones) the same.
+        offer=Offer("linear", "the widest margin, with a flat boundary", place=4, is_searched=True, keeps_sparse=True),
     ),
     Learner(
         "margrove.linear_svm.svr:LinearSVR",
@@ -25,5 +29,17 @@ register(
         onnx="margrove.onnx.answer:linear_regression",
         peers=("sklearn.svm:LinearSVR",),
         adopt="margrove.linear_svm.adopted:adopt_regression",
+        search="margrove.linear_svm.search:LinearSVRCV",
+        # A squared loss and a free intercept: the unit and the zero of the target do not matter.
+        offer=Offer(
+            "linear",
+            "a weight for each column",
+            task="regress",
+            defaults={"loss": "squared_epsilon_insensitive", "regularize_intercept": False},
+            is_searched=True,
+            keeps_sparse=True,
+            remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept free "
+            "(regularize_intercept=false), so that the unit and the zero of the target do not matter.",
+        ),
     ),
 )

@@ -1,6 +1,6 @@
 """The estimators of `margrove.tree`, described for the registry."""
 
-from margrove.learner import Learner, register
+from margrove.learner import Learner, Offer, register
 
 register(
     Learner(
@@ -12,6 +12,19 @@ register(
         onnx="margrove.tree.onnx:tree_classifier",
         peers=("sklearn.tree:DecisionTreeClassifier",),
         adopt="margrove.tree.adopted:adopt_classifier",
+        # Of the complexities 0, 0.2, 0.5, 0.7, 1 and six pruning rules this has the best mean, 10-fold cross-validated
+        # on 22 real tables (docs/guide/trees.md): 90.9 % with 22 leaves; with complexity 0, 90.8 % with 38. And a
+        # column of very many levels, such as titanic's tickets, cannot win by chance: its tests take many bits to name.
+        offer=Offer(
+            "tree",
+            "one question after the other",
+            place=6,
+            defaults={"criterion": "entropy", "complexity": 0.7, "prune": "pessimistic"},
+            takes_tables=True,
+            remark="It asks only what gains more than a price of 0.7 for each bit that the question takes to say "
+            "(criterion=entropy, complexity=0.7), and prunes what would not help on new rows (prune=pessimistic): the "
+            "best of the rules tried on 22 real tables.",
+        ),
     ),
     Learner(
         "margrove.tree.regressor:DecisionTreeRegressor",
@@ -22,6 +35,16 @@ register(
         onnx="margrove.tree.onnx:tree_regression",
         peers=("sklearn.tree:DecisionTreeRegressor",),
         adopt="margrove.tree.adopted:adopt_regressor",
+        # 5-fold on eight real tables the mean R² is 0.32, as good as by cost complexity at a thirtieth of its time;
+        # unpruned it is below 0, by description length 0.28.
+        offer=Offer(
+            "tree",
+            "one question after the other, then a mean",
+            task="regress",
+            defaults={"significance": 0.05},
+            takes_tables=True,
+            remark="It asks only what would hardly come about by chance (significance=0.05).",
+        ),
     ),
     Learner(
         "margrove.tree.stump:DecisionStump",

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from margrove.app.choose import in_digits
-from margrove.app.options.menu import LEARNERS, Learner, learner_of_numbers
+from margrove.app.options.menu import Choice, choice_of
+from margrove.learner import learners
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Candidate:
     """One learner with its settings, or with several sizes of a vote."""
 
     name: str  # its own, among the candidates
-    learner: Learner
+    learner: Choice
     complexity: int  # its rank for ``--prefer simple``: how much there is to understand, 1 is the least
     title: str  # a place such as ``{n_estimators}`` takes a parameter
     words: str  # what it does, for a reader who knows no mathematics
@@ -52,7 +53,7 @@ class Candidate:
 
 
 def _vote(
-    learner: Learner, depth: int, complexity: int, rounds: tuple[int, ...], words: str, after: str = ""
+    learner: Choice, depth: int, complexity: int, rounds: tuple[int, ...], words: str, after: str = ""
 ) -> Candidate:
     trees, params = "stumps" if depth == 1 else f"trees of depth {depth}", {"estimator__max_depth": depth}
     title = f"AdaBoost of {{n_estimators}} {trees}"
@@ -71,7 +72,7 @@ _ADDS = "adds up a weight for each column"
 
 
 def _classifiers(
-    basic: Learner, perceptron: Learner, linear: Learner, tree: Learner, boost: Learner, svm: Learner
+    basic: Choice, perceptron: Choice, linear: Choice, tree: Choice, boost: Choice, svm: Choice
 ) -> tuple[Candidate, ...]:
     margin = f"{_ADDS}, with the widest margin between the classes"
     hard = "compares a row with the hard cases among those it learned from"
@@ -102,9 +103,7 @@ def _classifiers(
     )
 
 
-def _regressors(linear: Learner, tree: Learner, boost: Learner) -> tuple[Candidate, ...]:
-    # Not among --model's choices for numbers: its C and ε are in the unit of the target, and only a search knows them.
-    svm = Learner("svm", "SVR", "the flattest surface that leaves small errors alone")
+def _regressors(linear: Choice, tree: Choice, boost: Choice, svm: Choice) -> tuple[Candidate, ...]:
     near = "compares a row with those it learned from, and leaves small errors alone"
     small, words = "linear machine with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
     return (
@@ -118,10 +117,11 @@ def _regressors(linear: Learner, tree: Learner, boost: Learner) -> tuple[Candida
     )
 
 
+_OFFERED = {(offer.name, offer.task): choice_of(learner) for learner in learners() if (offer := learner.offer)}
 # For each task.
 CANDIDATES = {
     "classify": _classifiers(
-        *(LEARNERS[name] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm"))
+        *(_OFFERED[name, "classify"] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm"))
     ),
-    "regress": _regressors(*(learner_of_numbers(LEARNERS[name]) for name in ("linear", "tree", "adaboost"))),
+    "regress": _regressors(*(_OFFERED[name, "regress"] for name in ("linear", "tree", "adaboost", "svm"))),
 }

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-import margrove
 from margrove.app.choose import in_digits
 from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
-from margrove.app.options.menu import Learner
+from margrove.app.options.menu import Choice
 from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.data import Table
+from margrove.learner import loaded
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
 
@@ -175,14 +175,14 @@ class Found:
         }
 
 
-def question_of(learner: Learner, params: Mapping[str, Any], estimator: Any, task: Task) -> Question | None:
+def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task: Task) -> Question | None:
     """Return what there is to search, with these parameters typed; None where there is nothing.
 
     A value that the learner will refuse is left to the learner: its own words are better.
     """
     if not learner.is_searched:
         return None
-    kind: Any = getattr(margrove, f"{learner.class_name}CV")
+    kind: Any = loaded(learner.described.search)
     known = kind().get_params().keys() - _OF_THE_FIT
     search = kind(**{name: value for name, value in estimator.get_params().items() if name in known})
     if "gammas" not in known:

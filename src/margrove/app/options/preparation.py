@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from margrove.app.options.menu import LEARNERS, Learner
+from margrove.app.options.menu import Choice, choices
 from margrove.data import Table, TableEncoder
 from margrove.data.inspection import is_identifier
 from margrove.data.text import TEXT_FEATURES, check_text_columns
@@ -32,20 +32,20 @@ class Preparation:
         """What makes numbers of a table, unfitted."""
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
 
-    def in_front_of(self, learner: Learner, estimator: Any) -> Any:
+    def in_front_of(self, learner: Choice, estimator: Any) -> Any:
         """The model: an encoder, then the estimator, unless the learner takes tables as they are."""
         from sklearn.pipeline import Pipeline
 
         return estimator if learner.takes_tables else Pipeline([("encode", self.encoder()), ("learn", estimator)])
 
-    def for_table(self, learner: Learner, table: Table) -> Preparation:
+    def for_table(self, learner: Choice, table: Table) -> Preparation:
         """The same for this table: a learner that keeps sparse numbers gets them as they are."""
         return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
 
-    def check_learner(self, learner: Learner) -> None:
+    def check_learner(self, learner: Choice) -> None:
         """Refuse text where there is no encoder in front of the learner."""
         if self.text and learner.takes_tables:
-            able = ", ".join(name for name, other in LEARNERS.items() if not other.takes_tables)
+            able = ", ".join(name for name, other in choices().items() if not other.takes_tables)
             raise ParameterError(
                 f"--text makes a number of each word, and {learner.name} asks of columns as they are. What takes text: "
                 f"--model {able}."
@@ -74,7 +74,7 @@ AS_USUAL = Preparation()
 
 
 def build_model(
-    learner: Learner,
+    learner: Choice,
     params: dict[str, Any],
     *,
     seed: int,
@@ -85,7 +85,7 @@ def build_model(
     return preparation.in_front_of(learner, learner.estimator(params, seed=seed, time_limit=time_limit))
 
 
-def table_for(learner: Learner, table: Table) -> Table:
+def table_for(learner: Choice, table: Table) -> Table:
     """The table without columns that name the rows, which an encoder leaves out, for a learner without an encoder."""
     if not learner.takes_tables or table.sparse is not None or table.block is not None:
         return table

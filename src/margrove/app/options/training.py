@@ -12,7 +12,7 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
-from margrove.app.options.menu import AUTO, Learner, check_task, learner_named, learner_of_numbers
+from margrove.app.options.menu import AUTO, Choice, check_task, choice_named, learner_of_numbers
 from margrove.app.options.preparation import AS_USUAL, Preparation, build_model
 from margrove.errors import ParameterError
 
@@ -30,7 +30,7 @@ class Training:
     task: str | None = None  # one of TASKS; None: as the target looks
     preparation: Preparation = AS_USUAL
     prefer: str = "best"  # one of PREFERENCES
-    taken: Learner | None = None  # what ``--model auto`` has chosen
+    taken: Choice | None = None  # what ``--model auto`` has chosen
 
     def __post_init__(self) -> None:
         check_task(self.task)
@@ -43,11 +43,11 @@ class Training:
         return self.model in (None, AUTO) and self.taken is None
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> Choice:
         """The learner asked for, or chosen."""
         if self.taken is not None:
             return self.taken
-        learner = learner_named(self.model or "", (AUTO,))
+        learner = choice_named(self.model or "", (AUTO,))
         return learner_of_numbers(learner) if self.kind.is_number else learner
 
     @property

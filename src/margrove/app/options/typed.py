@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from margrove.app.options.menu import AUTO, LEARNERS, completed_choices
+from margrove.app.options.menu import AUTO, choices, completed_choices
 
 if TYPE_CHECKING:
     from margrove.app.options.preparation import Preparation
@@ -38,7 +38,7 @@ Target = Annotated[str | None, of_table(help="The column to be predicted. None: 
 Model = Annotated[
     str | None,
     of_learning(
-        help=f"One of {AUTO} (tries several, takes the best), {', '.join(LEARNERS)}. None: {AUTO}.",
+        help=f"One of {AUTO} (tries several, takes the best), {', '.join(choices())}. None: {AUTO}.",
         autocompletion=completed_choices,
         show_default=False,
     ),
