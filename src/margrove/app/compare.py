@@ -15,7 +15,6 @@ from margrove.app.estimate.classes import CLASSES, decimals_of
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.predictions import InterruptedFitError
 from margrove.app.estimate.task import Estimate, Folds, Task
-from margrove.app.models import learner_of
 from margrove.app.options.menu import Choice, check_task, choices
 from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
 from margrove.app.options.table import Reading, facts_of, tell_facts
@@ -27,6 +26,7 @@ from margrove.app.summary import learned
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.errors import MargroveError
+from margrove.explanation import explanation_of
 from margrove.status import Status
 
 
@@ -87,7 +87,7 @@ def judge(task: Task, make: Callable[[], Any], table: Table, folds: Folds, meter
     started = time.perf_counter()
     fit_model(model, table)
     seconds = time.perf_counter() - started
-    if learner_of(model).status_ is Status.INTERRUPTED:
+    if explanation_of(model).status == Status.INTERRUPTED:
         raise InterruptedFitError
     certificate = certify(model, table, table.labels())
     meter.advance()
@@ -164,7 +164,7 @@ class _Rules:
             failure = error_in_shell(error) or type(error).__name__
             return Contender(learner.name, facts={"status": None, "size": ""}, failure=failure)
         size = learned(judged.model).size_words
-        return Contender(learner.name, judged, {"status": str(learner_of(judged.model).status_), "size": size})
+        return Contender(learner.name, judged, {"status": explanation_of(judged.model).status, "size": size})
 
 
 def best_of(contenders: Sequence[Contender]) -> Contender | None:

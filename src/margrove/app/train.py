@@ -85,7 +85,7 @@ class Trained:
     def record(self, table: Table, course: Course) -> dict[str, Any]:
         """Return the training record, as plain JSON values."""
         history, estimate = self.decision.history, self.decision.estimate
-        is_interrupted = history["is_interrupted"] or learner_of(self.model).status_ is Status.INTERRUPTED
+        is_interrupted = history["is_interrupted"] or explanation_of(self.model).status == Status.INTERRUPTED
         tested = provenance.predictions_part(estimate.predicted, table)
         record = {
             "version": provenance.VERSION,
@@ -109,8 +109,8 @@ class Trained:
             "learner": self.decision.training.learner.name,
             "parameters": plain_parameters(learner),
             **self.decision.document,
-            "status": str(learner.status_),
-            "engine": learner.engine_,
+            "status": explanation_of(learner).status,
+            "engine": explanation_of(learner).engine,
             "certificate": self.proof.certificate.to_dict(),
             "learned": lessons,
             **self._shared(),
@@ -291,7 +291,7 @@ def _fit(
     if not proof.is_left_out:
         # The file keeps what was recomputed, not what the solver says of itself.
         learner.certificate_ = proof.certificate
-    if learner.status_ is Status.INTERRUPTED:
+    if explanation_of(learner).status == Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, proof, warnings
 

@@ -49,12 +49,14 @@ def taken(table: Any, rows: NDArray[np.int64]) -> Any:
     return table.take(rows) if isinstance(table, Table) else table[rows]
 
 
-def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a column of scores for each class: probabilities where the model has them, else decision values; for a
-    class that the model has not met, the least there is."""
+def scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return a column of scores for each class: probabilities where the model has them, else decision values, else
+    None; for a class that the model has not met, the least there is."""
     own, least = learner_of(model).classes_, 0.0
     if hasattr(model, "predict_proba"):
         values = np.asarray(model.predict_proba(table), np.float64)
+    elif not hasattr(model, "decision_function"):
+        return None
     else:
         values = np.asarray(model.decision_function(table), np.float64)
         if values.ndim == 1:

@@ -19,6 +19,7 @@ from margrove.app.estimate.predictions import InterruptedFitError, Predicted, jo
 from margrove.app.models import learner_of
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
+from margrove.explanation import explanation_of
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class Task:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(taken(table, train), labels[train])
-            if learner_of(model).status_ is Status.INTERRUPTED:
+            if explanation_of(model).status == Status.INTERRUPTED:
                 raise InterruptedFitError
             asked = taken(table, test)
             values = np.asarray(model.predict(asked))
