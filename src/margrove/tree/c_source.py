@@ -54,7 +54,7 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
         if model.feature[node] < 0:
             yield f"{indent}return {outcomes[node]};"
             return
-        *tested, (last, _) = branches_in_code(model, node)
+        tested, last = branches_in_code(model, node)
         for child, allowed in tested:
             yield f"{indent}if ({_condition(allowed, v)}) {{"
             yield child, depth + 1

@@ -145,8 +145,10 @@ def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: st
 def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[Any], str]) -> list[str]:
     """Return what each node would predict, as code."""
     labels = labels_of(model, classes)
-    predicted = model.value[:, 0].tolist() if labels is None else [labels[k] for k in model.value.argmax(axis=1)]
-    return [literal(value) for value in predicted]
+    if labels is None:
+        return [literal(value) for value in model.value[:, 0].tolist()]
+    literals = [literal(label) for label in labels]
+    return [literals[k] for k in model.value.argmax(axis=1)]
 
 
 def _decisive(model: TreeModel, outcomes: list[str]) -> tuple[TreeModel, list[str]]:

@@ -29,7 +29,7 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
             yield f"{indent}return {outcomes[node]}"
             return
         yield f"{indent}v = row[{model.columns[j].name!r}]"
-        *tested, (last, _) = branches_in_code(model, node)
+        tested, last = branches_in_code(model, node)
         for child, allowed in tested:
             yield f"{indent}if {_condition(allowed)}:"
             yield child, depth + 1

@@ -72,7 +72,7 @@ def nested_case(model: TreeModel, outcomes: list[str], writer: Writer) -> str:
             yield f"{start}{outcomes[node]}"
             return
         yield f"{start}CASE"
-        *tested, (last, _) = branches_in_code(model, node)
+        tested, last = branches_in_code(model, node)
         for child, allowed in tested:
             yield child, depth + 1, f"WHEN {condition(allowed, writer)} THEN "
         yield last, depth + 1, "ELSE "

@@ -204,15 +204,15 @@ def written(write: Callable[..., Iterable[Step]], *root: Any) -> list[str]:
     return lines
 
 
-def branches_in_code(model: TreeModel, node: int) -> list[tuple[int, Allowed]]:
-    """Return each child and the cells that go to it, in the order in which code tests them: the last is the rest, and
-    needs no condition."""
-    column = model.columns[int(model.feature[node])]
-    children = model.children(node).tolist()
-    branches = [(child, narrowed(model, node, b, anything(column))) for b, child in enumerate(children)]
+def branches_in_code(model: TreeModel, node: int) -> tuple[list[tuple[int, Allowed]], int]:
+    """Return the children that code tests for, with the cells that go to each, and the child of all other cells."""
+    column, children = model.columns[int(model.feature[node])], model.children(node).tolist()
+    *tested, last = range(len(children))
     if column.test != "threshold":
-        branches.append(branches.pop(int(model.default_branch[node])))
-    return branches
+        last = int(model.default_branch[node])
+        tested = [b for b in range(len(children)) if b != last]
+    reaching = anything(column)
+    return [(children[b], narrowed(model, node, b, reaching)) for b in tested], children[last]
 
 
 def branch_of_codes(model: TreeModel, node: int) -> list[int]:
