@@ -1,119 +1,154 @@
-"""The direction of imports (DESIGN, Layout), held by walking the sources.
-
-errors, status, problem, run, visible, store ← data, onnx ← family/problem ← family/reference, engine ←
-family/certificate (problem only) ← search ← family/estimators ← family/file, onnx, learners; plots ← app
-"""
+"""Imports go one way. Every module has a layer and imports its own and lower ones; a family imports only the families
+that it builds on; no certificate reaches a solver; the chains of imports inside a package are short."""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+import margrove
+
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
-FAMILIES = ("linear", "linear_svm", "svm", "tree", "boost", "multiclass", "select", "transfer")
+
+# From the bottom up: modules, packages with all that is in them (name/), or modules of any family (*.name).
+LAYERS = (
+    "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
+    "data/ onnx/",
+    "search.grid search.folds *.problem *.model *.kernels *.layout *.codes *.proximal *.stream_problem "
+    "*.search_problem *.r2 *.impurity *.association",
+    "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks",
+    "engine/ search/ *.certificate",
+    # Estimators, and what they are made of.
+    "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "
+    "svm.scaling svm.path svm.leave_one_out svm.probability svm.search svm.folds "
+    "linear.centroid linear.least_squares linear.perceptron linear.kernel_perceptron linear.classifier "
+    "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
+    "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.grower tree.reading tree.prune "
+    "tree.held_out tree.path tree.permutation tree.words tree.rules tree.export tree.c_source tree.python_source "
+    "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
+    "multiclass.coded multiclass.machines multiclass.decoding select.selector select.scores transfer/",
+    "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",
+    "plots/",
+    "app/ __main__",
+)
+# The families that each one builds on, besides itself.
+FAMILIES: dict[str, set[str]] = {
+    "svm": set(),
+    "tree": set(),
+    "linear": {"svm"},
+    "linear_svm": {"svm", "linear"},
+    "boost": {"tree"},
+    "select": {"tree"},
+    "multiclass": {"svm", "tree", "boost"},
+    "transfer": {"linear", "svm"},
+}
+LONGEST_CHAIN = 9  # modules of a package of which each imports the next
 
 
 def layer(module: str) -> int:
-    """How high a module stands; it may import its own layer and those below."""
-    room, _, stage = module.removeprefix("margrove.").partition(".")
-    if room in (
-        "advice",
-        "errors",
-        "status",
-        "problem",
-        "estimator",
-        "run",
-        "certificate",
-        "learner",
-        "explanation",
-        "store",
-        "visible",
-        "_core",
-    ):
-        return 0
-    if room in ("data", "onnx"):
-        return 1
-    if room in FAMILIES:
-        stages = {
-            "kernels": 2,
-            "layout": 2,
-            "codes": 2,
-            "problem": 2,
-            "proximal": 2,
-            "stream_problem": 2,
-            "chunks": 3,
-            "r2": 2,
-            "model": 2,
-            "search_problem": 2,
-            "impurity": 2,
-            "association": 2,
-            "kkt": 3,
-            "sums": 3,
-            "margins": 3,
-            "groups": 3,
-            "split": 3,
-            "thresholds": 3,
-            "reference": 3,
-            "rounds": 3,
-            "significance": 3,
-            "description": 3,
-        }
-        return {**stages, "certificate": 4, "file": 6, "onnx": 6, "learners": 6}.get(stage, 5)
-    if room == "search":  # the families' searches build on it
-        return 1 if stage in ("grid", "folds") else 4
-    return {"engine": 4, "plots": 6, "app": 7}.get(room, 8)
+    """Return the layer of a module, counted from the bottom."""
+    name = module.removeprefix("margrove.")
+    package, _, stage = name.partition(".")
+    if package in FAMILIES and not stage:
+        return 0  # a docstring
+    for wanted in (name, f"*.{stage}" if package in FAMILIES else name, f"{package}/"):
+        for number, names in enumerate(LAYERS):
+            if wanted in names.split():
+                return number
+    raise AssertionError(f"{module} has no layer: name it in LAYERS")
 
 
-def imports_of(path: Path) -> set[str]:
-    package = ("margrove", *path.relative_to(SOURCE).parts[:-1])
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
-            module = ".".join(part for part in (base, node.module) if part)
-            is_package = module == "margrove" or (SOURCE / Path(*module.split(".")[1:]) / "__init__.py").is_file()
-            found |= {f"{module}.{name.name}" for name in node.names} if is_package else {module}
-    return {name for name in found if name.startswith("margrove.")}
-
-
-def modules() -> list[tuple[str, Path]]:
-    names = []
+@cache
+def modules() -> dict[str, Path]:
+    """Return every module of the package by its name."""
+    names = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
-        names.append((".".join(("margrove", *(part for part in parts if part != "__init__"))), path))
-    return [(name, path) for name, path in names if name != "margrove"]
+        names[".".join(("margrove", *(part for part in parts if part != "__init__")))] = path
+    del names["margrove"]  # the public names, which are loaded when they are used
+    return names
 
 
-@pytest.mark.parametrize(("name", "path"), modules(), ids=lambda value: value if isinstance(value, str) else "")
-def test_imports_go_down(name, path):
-    for imported in imports_of(path):
-        assert layer(imported) <= layer(name), f"{name} imports {imported}"
+def imported_by(nodes: Iterable[ast.AST], name: str) -> set[str]:
+    """Return the modules of ours that these statements of a module import. A public name stands for its module."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "margrove":
+            found |= {margrove._PUBLIC.get(alias.name, f"margrove.{alias.name}") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            submodules = {f"{node.module}.{alias.name}" for alias in node.names} & modules().keys()
+            found |= submodules or {node.module}
+    return {module for module in found if module.startswith("margrove.") and module != name}
 
 
-CERTIFIERS = [(name, path) for name, path in modules() if name.endswith(".certificate")]
+@cache
+def imports_of(name: str) -> set[str]:
+    """Return the modules of ours that a module imports anywhere, inside functions too."""
+    return imported_by(ast.walk(ast.parse(modules()[name].read_text("utf-8"))), name)
+
+
+def test_imports_go_down():
+    wrong = [
+        f"{name} imports {other}" for name in modules() for other in imports_of(name) if layer(other) > layer(name)
+    ]
+    assert wrong == []
+
+
+def test_a_family_imports_only_what_it_builds_on():
+    wrong = []
+    for name in modules():
+        family = name.split(".")[1]
+        others = {other for other in imports_of(name) if other.split(".")[1] in FAMILIES.keys() - {family}}
+        if family in FAMILIES:
+            wrong += [f"{name} imports {other}" for other in others if other.split(".")[1] not in FAMILIES[family]]
+        if family in ("store", "onnx", "search"):
+            wrong += [f"{name} imports {other}" for other in others]
+    assert wrong == []
+
+
+def longest_chain(package: str) -> list[str]:
+    """Return the longest chain of modules of a package of which each imports the next when it is imported."""
+    inside = [name for name in modules() if name.startswith(f"{package}.")]
+
+    @cache
+    def chain(name: str) -> tuple[str, ...]:
+        below = imported_by(ast.parse(modules()[name].read_text("utf-8")).body, name)
+        return (name, *max((chain(other) for other in below if other in inside), key=len, default=()))
+
+    return list(max(map(chain, inside), key=len))
+
+
+@pytest.mark.parametrize(
+    "package", sorted({name.rpartition(".")[0] for name in modules()} - {"margrove"})
+)
+def test_the_chain_of_imports_inside_a_package_is_short(package):
+    assert len(longest_chain(package)) <= LONGEST_CHAIN
+
+
+CERTIFICATES = [name for name in modules() if name.endswith(".certificate")]
 
 
 def reached_from(name: str) -> set[str]:
     """Every module of ours that importing ``name`` brings in."""
-    paths = dict(modules())
     reached, waiting = set(), [name]
     while waiting:
         current = waiting.pop()
-        if current in reached or current not in paths:
+        if current in reached or current not in modules():
             continue
         reached.add(current)
-        waiting += imports_of(paths[current])
+        waiting += imports_of(current)
     return reached
 
 
-@pytest.mark.parametrize("name", [name for name, _ in CERTIFIERS])
+@pytest.mark.parametrize("name", CERTIFICATES)
 def test_no_certificate_reaches_a_solver(name):
     suspects = {
         module for module in reached_from(name) if "engine" in module or "reference" in module or "_core" in module
@@ -121,7 +156,7 @@ def test_no_certificate_reaches_a_solver(name):
     assert not suspects
 
 
-@pytest.mark.parametrize("name", [name for name, _ in CERTIFIERS])
+@pytest.mark.parametrize("name", CERTIFICATES)
 def test_importing_a_certificate_loads_no_solver(name):
     """The same at run time, packages and all."""
     code = (
@@ -132,15 +167,7 @@ def test_importing_a_certificate_loads_no_solver(name):
 
 
 def test_only_the_native_engine_knows_the_core():
-    for name, path in modules():
-        if "margrove._core" in imports_of(path):
-            assert name == "margrove.engine.native.core"
-
-
-def test_the_search_knows_no_family():
-    for name, path in modules():
-        if name.startswith("margrove.search"):
-            assert not {each for each in imports_of(path) if each.split(".")[1] in FAMILIES}
+    assert [name for name in modules() if "margrove._core" in imports_of(name)] == ["margrove.engine.native.core"]
 
 
 def families_loaded_by(code: str) -> set[str]:
@@ -164,29 +191,6 @@ def test_loading_a_model_loads_its_own_family_alone():
 
 
 def test_every_public_name_exists():
-    import margrove
-
     for name in margrove.__all__:
         assert getattr(margrove, name) is not None
     assert set(margrove.__all__) <= set(dir(margrove))
-
-
-def test_parameters_by_position_are_published_in_the_order_in_which_they_are_bound():
-    from dataclasses import field
-
-    from sklearn.base import BaseEstimator
-
-    from margrove.estimator import estimator
-
-    @estimator
-    class Base(BaseEstimator):
-        a: int = field(default=1, kw_only=False)
-        c: int = 3
-
-    @estimator
-    class Derived(Base):
-        b: int = field(default=2, kw_only=False)
-        d: int = 4
-
-    assert list(inspect.signature(Derived).parameters) == ["a", "b", "d", "c"]
-    assert (Derived(10).a, Derived(10).b) == (10, 2)
