@@ -138,15 +138,7 @@ def search_part(learner: str, found: Found) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: NumPy's numbers as Python's, and what is not finite as null.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.app.provenance import plain
-    >>> plain({"C": np.float64(2), "tol": float("inf"), "depths": (1, np.int64(2))})
-    {'C': 2.0, 'tol': None, 'depths': [1, 2]}
-    """
+    """As JSON has it: NumPy's numbers as Python's, and what is not finite as null."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

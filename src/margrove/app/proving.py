@@ -59,16 +59,7 @@ class Proof:
 
 
 def warning_words(predicted: float, left: float) -> str:
-    """What to say before a certificate that will take so many seconds, of which so many are left; often nothing.
-
-    Examples
-    --------
-    >>> from margrove.app.proving import warning_words
-    >>> warning_words(2.0, 5.0)
-    ''
-    >>> print(warning_words(12.0, 4.0))
-    Checking the certificate takes about 12 s, and 4 s of the budget are left: it is checked all the same.
-    """
+    """What to say before a certificate that will take so many seconds, of which so many are left; often nothing."""
     if predicted < left + _NOTICED:
         return ""
     rest = "the budget is spent" if left < _NOTICED else f"{in_short(left)} of the budget are left"

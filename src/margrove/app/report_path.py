@@ -20,14 +20,7 @@ _HEAD = 4096
 
 
 def report_path(model: str, ending: str = "html") -> str | None:
-    """Where the report of a model goes, unless told otherwise: beside it. None: the model is in no file.
-
-    Examples
-    --------
-    >>> from margrove.app.report_path import report_path
-    >>> report_path("models/income.margrove"), report_path("-") is None
-    ('models/income.report.html', True)
-    """
+    """Where the report of a model goes, unless told otherwise: beside it. None: the model is in no file."""
     is_file = model != STANDARD_STREAM and (not Path(model).exists() or Path(model).is_file())
     return str(Path(model).with_suffix(f"{_SUFFIX}.{ending}")) if is_file else None
 

@@ -15,17 +15,7 @@ MOST_COLUMNS = 8  # the target alone may be the same in two tables whose rows ar
 
 def rows_fingerprint(table: Table, target: Column) -> dict[str, Any]:
     """What tells the rows of a table that have a target from those of another: digests of the target and of the first
-    columns, as plain JSON values.
-
-    Examples
-    --------
-    >>> from margrove.data import as_table
-    >>> from margrove.app.training_rows import has_rows, rows_fingerprint
-    >>> table = as_table([[1.0, 0], [2.0, 1], [3.0, 1]], target=1)
-    >>> mark = rows_fingerprint(table, table.target)
-    >>> has_rows(mark, table, table.target), has_rows(mark, table.take([0, 1]), table.target.take([0, 1]))
-    (True, False)
-    """
+    columns, as plain JSON values."""
     known = ~target.is_missing
     return {
         "target": fingerprint(target.take(known).labels()),

@@ -2,12 +2,5 @@
 
 
 def in_digits(value: float) -> str:
-    """Return a number to three digits, as people write it.
-
-    Examples
-    --------
-    >>> from margrove.app.choose import in_digits
-    >>> [in_digits(value) for value in (0.1, 3.1623, 31623.0, 5.49e-7)]
-    ['0.1', '3.16', '31600', '5.49e-07']
-    """
+    """Return a number to three digits, as people write it."""
     return f"{float(f'{value:.3g}'):.10g}"

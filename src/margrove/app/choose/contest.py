@@ -76,14 +76,7 @@ class Result:
 
 
 def first_rows(n_rows: int, n_columns: int) -> int:
-    """On how many rows of so many all candidates meet first: on all, unless a sample is much less work.
-
-    Examples
-    --------
-    >>> from margrove.app.choose.contest import first_rows
-    >>> first_rows(8_000, 20), first_rows(20_000, 20), first_rows(20_000, 500)
-    (8000, 6000, 2000)
-    """
+    """On how many rows of so many all candidates meet first: on all, unless a sample is much less work."""
     most = min(FIRST_ROWS, max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, n_columns)))
     return most if min(n_rows, MOST_ROWS) > _MORE * most else n_rows
 

@@ -37,14 +37,7 @@ def wilson(n_right: float, n: float) -> Interval:
     """The 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson 1927): it never leaves 0 … 1, and
     has a width where all were right.
 
-    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)
-
-    Examples
-    --------
-    >>> from margrove.app.estimate.intervals import wilson
-    >>> [round(end, 3) for end in wilson(95, 100)], [round(end, 3) for end in wilson(20, 20)]
-    ([0.888, 0.978], [0.839, 1.0])
-    """
+    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)"""
     p, z2 = n_right / n, WITHIN * WITHIN
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = WITHIN / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
@@ -53,30 +46,14 @@ def wilson(n_right: float, n: float) -> Interval:
 
 
 def excess(n_tested: int, n_rounds: int, n_rows: int) -> float:
-    """By how much the variance of so many answers, given in so many rounds, is more than that of independent ones.
-
-    Examples
-    --------
-    >>> from margrove.app.estimate.intervals import excess
-    >>> excess(100, 5, 100), excess(20, 1, 100)
-    (2.25, 1.0)
-    """
+    """By how much the variance of so many answers, given in so many rounds, is more than that of independent ones."""
     if n_rounds <= 1:
         return 1.0
     return 1 + n_tested / max(1.0, n_rows - n_tested / n_rounds)
 
 
 def share_interval(n_right: int, n_tested: int, n_rounds: int, n_rows: int) -> Interval:
-    """Of the share of right answers to ``n_tested`` of ``n_rows`` rows, asked in ``n_rounds`` rounds; 1: a hold-out.
-
-    Examples
-    --------
-    >>> from margrove.app.estimate.intervals import share_interval
-    >>> [round(end, 3) for end in share_interval(95, 100, 1, 500)]
-    [0.888, 0.978]
-    >>> [round(end, 3) for end in share_interval(95, 100, 5, 100)]
-    [0.843, 0.985]
-    """
+    """Of the share of right answers to ``n_tested`` of ``n_rows`` rows, asked in ``n_rounds`` rounds; 1: a hold-out."""
     factor = excess(n_tested, n_rounds, n_rows)
     return wilson(n_right / factor, n_tested / factor)
 

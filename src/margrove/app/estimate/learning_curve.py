@@ -22,16 +22,6 @@ def verdict_on_rows(points: Sequence[Point]) -> str:
     """What at least twice the rows brought at the end of the curve, beside what chance may bring.
 
     The last two points alone would not do: they lie close together, so that a curve that still rises would seem flat.
-
-    Examples
-    --------
-    >>> from margrove.app.estimate.learning_curve import Point, verdict_on_rows
-    >>> verdict_on_rows([Point(100, 0.70, 0.01), Point(200, 0.74, 0.01), Point(400, 0.78, 0.01)])
-    'more rows would likely help'
-    >>> verdict_on_rows([Point(100, 0.70, 0.03), Point(200, 0.74, 0.03), Point(400, 0.76, 0.03)])
-    'more rows may help'
-    >>> verdict_on_rows([Point(100, 0.70, 0.01), Point(200, 0.775, 0.01), Point(400, 0.78, 0.01)])
-    'more rows would hardly help'
     """
     last = points[-1]
     before = [point for point in points if 2 * point.rows <= last.rows] or points[:1]

@@ -10,14 +10,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_budget(text: str) -> float:
-    """Seconds; 0 for no search.
-
-    Examples
-    --------
-    >>> from margrove.app.options.budget import parse_budget
-    >>> [parse_budget(text) for text in ("90", "60s", "5m", "1.5h", "0")]
-    [90.0, 60.0, 300.0, 5400.0, 0.0]
-    """
+    """Seconds; 0 for no search."""
     from margrove.errors import ParameterError
 
     word = text.strip().lower()
@@ -34,14 +27,7 @@ def parse_budget(text: str) -> float:
 
 
 def budget_words(seconds: float) -> str:
-    """A budget of at least so many seconds, as it is typed: never too little.
-
-    Examples
-    --------
-    >>> from margrove.app.options.budget import budget_words
-    >>> [budget_words(seconds) for seconds in (41.2, 70, 4000)]
-    ['45s', '2m', '2h']
-    """
+    """A budget of at least so many seconds, as it is typed: never too little."""
     if seconds <= 60:
         return f"{5 * math.ceil(seconds / 5)}s"
     return f"{math.ceil(seconds / 60)}m" if seconds <= 3600 else f"{math.ceil(seconds / 3600)}h"

@@ -56,17 +56,7 @@ def _telling(table: Table, columns: list[Column]) -> list[str]:
 
 def share_wrong(groups: NDArray[np.int64], codes: NDArray[np.int64]) -> float:
     """The share of rows whose class is not that of most other rows of their group: each row is left out in turn, so
-    that a value of its own tells nothing. Where two classes are as many, half are wrong.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.app.options.hints import share_wrong
-    >>> share_wrong(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1, 1]))
-    0.0
-    >>> share_wrong(np.array([0, 1, 2, 3, 4, 5]), np.array([0, 0, 0, 1, 1, 1]))
-    1.0
-    """
+    that a value of its own tells nothing. Where two classes are as many, half are wrong."""
     n_classes = int(codes.max()) + 1
     counts = np.bincount(groups * n_classes + codes, minlength=(int(groups.max()) + 1) * n_classes)
     ordered = np.sort(counts.reshape(-1, n_classes), axis=1)

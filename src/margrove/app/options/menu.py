@@ -114,14 +114,7 @@ def completed_choices(incomplete: str) -> list[str]:
 
 
 def parse_params(texts: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` pairs; a value is read as JSON, or ``inf``, and as plain text where it is neither.
-
-    Examples
-    --------
-    >>> from margrove.app.options.menu import parse_params
-    >>> parse_params(["max_iter=50", "variant=voted", "tol=null", "C=inf"])
-    {'max_iter': 50, 'variant': 'voted', 'tol': None, 'C': inf}
-    """
+    """``name=value`` pairs; a value is read as JSON, or ``inf``, and as plain text where it is neither."""
     from margrove.errors import ParameterError
 
     params: dict[str, Any] = {}

@@ -22,15 +22,7 @@ _QUOTED = ("missing", "text")  # values that are words of a table
 
 
 def in_shell(text: str) -> str:
-    """Return a text, with the advice in it as somebody who types commands needs it.
-
-    Examples
-    --------
-    >>> from margrove.advice import Advice, Setting
-    >>> from margrove.app.screen.advice import in_shell
-    >>> in_shell(Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."))
-    'Name its encoding, such as --encoding latin-1.'
-    """
+    """Return a text, with the advice in it as somebody who types commands needs it."""
     return "".join(map(_typed, text.parts)) if isinstance(text, Advice) else text
 
 

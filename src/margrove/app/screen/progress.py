@@ -74,15 +74,7 @@ class Meter:
 
 
 def in_words(report: Report) -> str:
-    """Return what the solver would like to see fall, and how far it has to.
-
-    Examples
-    --------
-    >>> from margrove.run.progress import Progress
-    >>> from margrove.app.screen.progress import in_words
-    >>> in_words(Progress("svm", 2, 3, 0.0417, "violation", goal=0.001))
-    '2 of 3, violation 0.042, to fall to 0.001'
-    """
+    """Return what the solver would like to see fall, and how far it has to."""
     if report.stage in _COUNTED and report.total:
         return f"{report.done:,.0f} of {report.total:,.0f} {_COUNTED[report.stage]}"
     if report.objective is None or not math.isfinite(report.objective):
