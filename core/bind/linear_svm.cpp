@@ -22,7 +22,7 @@ void set_symmetric_blas(nb::capsule gemm, nb::capsule syrk, nb::capsule potrf, n
   g_symmetric.potrs = reinterpret_cast<decltype(g_symmetric.potrs)>(potrs.data());
 }
 
-struct RungState : LinearState<double> {
+struct PathState : LinearState<double> {
   LinearMethod method;
   bool is_implied;
 };
@@ -30,9 +30,9 @@ struct RungState : LinearState<double> {
 class BoundLinearSet {
  public:
   BoundLinearSet(Points points, LinearMethod method, LinearMethod otherwise, std::int64_t patience, double tol,
-                 std::int64_t most_steps, std::uint64_t seed, bool keeps_pulls, double violation, int threads)
+                 std::int64_t most_steps, std::uint64_t seed, bool keeps_beta, double violation, int threads)
       : points_(std::move(points)),
-        set_(points_.rows, {method, otherwise, patience, tol, most_steps, seed, keeps_pulls, violation}, g_symmetric,
+        set_(points_.rows, {method, otherwise, patience, tol, most_steps, seed, keeps_beta, violation}, g_symmetric,
              threads) {
     require(g_symmetric.gemm && g_symmetric.syrk && g_symmetric.potrf && g_symmetric.potrs,
             "set_symmetric_blas has not been called");
@@ -47,7 +47,7 @@ class BoundLinearSet {
     require(target.size() == n && cost.size() == n, "target and cost must be (n)");
     require(w.size() == 0 || w.size() == d, "w must be (d) or empty");
     require(beta.size() == 0 || beta.size() == n, "beta must be (n) or empty");
-    require(!factors.empty(), "a machine needs a rung");
+    require(!factors.empty(), "a path needs a step");
     kept_.push_back(nb::make_tuple(target, cost, w, beta));
     set_.add({span_of(target), span_of(cost), is_of_signs, is_squared, has_intercept, epsilon, rho, 1.0}, span_of(w), b,
              span_of(beta), std::move(factors));
@@ -58,15 +58,15 @@ class BoundLinearSet {
     return set_.run(seconds);
   }
 
-  std::vector<RungState> rungs(std::size_t machine) const {
+  std::vector<PathState> path(std::size_t machine) const {
     require(machine < set_.size(), "no such machine");
-    std::vector<RungState> found;
-    for (LinearRung& rung : set_.rungs(machine)) {
-      const std::size_t d = rung.w.size(), n = rung.beta.size();
-      found.push_back({{to_numpy(std::move(rung.w), {d}), rung.b, to_numpy(std::move(rung.beta), {n}),
-                        rung.standing.primal, rung.standing.dual, rung.standing.steps, rung.ending},
-                       rung.method,
-                       rung.is_implied});
+    std::vector<PathState> found;
+    for (PathStep& step : set_.path(machine)) {
+      const std::size_t d = step.w.size(), n = step.beta.size();
+      found.push_back({{to_numpy(std::move(step.w), {d}), step.b, to_numpy(std::move(step.beta), {n}),
+                        step.standing.primal, step.standing.dual, step.standing.steps, step.ending},
+                       step.method,
+                       step.is_implied});
     }
     return found;
   }
@@ -95,19 +95,19 @@ void bind_linear_svm(nb::module_& m) {
       .value("stalled", LinearEnding::stalled)
       .value("nonfinite", LinearEnding::nonfinite);
   bind_linear_state<double>(m, "LinearState");
-  nb::class_<RungState, LinearState<double>>(m, "RungState")
-      .def_ro("method", &RungState::method)
-      .def_ro("is_implied", &RungState::is_implied);
+  nb::class_<PathState, LinearState<double>>(m, "PathState")
+      .def_ro("method", &PathState::method)
+      .def_ro("is_implied", &PathState::is_implied);
   nb::class_<BoundLinearSet>(m, "LinearSet")
       .def(nb::init<Points, LinearMethod, LinearMethod, std::int64_t, double, std::int64_t, std::uint64_t, bool, double,
                     int>(),
            "points"_a, nb::kw_only(), "method"_a, "otherwise"_a, "patience"_a, "tol"_a, "most_steps"_a, "seed"_a,
-           "keeps_pulls"_a, "violation"_a, "threads"_a)
+           "keeps_beta"_a, "violation"_a, "threads"_a)
       .def("add", &BoundLinearSet::add, nb::kw_only(), "target"_a.noconvert(), "cost"_a.noconvert(), "is_of_signs"_a,
            "is_squared"_a, "epsilon"_a, "has_intercept"_a, "rho"_a, "w"_a.noconvert(), "b"_a, "beta"_a.noconvert(),
            "factors"_a)
       .def("run", &BoundLinearSet::run, "seconds"_a)
-      .def("rungs", &BoundLinearSet::rungs, "machine"_a)
+      .def("path", &BoundLinearSet::path, "machine"_a)
       .def_prop_ro("ended", [](const BoundLinearSet& s) { return s.set().ended(); })
       .def_prop_ro("gap", [](const BoundLinearSet& s) { return s.set().gap(); });
 }

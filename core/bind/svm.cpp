@@ -7,8 +7,8 @@
 #include "bind/arrays.hpp"
 #include "kernel/duplicates.hpp"
 #include "svm/dual_set.hpp"
-#include "svm/ladder_solver.hpp"
 #include "svm/leave_one_out.hpp"
+#include "svm/path_solver.hpp"
 #include "svm/path_start.hpp"
 #include "svm/search.hpp"
 
@@ -108,10 +108,10 @@ void add_dual(BoundDuals& duals, Vector<std::int8_t> y, Vector<double> p, Vector
   dual.hulls = hulls;
   const std::size_t m = y.size();
   require(uppers.shape(0) == 0 || (uppers.shape(1) == m && !by_sign), "a path is along the bounds of all variables");
-  std::vector<std::vector<double>> rungs;
+  std::vector<std::vector<double>> bounds;
   for (std::size_t r = 0; r < uppers.shape(0); ++r)
-    rungs.emplace_back(uppers.data() + r * m, uppers.data() + (r + 1) * m);
-  duals.set->add(std::move(dual), std::move(rungs));
+    bounds.emplace_back(uppers.data() + r * m, uppers.data() + (r + 1) * m);
+  duals.set->add(std::move(dual), std::move(bounds));
 }
 
 struct BoundState {
@@ -122,12 +122,12 @@ struct BoundState {
   Ending ending;
 };
 
-BoundState state_of(BoundDuals& duals, std::int64_t k, std::int64_t rung) {
-  require(k >= 0 && k < duals.set->size() && rung >= 0, "there is no such machine");
+BoundState state_of(BoundDuals& duals, std::int64_t k, std::int64_t step) {
+  require(k >= 0 && k < duals.set->size() && step >= 0, "there is no such machine");
   MachineState state;
   {
     nb::gil_scoped_release unlocked;
-    state = duals.set->state(k, rung);
+    state = duals.set->state(k, step);
   }
   const std::size_t m = state.alpha.size(), of_v = state.v.size();
   return {to_numpy(std::move(state.alpha), {m}),
@@ -151,7 +151,7 @@ struct BoundSearch {
   typename Search<float>::Source single;
   typename Search<double>::Source twice;
   std::vector<double> gammas;
-  std::vector<Ladder> ladders;
+  std::vector<DualVariables> machines;
   std::vector<Fold> folds;
   std::vector<SearchUnit> units;
   std::unique_ptr<Search<float>> as_float;
@@ -165,10 +165,10 @@ struct BoundSearch {
   bool run(double seconds) {
     if (!as_float && !as_double) {
       if (single)
-        as_float = std::make_unique<Search<float>>(single, gammas, n, std::move(ladders), std::move(folds), settings,
+        as_float = std::make_unique<Search<float>>(single, gammas, n, std::move(machines), std::move(folds), settings,
                                                    max_steps);
       else
-        as_double = std::make_unique<Search<double>>(twice, gammas, n, std::move(ladders), std::move(folds), settings,
+        as_double = std::make_unique<Search<double>>(twice, gammas, n, std::move(machines), std::move(folds), settings,
                                                      max_steps);
       with([&](auto& search) {
         for (const SearchUnit& unit : units) search.add(unit);
@@ -234,13 +234,13 @@ std::unique_ptr<BoundSearch> search_on_gram(Matrix<T> gram, double tol, std::int
   return search;
 }
 
-void add_ladder(BoundSearch& search, Vector<std::int8_t> y, Vector<double> p, Vector<std::int64_t> point) {
+void add_machine(BoundSearch& search, Vector<std::int8_t> y, Vector<double> p, Vector<std::int64_t> point) {
   require(!search.is_running(), "the search has begun");
   const std::size_t m = y.size();
   require(p.size() == m && point.size() == m, "y, p and point must be of one length");
   require_finite(p, "p must be finite");
   require_points(point, search.n);
-  search.ladders.push_back({copy_of(y), copy_of(p), copy_of(point)});
+  search.machines.push_back({copy_of(y), copy_of(p), copy_of(point)});
 }
 
 void add_fold(BoundSearch& search, Vector<double> weight, Vector<std::int64_t> held_out) {
@@ -368,7 +368,7 @@ void bind_svm(nb::module_& m) {
       .def_ro("support", &UnitState::support, kShared)
       .def_ro("is_converged", &UnitState::is_converged, kShared);
   nb::class_<BoundSearch>(m, "Search")
-      .def("add_ladder", &add_ladder, nb::kw_only(), "y"_a.noconvert(), "p"_a.noconvert(), "point"_a.noconvert())
+      .def("add_machine", &add_machine, nb::kw_only(), "y"_a.noconvert(), "p"_a.noconvert(), "point"_a.noconvert())
       .def("add_fold", &add_fold, nb::kw_only(), "weight"_a.noconvert(), "held_out"_a.noconvert())
       .def("add_unit", &add_unit, nb::kw_only(), "kernel"_a, "fold"_a, "shift"_a, "C"_a.noconvert())
       .def(
@@ -383,7 +383,7 @@ void bind_svm(nb::module_& m) {
                      return search.is_running() ? search.with([](auto& known) { return known.solved(); }) : 0;
                    })
       .def("take", &take_unit, "unit"_a);
-  m.attr("TILE") = LadderSolver<float>::kTile;  // machines of so many variables have a copy of their kernel values
+  m.attr("TILE") = PathSolver<float>::kTile;  // machines of so many variables have a copy of their kernel values
   m.def("search_on_points", &search_on_points, "points"_a, nb::kw_only(), "kernels"_a, "by_products"_a, "is_double"_a,
         "tol"_a, "working_set"_a, "threads"_a, "max_steps"_a);
   m.def("search_on_gram", &search_on_gram<float>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "working_set"_a,
@@ -421,7 +421,7 @@ void bind_svm(nb::module_& m) {
       .def_prop_ro("ended", [](const BoundDuals& duals) { return duals.set->ended(); })
       .def_prop_ro("violation", [](const BoundDuals& duals) { return duals.set->violation(); })
       .def(
-          "rungs",
+          "steps_ended",
           [](const BoundDuals& duals, std::int64_t k) {
             require(k >= 0 && k < duals.set->size(), "there is no such machine");
             return duals.set->ended(k);
@@ -434,7 +434,7 @@ void bind_svm(nb::module_& m) {
             return to_numpy(duals.set->alpha(k));
           },
           "machine"_a)
-      .def("state", &state_of, "machine"_a, "rung"_a = 0);
+      .def("state", &state_of, "machine"_a, "step"_a = 0);
   m.def("duals_on_points", &duals_on_points, "points"_a, nb::kw_only(), "kernel"_a, "precision"_a, "tol"_a,
         "hulls_meet"_a, "cache_bytes"_a, "working_set"_a, "threads"_a, "shrinking"_a);
   m.def("duals_on_gram", &duals_on_gram<float>, "gram"_a.noconvert(), nb::kw_only(), "tol"_a, "hulls_meet"_a,

@@ -208,7 +208,7 @@ bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
   const std::int64_t classes = settings_.classes, own = codes_[i];
   const double cost = cost_[i], size = size_[i];
   double* beta = beta_.data() + i * classes;
-  if (!(size > 0)) {  // no column tells anything of this row: all of its price is lost
+  if (!(size > 0)) {  // a row of zeros: no w lowers its loss, so beta is at its bounds
     const bool is_new = beta[own] != cost;
     std::fill(beta, beta + classes, 0.0);
     beta[own] = cost;
@@ -220,9 +220,9 @@ bool CrammerSinger::visit(const Rows& rows, std::int64_t i) {
   std::int64_t others_in = 0;
   for (std::int64_t k = 0; k < classes; ++k)
     if (k != own) others_[others_in++] = decision_[k] - size * beta[k];
-  const double price = decision_[own] - size * beta[own];
-  double t = threshold(others_.data(), others_in, -price, 1);
-  if (t - price > size * cost) t = threshold(others_.data(), others_in, size * cost, 0);
+  const double own_level = decision_[own] - size * beta[own];
+  double t = threshold(others_.data(), others_in, -own_level, 1);
+  if (t - own_level > size * cost) t = threshold(others_.data(), others_in, size * cost, 0);
   double moved = 0, others = 0, gain = 0;
   for (std::int64_t k = 0; k < classes; ++k) {
     if (k == own) continue;

@@ -3,8 +3,8 @@
 //   max  sum_i beta_{i z_i} - 1/2 sum_k ||w_k||^2,   w_k = sum_i beta_ik x_i,
 //   beta_ik <= C_i if k = z_i else <= 0,   sum_k beta_ik = 0,
 //
-// is climbed row by row: the K variables of a row are set to their exact best, a projection onto a simplex (Keerthi et
-// al. 2008; Michelot 1986). The intercept is a constant column of x. Rows that no longer move are left out of the
+// is maximised row by row: the K variables of a row are set to their exact best, a projection onto a simplex (Keerthi
+// et al. 2008; Michelot 1986). The intercept is a constant column of x. Rows that no longer move are left out of the
 // passes until the next look at the gap, P - D, which goes over all rows. Ends when the gap is at most tol of P.
 #pragma once
 

@@ -64,16 +64,16 @@ class DenseDesign final : public Design {
         rows_(rows),
         block_(std::max<std::int64_t>(1, kWorkOfAPiece / (rows.d + 1))) {}
 
-  std::int64_t pull_pieces() const override { return (n() + block_ - 1) / block_; }
-  void pull(std::int64_t piece, const double* beta, double* v) const override {
+  std::int64_t transposed_pieces() const override { return (n() + block_ - 1) / block_; }
+  void add_transposed(std::int64_t piece, const double* beta, double* v) const override {
     const std::int64_t from = piece * block_, to = std::min(n(), from + block_);
     add_rows(rows_, from, to, beta, v);
     for (std::int64_t i = from; i < to && constant() != 0; ++i) v[rows_.d] += constant() * beta[i];
   }
 
-  std::int64_t push_pieces(std::span<const std::int32_t>) const override { return pull_pieces(); }
-  void push(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
-            double* values) const override {
+  std::int64_t product_pieces(std::span<const std::int32_t>) const override { return transposed_pieces(); }
+  void add_product(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
+                   double* values) const override {
     const std::int64_t from = piece * block_, to = std::min(n(), from + block_);
     // A column here and there costs a cache line each: a whole row is read unless they are few.
     if (length(chosen) * 8 > rows_.d) {
@@ -177,8 +177,8 @@ class ColumnDesign final : public Design {
       }
   }
 
-  std::int64_t pull_pieces() const override { return length(borders_) - 1; }
-  void pull(std::int64_t piece, const double* beta, double* v) const override {
+  std::int64_t transposed_pieces() const override { return length(borders_) - 1; }
+  void add_transposed(std::int64_t piece, const double* beta, double* v) const override {
     const std::size_t p = piece;
     for (std::int64_t j = borders_[p]; j < borders_[p + 1]; ++j) {
       const auto [first, size] = column(j);
@@ -188,11 +188,11 @@ class ColumnDesign final : public Design {
       for (std::int64_t i = 0; i < n(); ++i) v[points_columns()] += constant() * beta[i];
   }
 
-  std::int64_t push_pieces(std::span<const std::int32_t> chosen) const override {
+  std::int64_t product_pieces(std::span<const std::int32_t> chosen) const override {
     return static_cast<std::int64_t>(chosen.size() + kPushed - 1) / kPushed;
   }
-  void push(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
-            double* values) const override {
+  void add_product(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
+                   double* values) const override {
     const auto first = piece * kPushed;
     for (const std::int32_t j : chosen.subspan(first, std::min<std::size_t>(kPushed, chosen.size() - first)))
       if (step[j] != 0) column_add(j, step[j], values);

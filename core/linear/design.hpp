@@ -32,16 +32,16 @@ class Design {
   double constant() const { return constant_; }
   const Blas<double>& blas() const { return blas_; }
 
-  // v += X' beta, v (columns), by pieces 0 .. pull_pieces - 1. v begins as 0.
-  virtual std::int64_t pull_pieces() const = 0;
-  virtual void pull(std::int64_t piece, const double* beta, double* v) const = 0;
+  // v += X' beta, v (columns), by pieces 0 .. transposed_pieces - 1. v begins as 0.
+  virtual std::int64_t transposed_pieces() const = 0;
+  virtual void add_transposed(std::int64_t piece, const double* beta, double* v) const = 0;
 
-  // values += X step, where step (columns) is 0 outside of `chosen`; by pieces 0 .. push_pieces(chosen) - 1.
-  virtual std::int64_t push_pieces(std::span<const std::int32_t> chosen) const = 0;
-  virtual void push(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
-                    double* values) const = 0;
+  // values += X step, where step (columns) is 0 outside of `chosen`; by pieces 0 .. product_pieces(chosen) - 1.
+  virtual std::int64_t product_pieces(std::span<const std::int32_t> chosen) const = 0;
+  virtual void add_product(std::int64_t piece, std::span<const std::int32_t> chosen, const double* step,
+                           double* values) const = 0;
 
-  // squares_j += sum_i weight_i x_ij^2, by the pieces of `pull`.
+  // squares_j += sum_i weight_i x_ij^2, by the pieces of `add_transposed`.
   virtual void squares(std::int64_t piece, const double* weight, double* squares) const = 0;
 
   // What `add_gram` wants to know of the columns chosen.

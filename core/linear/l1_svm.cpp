@@ -113,7 +113,7 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
       high_(n_),
       beta_(n_),
       curvature_(n_),
-      pull_(columns_),
+      correlation_(columns_),
       column_size_(columns_),
       is_chosen_(columns_),
       gram_weight_(n_),
@@ -121,8 +121,8 @@ L1Machine::L1Machine(const Design& design, const L1Settings& settings, const L1S
       value_step_(n_),
       best_(w_, 0.0, n_) {
   if (settings.is_free) {
-    pull_up_.resize(columns_);
-    pull_down_.resize(columns_);
+    correlation_up_.resize(columns_);
+    correlation_down_.resize(columns_);
     positive_.resize(n_);
     negative_.resize(n_);
   }
@@ -142,7 +142,7 @@ bool L1Machine::run(std::chrono::steady_clock::time_point until) {
 }
 
 Resumable L1Machine::solve() {
-  for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
+  for (std::int64_t piece = 0; piece < design_.transposed_pieces(); ++piece) {
     design_.squares(piece, cost_.data(), column_size_.data());
     co_await clock_.pause();
   }
@@ -155,8 +155,8 @@ Resumable L1Machine::solve() {
       while (!part.resume()) co_await std::suspend_always{};
     }
     weigh();
-    Resumable pulling = compute_pull();
-    while (!pulling.resume()) co_await std::suspend_always{};
+    Resumable computing = compute_correlation();
+    while (!computing.resume()) co_await std::suspend_always{};
     judge();
     note_progress();
     if (!std::isfinite(true_primal_)) ending_ = L1Ending::nonfinite;
@@ -197,9 +197,9 @@ Resumable L1Machine::compute_values() {
   for (std::int64_t j = 0; j < columns_; ++j)
     if (w_[j] != 0) present.push_back(j);
   std::fill(values_.begin(), values_.end(), 0.0);
-  const std::int64_t pieces = design_.push_pieces(present);
+  const std::int64_t pieces = design_.product_pieces(present);
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    design_.push(piece, present, w_.data(), values_.data());
+    design_.add_product(piece, present, w_.data(), values_.data());
     co_await clock_.pause();
   }
   is_fresh_ = true;
@@ -227,28 +227,28 @@ void L1Machine::weigh() {
   true_primal_ = penalty + losses;
 }
 
-Resumable L1Machine::compute_pull() {
-  std::fill(pull_.begin(), pull_.end(), 0.0);
+Resumable L1Machine::compute_correlation() {
+  std::fill(correlation_.begin(), correlation_.end(), 0.0);
   if (!settings_.is_free) {
-    for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
-      design_.pull(piece, beta_.data(), pull_.data());
+    for (std::int64_t piece = 0; piece < design_.transposed_pieces(); ++piece) {
+      design_.add_transposed(piece, beta_.data(), correlation_.data());
       co_await clock_.pause();
     }
     co_return;
   }
   // Each side by itself, so that one can be weighed down to the other.
-  std::fill(pull_up_.begin(), pull_up_.end(), 0.0);
-  std::fill(pull_down_.begin(), pull_down_.end(), 0.0);
+  std::fill(correlation_up_.begin(), correlation_up_.end(), 0.0);
+  std::fill(correlation_down_.begin(), correlation_down_.end(), 0.0);
   for (std::size_t i = 0; i < beta_.size(); ++i) {
     positive_[i] = std::max(beta_[i], 0.0);
     negative_[i] = std::min(beta_[i], 0.0);
   }
-  for (std::int64_t piece = 0; piece < design_.pull_pieces(); ++piece) {
-    design_.pull(piece, positive_.data(), pull_up_.data());
-    design_.pull(piece, negative_.data(), pull_down_.data());
+  for (std::int64_t piece = 0; piece < design_.transposed_pieces(); ++piece) {
+    design_.add_transposed(piece, positive_.data(), correlation_up_.data());
+    design_.add_transposed(piece, negative_.data(), correlation_down_.data());
     co_await clock_.pause();
   }
-  for (std::size_t j = 0; j < pull_.size(); ++j) pull_[j] = pull_up_[j] + pull_down_[j];
+  for (std::size_t j = 0; j < correlation_.size(); ++j) correlation_[j] = correlation_up_[j] + correlation_down_[j];
 }
 
 // Makes beta feasible and keeps it, and w, where it is the best so far. For a free intercept the sides of beta are
@@ -266,8 +266,8 @@ void L1Machine::judge() {
   for (std::int64_t j = 0; j < columns_; ++j) {
     if (!is_penalised(j)) continue;
     const std::size_t at = j;
-    largest =
-        std::max(largest, std::abs(settings_.is_free ? above * pull_up_[at] + below * pull_down_[at] : pull_[at]));
+    largest = std::max(largest, std::abs(settings_.is_free ? above * correlation_up_[at] + below * correlation_down_[at]
+                                                           : correlation_[at]));
   }
   double gain = 0, square = 0, inner_gain = 0, inner_square = 0, inner_rest = 0;
   for (std::size_t i = 0; i < beta_.size(); ++i) {
@@ -317,12 +317,12 @@ double L1Machine::mean_excess() const {
 
 // sigma / C at which residuals of the mean size, not tiny ones, make the best beta.
 double L1Machine::needed_sharpness() const {
-  double pull = 0, mass = 0;
+  double total = 0, mass = 0;
   for (std::size_t i = 0; i < cost_.size(); ++i) {
-    pull += std::abs(best_.beta()[i]);
+    total += std::abs(best_.beta()[i]);
     mass += beta_[i] != 0 ? cost_[i] : 0.0;
   }
-  return pull > 0 ? kFirstSharpness * pull / (mass * mean_excess()) : 1.0;
+  return total > 0 ? kFirstSharpness * total / (mass * mean_excess()) : 1.0;
 }
 
 void L1Machine::smooth(double sharpness) {
@@ -360,7 +360,7 @@ void L1Machine::choose_columns() {
     std::vector<std::int32_t> next;
     bool is_one_outside = chosen_.empty();
     for (std::int64_t j = 0; j < columns_; ++j) {
-      const double beyond = std::abs(pull_[j]) - 1;
+      const double beyond = std::abs(correlation_[j]) - 1;
       if (w_[j] != 0 || !is_penalised(j)) {
         next.push_back(j);
         is_one_outside |= !is_chosen_[j];
@@ -428,7 +428,7 @@ Resumable L1Machine::solve_gram_model() {
   std::vector<double> x0, gradient;
   for (const std::int32_t j : chosen_) {
     x0.push_back(w_[j]);
-    gradient.push_back(-pull_[j]);
+    gradient.push_back(-correlation_[j]);
   }
   std::vector<double> ridge;
   for (const std::int32_t j : chosen_) ridge.push_back(ridge_of(j));
@@ -457,9 +457,9 @@ Resumable L1Machine::solve_gram_model() {
     step_[chosen_[k]] = step;
   }
   std::fill(value_step_.begin(), value_step_.end(), 0.0);
-  const std::int64_t pieces = design_.push_pieces(moved_);
+  const std::int64_t pieces = design_.product_pieces(moved_);
   for (std::int64_t piece = 0; piece < pieces; ++piece) {
-    design_.push(piece, moved_, step_.data(), value_step_.data());
+    design_.add_product(piece, moved_, step_.data(), value_step_.data());
     co_await clock_.pause();
   }
 }
@@ -480,7 +480,7 @@ Resumable L1Machine::solve_column_model() {
       if (k % 64 == 0) co_await clock_.pause();
       const double before = w_[j] + step_[j], penalty = chosen_penalty_[k];
       const double gradient =
-          design_.column_dot(j, curvature_.data(), value_step_.data()) - pull_[j] + ridge_of(j) * step_[j];
+          design_.column_dot(j, curvature_.data(), value_step_.data()) - correlation_[j] + ridge_of(j) * step_[j];
       const double after = curvature[k] > 0 ? shrink(before - gradient / curvature[k], penalty / curvature[k])
                            : penalty > 0    ? 0.0
                                             : before;

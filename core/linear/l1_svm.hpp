@@ -70,7 +70,7 @@ class L1Machine {
  private:
   Resumable solve();
   Resumable compute_values();
-  Resumable compute_pull();
+  Resumable compute_correlation();
   Resumable build_gram();
   Resumable solve_gram_model();
   Resumable solve_column_model();
@@ -112,10 +112,10 @@ class L1Machine {
   std::int64_t short_steps_ = 0;
   double ridge_ = 0;
   double smoothed_primal_ = 0, true_primal_ = 0, inner_gap_ = 0;
-  std::vector<double> pull_;                 // (columns) v = X' beta
-  std::vector<double> pull_up_, pull_down_;  // and for a free intercept that of the parts > 0 and < 0
-  std::vector<double> positive_, negative_;  // (n) those parts
-  std::vector<double> column_size_;          // (columns) sum C_i x_ij^2
+  std::vector<double> correlation_;                        // (columns) v = X' beta
+  std::vector<double> correlation_up_, correlation_down_;  // and for a free intercept that of the parts > 0 and < 0
+  std::vector<double> positive_, negative_;                // (n) those parts
+  std::vector<double> column_size_;                        // (columns) sum C_i x_ij^2
 
   // The working set and its products.
   std::vector<std::int32_t> chosen_;

@@ -95,13 +95,13 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     const double C = visit.factor * visit.cost[i];
     // A squared loss bends by 1/(2C) more and knows no bound.
     const double extra = is_squared ? 0.5 / C : 0.0, high = is_squared ? kInfinity : C;
-    const double answer = 1 / (norm + extra);  // of a pull to its slope, known before that is
+    const double inverse = 1 / (norm + extra);  // of the curvature; known before the slope is
     const Values alpha = load(visit.alpha + kLanes * i);
     const Values slope = f - 1 + extra * alpha;  // of minus the dual value
     const Values excess = larger(1 - f, Values{});
     const Values lost = is_squared ? C * excess * excess : C * excess;
     visit.seeming_gap += is_on ? lost + alpha * (f - 1 + 0.5 * extra * alpha) : Values{};
-    // How far the best answer lies beyond a bound that the pull stands on; below 0 it will leave the bound.
+    // Distance of the best value beyond the bound that alpha is at; below 0 alpha leaves the bound.
     const Flags is_low = alpha <= 0, is_high = alpha >= high;
     const Values slack = is_low ? slope : (is_high ? -slope : Values{} - 1);
     const Values violation = (is_low | is_high) ? larger(-slack, Values{}) : larger(slope, -slope);
@@ -119,8 +119,8 @@ MARGROVE_INLINE void visit_lanes_body(const CsrRows<T>& rows, LaneVisit& visit, 
     visit.worst = stays ? larger(visit.worst, violation) : visit.worst;
     const Flags moves = stays & (violation > DescentPace::kRounding * (larger(f, -f) + 1));
     if (!any(moves)) continue;
-    // A row of zeros has no curvature of its own: its pull goes to the end that its slope points to.
-    const Values aim = smaller(larger(alpha - slope * answer, Values{}), Values{} + high);
+    // A row of zeros has no curvature of its own: its alpha goes to the end that its slope points to.
+    const Values aim = smaller(larger(alpha - slope * inverse, Values{}), Values{} + high);
     const Values best = moves ? aim : alpha;
     const Values step = best - alpha;
     visit.gain += step * (1 - f - 0.5 * norm * step - 0.5 * extra * (best + alpha));
@@ -137,16 +137,16 @@ MARGROVE_INLINE void values_of_lanes_body(const CsrRows<T>& rows, const LaneVisi
     store(f + kLanes * i, values_of_row(rows, i, visit.w) + visit.spread * visit.total);
 }
 
-// w <- what the pulls sum to, and `total` with it.
+// w <- sum beta_i x_i, and total <- sum beta_i.
 template <class T>
-MARGROVE_INLINE void sum_pulls_body(const CsrRows<T>& rows, LaneVisit& visit) {
+MARGROVE_INLINE void sum_weights_body(const CsrRows<T>& rows, LaneVisit& visit) {
   std::fill_n(visit.w, kLanes * rows.d, 0.0);
   visit.total = Values{};
   for (std::int64_t i = 0; i < rows.n; ++i) {
-    const Values pulls = visit.target[i] * load(visit.alpha + kLanes * i);
-    if (!any(pulls != 0)) continue;
-    visit.total += pulls;
-    add_to_weights(rows, i, pulls, visit.w);
+    const Values beta = visit.target[i] * load(visit.alpha + kLanes * i);
+    if (!any(beta != 0)) continue;
+    visit.total += beta;
+    add_to_weights(rows, i, beta, visit.w);
   }
 }
 
@@ -160,7 +160,7 @@ MARGROVE_INLINE void sum_pulls_body(const CsrRows<T>& rows, LaneVisit& visit) {
   MARGROVE_CLONES void values_of_lanes(const CsrRows<T>& rows, const LaneVisit& visit, double* f) {              \
     values_of_lanes_body(rows, visit, f);                                                                        \
   }                                                                                                              \
-  MARGROVE_CLONES void sum_pulls(const CsrRows<T>& rows, LaneVisit& visit) { sum_pulls_body(rows, visit); }
+  MARGROVE_CLONES void sum_weights(const CsrRows<T>& rows, LaneVisit& visit) { sum_weights_body(rows, visit); }
 MARGROVE_LANES(float)
 MARGROVE_LANES(double)
 #undef MARGROVE_LANES
@@ -182,7 +182,7 @@ class Lanes final : public LaneDescent {
         own_(norm_.size()),
         bits_(norm_.size()),
         values_of_lane_(norm_.size()),
-        pulls_of_lane_(norm_.size()),
+        beta_of_lane_(norm_.size()),
         weights_of_lane_(rows.d) {
     const double spread = tasks.front().has_intercept ? 1 / tasks.front().rho : 0.0;
     for (std::int64_t i = 0; i < rows.n; ++i) norm_[i] = squared_norm(rows, i) + spread;
@@ -203,10 +203,10 @@ class Lanes final : public LaneDescent {
     visit_.w = w_.data();
     visit_.alpha = alpha_.data();
     visit_.bits = bits_.data();
-    cut_pulls();
-    sum_pulls(rows_, visit_);
+    clip_alpha();
+    sum_weights(rows_, visit_);
     begin();
-    if (std::any_of(alpha_.begin(), alpha_.end(), [](double pull) { return pull != 0; })) {
+    if (std::any_of(alpha_.begin(), alpha_.end(), [](double value) { return value != 0; })) {
       check(visit_.running);
     } else {
       for (Lane& lane : lanes_) lane.best.take_nothing(lane.task);
@@ -242,15 +242,15 @@ class Lanes final : public LaneDescent {
   }
 
   void rescale(double factor) override {
-    if constexpr (!Loss::kIsSquared) {  // a pull on its bound goes on standing there
+    if constexpr (!Loss::kIsSquared) {  // a variable at its bound stays at it
       for (std::size_t k = 0; k < alpha_.size(); ++k)
         if (alpha_[k] >= visit_.factor * cost_[k / kMostLanes] * (1 - 1e-12)) alpha_[k] *= factor;
     }
     visit_.factor *= factor;
     for (Lane& lane : lanes_) lane.task.factor *= factor;
     if constexpr (!Loss::kIsSquared) {
-      cut_pulls();
-      sum_pulls(rows_, visit_);
+      clip_alpha();
+      sum_weights(rows_, visit_);
     }
     begin();
   }
@@ -268,7 +268,7 @@ class Lanes final : public LaneDescent {
   std::int64_t passes() const { return (visits_ + rows_.n - 1) / std::max<std::int64_t>(1, rows_.n); }
 
   // Into their bounds.
-  void cut_pulls() {
+  void clip_alpha() {
     for (std::size_t i = 0; i < norm_.size(); ++i)
       for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         const double C = own_[i] >> lane & 1 ? visit_.factor * cost_[i] : 0.0;
@@ -277,7 +277,7 @@ class Lanes final : public LaneDescent {
       }
   }
 
-  // A rung, from the pulls and their w: every row active.
+  // Starts a step of the path from alpha and its w: every row active.
   void begin() {
     bits_ = own_;
     list_active();
@@ -296,7 +296,7 @@ class Lanes final : public LaneDescent {
     note_running();
   }
 
-  // The dual values of the pulls.
+  // The dual values of alpha.
   Values duals() const {
     Values sum = -0.5 * visit_.spread * visit_.total * visit_.total;
     for (std::size_t j = 0; j < w_.size(); j += kMostLanes) {
@@ -379,12 +379,12 @@ class Lanes final : public LaneDescent {
       for (std::size_t j = 0; j < weights_of_lane_.size(); ++j) weights_of_lane_[j] = w_[kMostLanes * j + k];
       for (std::size_t i = 0; i < values_of_lane_.size(); ++i) {
         values_of_lane_[i] = f_[kMostLanes * i + k];
-        pulls_of_lane_[i] = visit_.target[i] * alpha_[kMostLanes * i + k];
+        beta_of_lane_[i] = visit_.target[i] * alpha_[kMostLanes * i + k];
       }
       lane.dual = dual[static_cast<int>(k)];
       lane.unchecked = 0;
       if (!lane.best.take(lane.task, weights_of_lane_, visit_.spread * visit_.total[static_cast<int>(k)],
-                          values_of_lane_, lane.dual, pulls_of_lane_)) {
+                          values_of_lane_, lane.dual, beta_of_lane_)) {
         lane.ending = LinearEnding::nonfinite;
         continue;
       }
@@ -401,7 +401,7 @@ class Lanes final : public LaneDescent {
   AlignedVector w_, alpha_, f_;           // (d, lanes), and (n, lanes)
   std::vector<double> norm_, cost_;       // (n): |x_i|^2 + spread
   std::vector<std::uint8_t> own_, bits_;  // (n): the lanes that a row costs something; those in which it is active
-  std::vector<double> values_of_lane_, pulls_of_lane_, weights_of_lane_;  // room for one
+  std::vector<double> values_of_lane_, beta_of_lane_, weights_of_lane_;  // room for one
   std::vector<std::uint32_t> active_;
   std::vector<Lane> lanes_;
   LaneVisit visit_{};

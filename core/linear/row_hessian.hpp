@@ -5,7 +5,7 @@
 //   (diag(1/s) + K) t + b+ 1 = beta/s + f - X u,   rho b+ = sum t_i + (sum of the other beta_i)
 //
 // (Woodbury's identity, written for w+ and not for the step, which may be a small difference of large numbers.)
-// Products of rows are kept, so only rows that come are multiplied, also along a ladder of C.
+// Products of rows are kept, so only rows that come are multiplied, also along a path over C.
 #pragma once
 
 #include <algorithm>

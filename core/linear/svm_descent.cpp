@@ -46,7 +46,7 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
     const double slope = f - z + extra * old;  // of minus the dual value, but for epsilon |beta|
     const double low = loss.low(z, C), high = loss.high(z, C);
     visit.seeming_gap += loss.value(z, f, C) + old * f - loss.brought(z, old, C);
-    // How far the best answer lies beyond a corner that the pull stands on; below 0 it will leave the corner.
+    // Distance of the best value beyond the corner that beta is at; below 0 beta leaves the corner.
     double slack = -1;
     double violation;
     if constexpr (Loss::kIsOfSigns) {
@@ -83,7 +83,7 @@ MARGROVE_INLINE void visit_body(const Rows& rows, const Loss& loss, Visit& visit
     const double norm = visit.norm[i], bend = norm + extra;
     double best = norm * old - (f - z);
     if constexpr (!Loss::kIsOfSigns) best -= std::clamp(best, -loss.epsilon, loss.epsilon);
-    // A row of zeros has no curvature of its own: its pull goes to the end that its slope points to.
+    // A row of zeros has no curvature of its own: its beta goes to the end that its slope points to.
     best = bend > 0 ? best / bend : (best > 0 ? high : (best < 0 ? low : old));
     best = std::min(std::max(best, low), high);
     const double step = best - old;
@@ -162,7 +162,7 @@ class Descent final : public LinearSolver {
   std::int64_t n_free() const override { return free_among(loss_, task_, best_.beta()); }
 
   void rescale(double factor) override {
-    if constexpr (!Loss::kIsSquared) climb(task_, factor, beta_);
+    if constexpr (!Loss::kIsSquared) move_with_bounds(task_, factor, beta_);
     task_.factor *= factor;
     begin();
   }
@@ -174,7 +174,7 @@ class Descent final : public LinearSolver {
     return (visits_ + rows - 1) / rows;
   }
 
-  // From the pulls: w, and every row active.
+  // Computes w from beta, and makes every row active.
   void begin() {
     std::fill(w_.begin(), w_.end(), 0.0);
     total_ = 0;
@@ -196,7 +196,7 @@ class Descent final : public LinearSolver {
     first_pass_ = passes();
     is_under_way_ = false;
     ending_ = LinearEnding::going;
-    if (total_ == 0 && std::all_of(beta_.begin(), beta_.end(), [](double pull) { return pull == 0; })) {
+    if (total_ == 0 && std::all_of(beta_.begin(), beta_.end(), [](double value) { return value == 0; })) {
       best_.take_nothing(task_);
       dual_now_ = centre_ = 0;
     } else {
@@ -236,7 +236,7 @@ class Descent final : public LinearSolver {
     dual_now_ += visit_.gain;
     const double seeming = visit_.seeming_gap;
     const bool is_over = passes() - first_pass_ >= most_steps;
-    // What it seems row by row knows nothing of the sum of the pulls: a free intercept is looked at every fifth pass.
+    // The gap seen row by row ignores the sum of beta: a free intercept is checked every fifth pass.
     const bool is_promising =
         is_free_intercept_ ? unchecked_ >= 5 : seems_to_have_ended(seeming, dual_now_, wanted_, settings_.tol);
     if (is_over || n_active_ == 0 || unchecked_ >= DescentPace::kMostPassesUnchecked || is_promising) {
@@ -285,7 +285,8 @@ class Descent final : public LinearSolver {
     if (best_.gap() <= settings_.tol) ending_ = LinearEnding::converged;
   }
 
-  // The dual value of pulls whose heavier side was lightened until both weigh the same; `brought` is that of all pulls.
+  // The dual value of beta with its heavier side reduced to a sum of 0; `brought` is that of all of beta but for
+  // |v|^2/2.
   double balance(double brought, std::vector<double>& balanced) const {
     balanced = beta_;
     std::vector<double> v(w_.begin(), w_.end());
@@ -305,13 +306,13 @@ class Descent final : public LinearSolver {
   const Loss loss_;
   const DescentSettings settings_;
   SplitMix64 random_;
-  AlignedVector w_;                    // (d): what the pulls sum to
+  AlignedVector w_;                    // (d): sum beta_i x_i
   std::vector<double> beta_;           // (n)
   std::vector<double> norm_;           // (n): |x_i|^2 + spread
   std::vector<std::uint32_t> active_;  // rows with a cost, the active ones in front
   std::size_t n_active_ = 0;
   bool is_free_intercept_ = false, is_under_way_ = false;
-  double centre_ = 0, spread_ = 0, total_ = 0;  // b = centre + spread * total, total that of the pulls
+  double centre_ = 0, spread_ = 0, total_ = 0;  // b = centre + spread * total, total = sum beta_i
   double limit_ = 0, wanted_ = 0, dual_now_ = 0;
   Visit visit_{};
   std::int64_t visits_ = 0, first_pass_ = 0, unchecked_ = 0, since_best_ = 0;

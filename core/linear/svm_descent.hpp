@@ -1,8 +1,9 @@
-// Dual coordinate descent for linear machines: one row after the other, in random order, gets the pull that is best
-// while the others stay. For rows of very many columns, where a Hessian would be too large and few passes are enough.
+// Dual coordinate descent for linear machines: the dual variable of one row after the other, in random order, is set to
+// its best value while the others stay. For rows of very many columns, where a Hessian would be too large and few
+// passes are enough.
 //
-// A free intercept asks for pulls that sum to 0, which no single one can keep: the sum is made dear instead, around a
-// centre that follows the intercept from pass to pass (the method of multipliers again).
+// A free intercept requires dual variables that sum to 0, which no change of one keeps: the sum is penalised instead,
+// around a centre that follows the intercept from pass to pass (the method of multipliers again).
 #pragma once
 
 #include <cstdint>

@@ -117,7 +117,7 @@ class Newton final : public LinearSolver {
   std::int64_t n_free() const override { return free_among(loss_, task_, best_.beta()); }
 
   void rescale(double factor) override {
-    if constexpr (!kIsSquared) climb(task_, factor, best_.beta());
+    if constexpr (!kIsSquared) move_with_bounds(task_, factor, best_.beta());
     task_.factor *= factor;
     multipliers_.begin_at(best_.beta());
     best_.forget();

@@ -52,21 +52,21 @@ MARGROVE_INLINE void judge_block_body(const Loss& loss, const BlockView& block, 
   MARGROVE_SUMS(value, brought, total)
   for (std::int64_t k = 0; k < block.count; ++k) {
     const double z = block.target[k], f = block.f[k], C = block.factor * block.cost[k];
-    const double beta = loss.pull(z, f, C, lambda_of<Loss>(block, k), block.kappa * C).beta;
+    const double beta = loss.dual_variable(z, f, C, lambda_of<Loss>(block, k), block.kappa * C).beta;
     const double lost = loss.value(z, f, C);
     block.beta[k] = beta;
     value += lost;
-    // The pull that a squared loss implies gives back as much as is lost: beta^2 / (4C) = C loss.
+    // The dual variable that a squared loss implies adds as much to the dual as the row loses: beta^2 / (4C) = C loss.
     brought += Loss::kIsSquared ? loss.linear_part(z, beta) - lost : loss.brought(z, beta, C);
     total += beta;
   }
   // Bytes may be anything's, so the compiler must be told that they are nobody else's.
-  const double *target = block.target, *cost = block.cost, *pulls = block.beta, factor = block.factor;
+  const double *target = block.target, *cost = block.cost, *betas = block.beta, factor = block.factor;
   std::uint8_t* MARGROVE_RESTRICT is_free = block.is_free;
   const std::int64_t count = block.count;
   std::int64_t n_free = 0;
   for (std::int64_t k = 0; k < count; ++k) {
-    const double z = target[k], C = factor * cost[k], beta = pulls[k];
+    const double z = target[k], C = factor * cost[k], beta = betas[k];
     is_free[k] = (beta > loss.low(z, C)) & (beta < loss.high(z, C)) & (Loss::kIsOfSigns | (beta != 0.0));
   }
   for (std::int64_t k = 0; k < count; ++k) n_free += is_free[k];
@@ -77,17 +77,18 @@ MARGROVE_INLINE void judge_block_body(const Loss& loss, const BlockView& block, 
 }
 
 template <class Loss>
-MARGROVE_INLINE void slope_body(const Loss& loss, const BlockView& block, const double* q, double t, double& pull_sum,
+MARGROVE_INLINE void slope_body(const Loss& loss, const BlockView& block, const double* q, double t, double& beta_q,
                                 double& curvature) {
   double sum = 0, bend = 0;
   MARGROVE_SUMS(sum, bend)
   for (std::int64_t k = 0; k < block.count; ++k) {
     const double C = block.factor * block.cost[k], sigma = block.kappa * C;
-    const auto pull = loss.pull(block.target[k], block.f[k] + t * q[k], C, lambda_of<Loss>(block, k), sigma);
-    sum += pull.beta * q[k];
-    bend += pull.is_free ? sigma * q[k] * q[k] : 0.0;
+    const auto variable =
+        loss.dual_variable(block.target[k], block.f[k] + t * q[k], C, lambda_of<Loss>(block, k), sigma);
+    sum += variable.beta * q[k];
+    bend += variable.is_free ? sigma * q[k] * q[k] : 0.0;
   }
-  pull_sum += sum;
+  beta_q += sum;
   curvature += bend;
 }
 

@@ -1,4 +1,4 @@
-// What Newton's method does with every row, over and over: values, pulls, slopes. Each function is compiled for several
+// The work of Newton's method on every row: values, dual variables, slopes. Each function is compiled for several
 // instruction sets.
 #pragma once
 
@@ -14,7 +14,7 @@ struct RangeSums {
   std::int64_t n_free = 0;
 };
 
-// The pulls of a block of rows at f, and the sums over them.
+// The dual variables of a block of rows at f, and the sums over them.
 struct BlockView {
   const double *target, *cost, *f, *lambda;  // lambda is null for a squared loss
   double* beta;

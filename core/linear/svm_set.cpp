@@ -44,18 +44,18 @@ std::unique_ptr<LinearSolver> LinearSet::solver(const Machine& machine, std::spa
   return newton_solver(rows_, machine.task, {plan_.tol, hessian, true, plan_.violation}, blas_, w, b, beta);
 }
 
-LinearRung LinearSet::rung_of(const Machine& machine) const {
-  LinearRung rung;
+PathStep LinearSet::step_of(const Machine& machine) const {
+  PathStep step;
   const auto w = machine.solver->w();
-  rung.w.assign(w.begin(), w.end());
-  rung.b = machine.solver->b();
-  if (plan_.keeps_pulls) rung.beta = machine.solver->beta();
-  rung.standing = machine.solver->standing();
-  rung.standing.steps += machine.steps_before;
-  rung.ending = machine.solver->ending();
-  rung.method = machine.method;
-  rung.is_implied = machine.solver->is_implied();
-  return rung;
+  step.w.assign(w.begin(), w.end());
+  step.b = machine.solver->b();
+  if (plan_.keeps_beta) step.beta = machine.solver->beta();
+  step.standing = machine.solver->standing();
+  step.standing.steps += machine.steps_before;
+  step.ending = machine.solver->ending();
+  step.method = machine.method;
+  step.is_implied = machine.solver->is_implied();
+  return step;
 }
 
 LinearMethod LinearSet::successor(const Machine& machine, std::int64_t n_free) const {
@@ -65,7 +65,7 @@ LinearMethod LinearSet::successor(const Machine& machine, std::int64_t n_free) c
 
 void LinearSet::hand_over(Machine& machine, const Attempt& attempt, LinearMethod method) {
   machine.steps_before += attempt.standing.steps;
-  // What has come to little is no place to begin: its pulls stand on the wrong bounds.
+  // A start with a large gap is of no use: its dual variables are at the wrong bounds.
   const bool is_of_use = attempt.standing.gap() <= kOfUse;
   const std::vector<double> w(attempt.w.begin(), is_of_use ? attempt.w.end() : attempt.w.begin());
   machine.method = method;
@@ -101,37 +101,37 @@ std::int64_t LinearSet::patience_of(const Group& group) const {
   return std::min(plan_.most_steps, static_cast<std::int64_t>(share * static_cast<double>(plan_.patience)));
 }
 
-LinearRung LinearSet::rung_of(const Group& group, std::size_t lane) const {
-  LinearRung rung;
-  rung.w = group.lanes->w(lane);
-  rung.b = group.lanes->b(lane);
-  if (plan_.keeps_pulls) rung.beta = group.lanes->beta(lane);
-  rung.standing = group.lanes->standing(lane);
-  rung.ending = group.lanes->ending(lane);
-  rung.method = LinearMethod::descent;
-  return rung;
+PathStep LinearSet::step_of(const Group& group, std::size_t lane) const {
+  PathStep step;
+  step.w = group.lanes->w(lane);
+  step.b = group.lanes->b(lane);
+  if (plan_.keeps_beta) step.beta = group.lanes->beta(lane);
+  step.standing = group.lanes->standing(lane);
+  step.ending = group.lanes->ending(lane);
+  step.method = LinearMethod::descent;
+  return step;
 }
 
-// Whether another method is likely to be quicker on the rungs above: the passes of a rung go on growing as they did.
+// Forecasts whether another method is quicker on the next steps: their passes keep growing at the rate seen so far.
 bool LinearSet::is_foreseen_as_slow(const Group& group) const {
   const Machine& first = *group.machines.front();
-  const std::size_t reached = first.rungs.size();
+  const std::size_t reached = first.path.size();
   if (reached < 2) return false;
-  const auto passes = [&](std::size_t rung) {
+  const auto passes = [&](std::size_t step) {
     std::int64_t most = 1;
-    for (const Machine* machine : group.machines) most = std::max(most, machine->rungs[rung].standing.steps);
+    for (const Machine* machine : group.machines) most = std::max(most, machine->path[step].standing.steps);
     return static_cast<double>(most);
   };
   const double patience = patience_of(group);
-  double expected = 0, of_rung = passes(reached - 1);
-  if (of_rung < kNoticeable * patience) return false;
-  const double growth = of_rung / passes(reached - 2);
+  double expected = 0, of_step = passes(reached - 1);
+  if (of_step < kNoticeable * patience) return false;
+  const double growth = of_step / passes(reached - 2);
   const std::size_t ahead = std::min(kForesight, first.factors.size() - reached);
-  for (std::size_t rung = 0; rung < ahead; ++rung) expected += of_rung *= growth;
+  for (std::size_t step = 0; step < ahead; ++step) expected += of_step *= growth;
   return expected > patience;
 }
 
-// True when the machines have climbed their last rung, or go on by themselves.
+// Returns true when the machines have finished their paths, or go on by themselves.
 bool LinearSet::advance(Group& group, std::chrono::steady_clock::time_point until) {
   const std::vector<double>& factors = group.machines.front()->factors;
   if (!group.lanes) {
@@ -148,45 +148,45 @@ bool LinearSet::advance(Group& group, std::chrono::steady_clock::time_point unti
   while (true) {
     group.lanes->advance(until, patience_of(group));
     if (!group.lanes->is_over()) return false;
-    const std::size_t rung = group.machines.front()->rungs.size();
+    const std::size_t step = group.machines.front()->path.size();
     bool is_too_slow = false;
     for (std::size_t lane = 0; lane < group.machines.size(); ++lane) {
       if (may_change && group.lanes->ending(lane) != LinearEnding::converged) {
         is_too_slow = true;
         continue;
       }
-      group.machines[lane]->rungs.push_back(rung_of(group, lane));
+      group.machines[lane]->path.push_back(step_of(group, lane));
       ++ended_;
     }
-    const bool is_last = rung + 1 == factors.size();
+    const bool is_last = step + 1 == factors.size();
     if (is_too_slow || is_last || (may_change && is_foreseen_as_slow(group))) {
       for (std::size_t lane = 0; lane < group.machines.size(); ++lane) leave(group, lane);
       group.lanes.reset();
       return true;
     }
-    for (Machine* machine : group.machines) machine->task.factor = factors[rung + 1];
-    group.lanes->rescale(factors[rung + 1] / factors[rung]);
+    for (Machine* machine : group.machines) machine->task.factor = factors[step + 1];
+    group.lanes->rescale(factors[step + 1] / factors[step]);
   }
 }
 
-// A machine goes on by itself, if it has a rung left: on this one, or on the next.
+// Lets a machine go on by itself, on this step of its path or on the next, if any is left.
 void LinearSet::leave(const Group& group, std::size_t lane) {
   Machine& machine = *group.machines[lane];
-  if (machine.rungs.size() == machine.factors.size()) return;
-  const double factor = machine.factors[machine.rungs.size()] / machine.task.factor;
+  if (machine.path.size() == machine.factors.size()) return;
+  const double factor = machine.factors[machine.path.size()] / machine.task.factor;
   Attempt attempt{group.lanes->standing(lane), group.lanes->w(lane), group.lanes->b(lane), group.lanes->beta(lane)};
-  if (factor != 1) {  // the lane has ended its rung
+  if (factor != 1) {  // the lane has ended its step
     attempt.standing.steps = 0;
-    if (!machine.task.is_squared) climb(machine.task, factor, attempt.beta);
+    if (!machine.task.is_squared) move_with_bounds(machine.task, factor, attempt.beta);
     machine.task.factor *= factor;
   }
   hand_over(machine, attempt, successor(machine, group.lanes->n_free(lane)));
 }
 
-// True when the machine has climbed its last rung.
+// Returns true when the machine has finished its path.
 bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads) {
   if (!machine.solver) {
-    machine.task.factor = machine.factors[machine.rungs.size()];
+    machine.task.factor = machine.factors[machine.path.size()];
     machine.solver = solver(machine, machine.w, machine.b, machine.beta);
   }
   while (true) {
@@ -195,7 +195,7 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
     machine.solver->advance(until, threads, may_change ? std::min(plan_.patience, plan_.most_steps) : plan_.most_steps);
     const LinearEnding ending = machine.solver->ending();
     if (ending == LinearEnding::going) return false;
-    // Rounding may stop steps by rows where descent, which moves one pull at a time, still comes closer.
+    // Rounding may stop steps by rows where descent, which moves one dual variable at a time, still comes closer.
     const bool goes_back = machine.method == LinearMethod::rows && plan_.method == LinearMethod::descent &&
                            ending == LinearEnding::stalled;
     if (goes_back || (may_change && ending != LinearEnding::converged && plan_.patience < plan_.most_steps)) {
@@ -205,14 +205,14 @@ bool LinearSet::advance(Machine& machine, std::chrono::steady_clock::time_point 
                 goes_back ? LinearMethod::descent : successor(machine, n_free));
       continue;
     }
-    machine.rungs.push_back(rung_of(machine));
-    machine.steps_before -= machine.rungs.back().standing.steps;
+    machine.path.push_back(step_of(machine));
+    machine.steps_before -= machine.path.back().standing.steps;
     ++ended_;
-    if (machine.rungs.size() == machine.factors.size()) {
+    if (machine.path.size() == machine.factors.size()) {
       machine.solver.reset();
       return true;
     }
-    const double factor = machine.factors[machine.rungs.size()];
+    const double factor = machine.factors[machine.path.size()];
     machine.solver->rescale(factor / machine.task.factor);
     machine.task.factor = factor;
   }
@@ -245,19 +245,19 @@ bool LinearSet::run(double seconds) {
     groups_.clear();
   }
   const auto advance_alone = [&](Machine& machine, int threads) {
-    return machine.rungs.size() == machine.factors.size() || advance(machine, until, threads);
+    return machine.path.size() == machine.factors.size() || advance(machine, until, threads);
   };
   if (machines_.size() == 1) return advance_alone(*machines_.front(), threads_);
   return go_through(machines_, turns_, until, [&](Machine& machine) { return advance_alone(machine, 1); });
 }
 
-std::vector<LinearRung> LinearSet::rungs(std::size_t machine) const {
+std::vector<PathStep> LinearSet::path(std::size_t machine) const {
   const Machine& asked = *machines_.at(machine);
-  std::vector<LinearRung> found = asked.rungs;
-  if (asked.solver) found.push_back(rung_of(asked));
+  std::vector<PathStep> found = asked.path;
+  if (asked.solver) found.push_back(step_of(asked));
   for (const auto& group : groups_)
     for (std::size_t lane = 0; group->lanes && lane < group->machines.size(); ++lane)
-      if (group->machines[lane] == &asked) found.push_back(rung_of(*group, lane));
+      if (group->machines[lane] == &asked) found.push_back(step_of(*group, lane));
   return found;
 }
 

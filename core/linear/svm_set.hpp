@@ -1,6 +1,6 @@
-// Linear machines on the same rows, each along a ladder of prices: every rung begins where the last one ended. One
-// machine has all threads to itself; several take one each. Those that descend and have the same targets climb
-// together (lane_descent.hpp) as far as descent leads.
+// Linear machines on the same rows, each along a path of costs: every step begins where the last one ended. One machine
+// has all threads to itself; several take one each. Those that descend and have the same targets are solved together
+// (lane_descent.hpp) as long as descent is quick enough.
 #pragma once
 
 #include <atomic>
@@ -27,14 +27,14 @@ struct LinearPlan {
   LinearMethod otherwise = LinearMethod::newton;
   std::int64_t patience = 0;
   double tol = 1e-4;
-  std::int64_t most_steps = 1000;  // of each rung
+  std::int64_t most_steps = 1000;  // of each step of the path
   std::uint64_t seed = 0;
-  bool keeps_pulls = true;  // of every rung
-  double violation = 0;     // see NewtonSettings
+  bool keeps_beta = true;  // of every step of the path
+  double violation = 0;    // see NewtonSettings
 };
 
-// What a rung has come to.
-struct LinearRung {
+// The solution of one step of the path.
+struct PathStep {
   std::vector<double> w, beta;
   double b = 0;
   LinearStanding standing;
@@ -48,16 +48,16 @@ class LinearSet {
   LinearSet(const AnyRows& rows, const LinearPlan& plan, const SymmetricBlas& blas, int threads)
       : rows_(rows), plan_(plan), blas_(blas), threads_(threads) {}
 
-  // The spans must outlive the set. `factors` are those of the costs on each rung.
+  // The spans must outlive the set. `factors` multiply the costs, one for each step.
   void add(const LinearTask& task, std::span<const double> w, double b, std::span<const double> beta,
            std::vector<double> factors);
 
-  // True when every machine has climbed all its rungs.
+  // Returns true when every machine has finished its path.
   bool run(double seconds);
 
   std::size_t size() const { return machines_.size(); }
-  // The rungs that were ended, and behind them the one under way, if any.
-  std::vector<LinearRung> rungs(std::size_t machine) const;
+  // The steps that have ended, followed by the one under way, if any.
+  std::vector<PathStep> path(std::size_t machine) const;
   std::int64_t ended() const { return ended_; }
   double gap() const;  // the largest of those under way; 0 if there is none
 
@@ -69,12 +69,12 @@ class LinearSet {
     double b = 0;
     LinearMethod method = LinearMethod::newton;
     std::unique_ptr<LinearSolver> solver;
-    std::int64_t steps_before = 0;  // of a solver that was given up on this rung, or of earlier rungs (below 0)
+    std::int64_t steps_before = 0;  // of a solver that was given up on this step, or of earlier steps (below 0)
     bool stays = false;             // with descent, though it is slow
-    std::vector<LinearRung> rungs;
+    std::vector<PathStep> path;
   };
 
-  // Machines whose rungs are climbed in lanes, while none of them is too slow there.
+  // Machines whose paths are solved in lanes, while none of them is too slow there.
   struct Group {
     std::vector<Machine*> machines;
     std::unique_ptr<LaneDescent> lanes;
@@ -106,14 +106,14 @@ class LinearSet {
   std::int64_t patience_of(const Group& group) const;
   bool is_foreseen_as_slow(const Group& group) const;
   void leave(const Group& group, std::size_t lane);
-  LinearRung rung_of(const Group& group, std::size_t lane) const;
+  PathStep step_of(const Group& group, std::size_t lane) const;
   void hand_over(Machine& machine, const Attempt& attempt, LinearMethod method);
 
   std::unique_ptr<LinearSolver> solver(const Machine& machine, std::span<const double> w, double b,
                                        std::span<const double> beta) const;
   LinearMethod successor(const Machine& machine, std::int64_t n_free) const;
   bool advance(Machine& machine, std::chrono::steady_clock::time_point until, int threads);
-  LinearRung rung_of(const Machine& machine) const;
+  PathStep step_of(const Machine& machine) const;
 
   AnyRows rows_;
   LinearPlan plan_;

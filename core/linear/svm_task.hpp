@@ -2,12 +2,12 @@
 //
 //   min  1/2 |w|^2 + 1/2 rho b^2 + sum C_i loss(z_i, f_i),   f_i = w·x_i + b
 //
-// A row pulls w by beta_i. For a given f the pull that the (proximal) dual likes best is
+// w = sum beta_i x_i. For a given f the dual variable beta_i that is best for the (proximal) dual is
 //
 //   tau = lambda_i + sigma_i (z_i - f_i),  shrunk towards 0 by sigma_i epsilon,  cut to its bounds [low_i, high_i]
 //
-// For a squared loss lambda = 0 and sigma = 2C, and there is no bound where C would be one: then it is the pull of the
-// problem itself. Otherwise sigma = kappa C and lambda is the pull of the step before: the method of multipliers.
+// For a squared loss lambda = 0 and sigma = 2C, and there is no bound where C would be one: then it is that of the
+// problem itself. Otherwise sigma = kappa C and lambda is beta of the step before: the method of multipliers.
 #pragma once
 
 #include <algorithm>
@@ -62,11 +62,11 @@ struct LinearLoss {
     return gain;
   }
 
-  struct Pull {
+  struct DualVariable {
     double beta;
     bool is_free;  // strictly within its bounds: it follows f, at the slope -sigma
   };
-  MARGROVE_INLINE Pull pull(double z, double f, double C, double lambda, double sigma) const {
+  MARGROVE_INLINE DualVariable dual_variable(double z, double f, double C, double lambda, double sigma) const {
     double tau = lambda + sigma * (z - f);
     if constexpr (!is_of_signs) tau -= std::clamp(tau, -sigma * epsilon, sigma * epsilon);
     const double low_end = low(z, C), high_end = high(z, C);
@@ -88,8 +88,8 @@ auto with_loss(const LinearTask& task, Body body) {
   return task.is_squared ? body(LinearLoss<false, true>{task.epsilon}) : body(LinearLoss<false, false>{task.epsilon});
 }
 
-// Takes from the heavier side of the pulls what is too much for a sum of 0: first from those within their bounds, which
-// are worth least. take(i, amount), to be subtracted.
+// Takes from the heavier side of beta what is too much for a sum of 0: first from variables within their bounds, which
+// add least to the dual. take(i, amount), to be subtracted.
 template <class Loss, class Take>
 void take_excess(const Loss& loss, const LinearTask& task, std::span<const double> beta, Take take) {
   double excess = std::accumulate(beta.begin(), beta.end(), 0.0);
@@ -106,7 +106,7 @@ void take_excess(const Loss& loss, const LinearTask& task, std::span<const doubl
     }
 }
 
-// How many pulls lie strictly within their bounds, and not on the kink of an epsilon-insensitive loss.
+// The number of dual variables strictly within their bounds, and not on the kink of an epsilon-insensitive loss.
 template <class Loss>
 std::int64_t free_among(const Loss& loss, const LinearTask& task, std::span<const double> beta) {
   std::int64_t count = 0;
@@ -117,9 +117,9 @@ std::int64_t free_among(const Loss& loss, const LinearTask& task, std::span<cons
   return count;
 }
 
-// Where pulls begin when all costs are multiplied: one on its bound goes on standing there, the others stay as they
-// are. `task` has the costs of before. (A squared loss has no such bound.)
-inline void climb(const LinearTask& task, double factor, std::span<double> beta) {
+// Prepares beta for costs multiplied by `factor`: a variable at its bound moves with it, the others stay. `task` has
+// the costs of before. (A squared loss has no such bound.)
+inline void move_with_bounds(const LinearTask& task, double factor, std::span<double> beta) {
   for (std::size_t i = 0; i < beta.size(); ++i)
     if (std::abs(beta[i]) >= task.factor * task.cost[i] * (1 - 1e-12)) beta[i] *= factor;
 }

@@ -21,7 +21,7 @@ constexpr double kDear = 100;
 
 struct DualSet::Machine {
   Dual given;
-  std::vector<std::vector<double>> uppers;  // of the rungs after the first; given.upper is of the present one
+  std::vector<std::vector<double>> uppers;  // of the steps after the first; given.upper is of the present one
   Dual merged;                              // over distinct rows; point: positions in `rows`
   std::vector<std::int64_t> rows;           // of the points, ascending
   std::vector<std::int64_t> stand;          // (m) the merged variable that each given one is part of
@@ -29,8 +29,8 @@ struct DualSet::Machine {
 
   std::unique_ptr<DualSolver<float>> single;
   std::unique_ptr<DualSolver<double>> twice;
-  std::vector<MachineState> ended;  // rungs
-  std::int64_t float_steps = 0;     // of the present rung, before it went on in double
+  std::vector<MachineState> ended;  // steps
+  std::int64_t float_steps = 0;     // of the present step, before it went on in double
   bool is_in_double = false, has_ended = false;
   double violation = std::numeric_limits<double>::infinity();
 
@@ -112,7 +112,7 @@ struct DualSet::Machine {
     return state;
   }
 
-  // The present rung has ended; the next one begins, if there is one.
+  // The present step has ended; the next one begins, if there is one.
   template <class T>
   void conclude(DualSolver<T>& solver, Ending ending) {
     ended.push_back(state_of(solver));
@@ -278,9 +278,9 @@ double DualSet::violation() const {
   return worst;
 }
 
-MachineState DualSet::state(std::int64_t k, std::int64_t rung) {
+MachineState DualSet::state(std::int64_t k, std::int64_t step) {
   Machine& machine = *machines_[k];
-  if (static_cast<std::size_t>(rung) < machine.ended.size()) return machine.ended[rung];
+  if (static_cast<std::size_t>(step) < machine.ended.size()) return machine.ended[step];
   if (machine.single) {
     machine.single->settle();
     return machine.state_of(*machine.single);

@@ -41,19 +41,19 @@ class DualSet {
   ~DualSet();
 
   // `dual.point` are rows of the points. All machines are added before the first run. `uppers` are the bounds of the
-  // rungs after the first, whose bounds are the dual's own.
+  // steps after the first, whose bounds are the dual's own.
   void add(Dual dual, std::vector<std::vector<double>> uppers = {});
   std::int64_t size() const { return length(machines_); }
 
   // Goes on for `seconds`; returns whether every machine has ended or made its `max_steps`.
   bool run(std::int64_t max_steps, double seconds);
-  // How many rungs of machines have ended, and the worst violation of those at work.
+  // How many steps of machines have ended, and the worst violation of those at work.
   std::int64_t ended() const;
   std::int64_t ended(std::int64_t machine) const;
   double violation() const;
-  // Where a machine stands on one rung of its path; one that was broken off is settled first, and a rung that was not
-  // reached stands where the machine does, with the bounds of the last one that was.
-  MachineState state(std::int64_t machine, std::int64_t rung = 0);
+  // Where a machine stands on one step of its path; one that was stopped early is settled first, and a step that was
+  // not reached stands where the machine does, with the bounds of the last one that was.
+  MachineState state(std::int64_t machine, std::int64_t step = 0);
   // A machine's feasible α of this moment: between two runs, and without a trace on them.
   std::vector<double> alpha(std::int64_t machine) const;
 

@@ -4,7 +4,7 @@
 //
 // except where most of the support vectors are at their bounds: they are likely to be there again, so r = most. With
 // v = -y (Qα + p) the curvature is αᵀQα = -Σ α (p + y v), and v + y p is linear in α: no kernel value is needed.
-// src/margrove/svm/problem.py has the same rule (`climbed`).
+// src/margrove/svm/problem.py has the same rule (`path_start`).
 #pragma once
 
 #include <algorithm>

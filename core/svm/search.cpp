@@ -9,7 +9,7 @@
 #include "kernel/fast_exp.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
-#include "svm/ladder_solver.hpp"
+#include "svm/path_solver.hpp"
 
 namespace margrove {
 namespace {
@@ -131,7 +131,7 @@ struct Search<T>::Worker {
   std::size_t machine = 0, unit = 0, C = 0;
   bool is_machine_open = false, is_unit_open = false;
   Tile<T> all;  // the machine's kernel values with all its rows, for a job of several units
-  LadderSolver<T> solver;
+  PathSolver<T> solver;
   HeldOut<T> held;
   std::vector<T> beta;  // (variables, C) of the present machine
   std::vector<const T*> rows;
@@ -166,12 +166,12 @@ struct Search<T>::Worker {
 };
 
 template <class T>
-Search<T>::Search(Source source, std::vector<double> gammas, std::int64_t n, std::vector<Ladder> ladders,
+Search<T>::Search(Source source, std::vector<double> gammas, std::int64_t n, std::vector<DualVariables> machines,
                   std::vector<Fold> folds, DualSettings settings, std::int64_t max_steps)
     : source_(std::move(source)),
       gammas_(std::move(gammas)),
       n_(n),
-      ladders_(std::move(ladders)),
+      machines_(std::move(machines)),
       folds_(std::move(folds)),
       settings_(settings),
       max_steps_(max_steps) {
@@ -268,10 +268,10 @@ void Search<T>::cut_into_jobs() {
     find_runs(fold.held_out, runs);
     return runs.size() <= 1;
   };
-  const bool is_joint =
-      std::all_of(ladders_.begin(), ladders_.end(), [](const Ladder& ladder) { return length(ladder.y) <= kJoint; }) &&
-      std::all_of(folds_.begin(), folds_.end(), is_together);
-  const std::size_t machines = ladders_.size();
+  const bool is_joint = std::all_of(machines_.begin(), machines_.end(),
+                                    [](const DualVariables& variables) { return length(variables.y) <= kJoint; }) &&
+                        std::all_of(folds_.begin(), folds_.end(), is_together);
+  const std::size_t machines = machines_.size();
   const std::size_t piece = std::max<std::size_t>(1, is_joint ? (machines + kPieces - 1) / kPieces : machines);
   results_.resize(units_.size());
   has_ended_ = std::make_unique<std::atomic<bool>[]>(units_.size());
@@ -292,7 +292,7 @@ template <class T>
 void Search<T>::open_results(const Job& job) {
   const std::lock_guard<std::mutex> held(results_lock_);
   for (std::size_t u = job.first_unit; u < job.last_unit; ++u) {
-    const std::size_t cells = units_[u].C.size() * ladders_.size();
+    const std::size_t cells = units_[u].C.size() * machines_.size();
     if (results_[u].cells.size() == cells) continue;
     results_[u].values.assign(cells * folds_[units_[u].fold].held_out.size(), 0.0);
     results_[u].cells.assign(cells, {});
@@ -317,9 +317,9 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
   }
   const std::shared_ptr<const Gram<T>>& gram = worker.matrix->whole;
   for (; worker.machine < job.last_machine; ++worker.machine) {
-    const Ladder& ladder = ladders_[worker.machine];
+    const DualVariables& variables = machines_[worker.machine];
     if (!worker.is_machine_open) {
-      if (is_joint) worker.all.open(gram, ladder.point);
+      if (is_joint) worker.all.open(gram, variables.point);
       worker.unit = job.first_unit;
       worker.is_machine_open = true;
     }
@@ -328,10 +328,10 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
       const Fold& fold = folds_[unit.fold];
       UnitResult& result = results_[worker.unit];
       const std::size_t n_C = unit.C.size();
-      LadderSolver<T>& solver = worker.solver;
+      PathSolver<T>& solver = worker.solver;
       if (!worker.is_unit_open) {
         if (Clock::now() >= until) return false;
-        solver.open(gram, is_joint ? &worker.all : nullptr, ladder, fold.weight, unit.shift, settings_);
+        solver.open(gram, is_joint ? &worker.all : nullptr, variables, fold.weight, unit.shift, settings_);
         if (is_joint || worker.machine == job.first_machine) worker.held.open(gram, fold.held_out);
         worker.beta.assign(solver.dual().y.size() * n_C, T{0});
         worker.C = 0;
@@ -342,10 +342,10 @@ bool Search<T>::advance(Worker& worker, Clock::time_point until) {
         const Dual& dual = solver.dual();
         for (std::size_t t = 0; t < dual.y.size(); ++t)
           worker.beta[t * n_C + worker.C] = static_cast<T>(dual.y[t] * dual.alpha[t]);
-        result.cells[worker.C * ladders_.size() + worker.machine] = solver.cell();
+        result.cells[worker.C * machines_.size() + worker.machine] = solver.cell();
         solved_.fetch_add(1);
       }
-      worker.multiply_out(solver.dual().point, n_C, length(fold.held_out), ladders_.size(), result);
+      worker.multiply_out(solver.dual().point, n_C, length(fold.held_out), machines_.size(), result);
       worker.is_unit_open = false;
     }
     worker.is_machine_open = false;

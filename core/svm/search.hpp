@@ -28,8 +28,8 @@
 
 namespace margrove {
 
-// A machine over all rows that it may ever see.
-struct Ladder {
+// A machine without its bounds, over all rows of any fold.
+struct DualVariables {
   std::vector<std::int8_t> y;
   std::vector<double> p;
   std::vector<std::int64_t> point;
@@ -64,7 +64,7 @@ class Search {
   using Source = std::function<std::shared_ptr<const Gram<T>>(std::int64_t kernel, int threads)>;
 
   // `gammas`: where they are given, `source` makes inner products, whatever the kernel, and the kernels are Gaussian.
-  Search(Source source, std::vector<double> gammas, std::int64_t n, std::vector<Ladder> ladders,
+  Search(Source source, std::vector<double> gammas, std::int64_t n, std::vector<DualVariables> machines,
          std::vector<Fold> folds, DualSettings settings, std::int64_t max_steps);
   ~Search();
 
@@ -99,7 +99,7 @@ class Search {
   Source source_;
   std::vector<double> gammas_;
   std::int64_t n_;
-  std::vector<Ladder> ladders_;
+  std::vector<DualVariables> machines_;
   std::vector<Fold> folds_;
   DualSettings settings_;
   std::int64_t max_steps_;

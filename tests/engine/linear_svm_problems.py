@@ -229,7 +229,7 @@ def _path(name: str, **options: Any) -> Callable[[], LinearPathProblem]:
     return lambda: LinearPathProblem(_linear(name, **options)(), FACTORS)
 
 
-def _nowhere(rung: int, machine: int, solution: LinearSvmSolution) -> None:
+def _nowhere(step: int, machine: int, solution: LinearSvmSolution) -> None:
     raise AssertionError("the suite collects the solutions")
 
 

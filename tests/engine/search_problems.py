@@ -17,7 +17,7 @@ from margrove.svm.kernels import Kernel
 from margrove.svm.kkt import offset
 from margrove.svm.problem import DualProblem
 from margrove.svm.reference import smo
-from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution, rung
+from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution, dual_on_fold
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,25 @@ def _search(
 ) -> SearchProblem:
     """Two machines, a fold, and a fold whose rows have other weights."""
     every = np.arange(rows.n)
-    ladders = tuple(Ladder(sign, -np.ones(rows.n), every) for sign in (rows.sign, np.roll(rows.sign, 3)))
+    machines = tuple(DualVariables(sign, -np.ones(rows.n), every) for sign in (rows.sign, np.roll(rows.sign, 3)))
     folds = (
         Fold(np.where(every % 2, rows.weight, 0.0), every[every % 2 == 0]),
         Fold(np.where(every % 3, 1.0 + every % 2, 0.0), every[every % 3 == 0]),
     )
     units = tuple(Unit(k, fold, np.array([0.3, 5.0])) for k in range(len(kernels)) for fold in range(2))
     X = RBF.matrix(rows.X, rows.X) if kernels[0].name == "precomputed" else rows.X
-    return SearchProblem(X, kernels, ladders, folds, units, _nowhere, **{"tol": TOL, **limits})
+    return SearchProblem(X, kernels, machines, folds, units, _nowhere, **{"tol": TOL, **limits})
 
 
 def _regression_search() -> SearchProblem:
     rows = TABLES["weighted"]()
     every = np.arange(rows.n)
-    ladder = Ladder(
+    machine = DualVariables(
         np.repeat(np.array([1, -1], np.int8), rows.n), np.concatenate([-rows.z, rows.z]), np.concatenate([every, every])
     )
     folds = [Fold(np.where(every % 2 == part, rows.weight, 0.0), every[every % 2 != part]) for part in range(2)]
     units = tuple(Unit(0, fold, np.array([0.3, 3.0]), epsilon) for fold in range(2) for epsilon in (0.1, 0.5))
-    return SearchProblem(rows.X, (RBF,), (ladder,), tuple(folds), units, _nowhere, tol=TOL)
+    return SearchProblem(rows.X, (RBF,), (machine,), tuple(folds), units, _nowhere, tol=TOL)
 
 
 def _check_search(problem: SearchProblem, found: Searched) -> None:
@@ -75,12 +75,12 @@ def _check_search(problem: SearchProblem, found: Searched) -> None:
     for number, solution in found.units.items():
         unit = problem.units[number]
         fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
-        shape = len(unit.Cs), len(problem.ladders)
+        shape = len(unit.Cs), len(problem.machines)
         assert solution.values.shape == (*shape, len(fold.held_out))
         assert solution.is_converged.shape == solution.violation.shape == solution.support.shape == shape
         assert solution.is_converged.all()
         assert (solution.violation <= problem.tol * (1 + 1e-6)).all()
-        duals = tuple(rung(ladder, fold, float(unit.Cs[-1]), unit.epsilon) for ladder in problem.ladders)
+        duals = tuple(dual_on_fold(machine, fold, float(unit.Cs[-1]), unit.epsilon) for machine in problem.machines)
         K = gram(problem, kernel)
         machines = smo(DualProblem(problem.X, kernel, duals, tol=problem.tol))
         for values, dual, machine in zip(solution.values[-1], duals, machines, strict=True):
@@ -102,9 +102,9 @@ def _long_search() -> SearchProblem:
     X, y, weight = hopeless(1200, 1.0)
     every = np.arange(len(y))
     folds = tuple(Fold(np.where(every % 5 == part, 0.0, weight), every[every % 5 == part]) for part in range(5))
-    ladder = Ladder(y, -np.ones(len(y)), every)
+    machine = DualVariables(y, -np.ones(len(y)), every)
     units = tuple(Unit(0, fold, np.array([1e5, 1e6])) for fold in range(5))
-    return SearchProblem(X, (Kernel("rbf", gamma=0.1),), (ladder,), folds, units, _nowhere, tol=1e-9, max_iter=10**9)
+    return SearchProblem(X, (Kernel("rbf", gamma=0.1),), (machine,), folds, units, _nowhere, tol=1e-9, max_iter=10**9)
 
 
 SEARCHES = Kind(

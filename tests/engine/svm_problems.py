@@ -217,18 +217,18 @@ def _path(name: str) -> PathProblem:
     return PathProblem(DualProblem(rows.X, RBF, machines, tol=TOL), uppers)
 
 
-def _check_path(problem: PathProblem, rungs: tuple[tuple[DualSolution, ...], ...]) -> None:
+def _check_path(problem: PathProblem, path: tuple[tuple[DualSolution, ...], ...]) -> None:
     K = gram(problem.first, problem.first.kernel)
-    assert 1 <= len(rungs) <= 1 + len(problem.uppers)
-    for number, solutions in enumerate(rungs):
-        machines = zip(problem.first.machines, problem.rung(number), solutions, strict=True)
+    assert 1 <= len(path) <= 1 + len(problem.uppers)
+    for number, solutions in enumerate(path):
+        machines = zip(problem.first.machines, problem.bounds(number), solutions, strict=True)
         for machine, upper, solution in machines:
             check_dual(K, replace(machine, upper=upper), solution, problem.first.tol)
 
 
-def _compare_path(problem: PathProblem, rungs: Any, expected: Any) -> None:
-    assert len(rungs) == len(expected) == 1 + len(problem.uppers)
-    for mine, theirs in zip(rungs, expected, strict=True):
+def _compare_path(problem: PathProblem, path: Any, expected: Any) -> None:
+    assert len(path) == len(expected) == 1 + len(problem.uppers)
+    for mine, theirs in zip(path, expected, strict=True):
         compare_duals(mine, theirs)
 
 
@@ -248,11 +248,11 @@ PATHS = Kind(
     {name: lambda name=name: _path(name) for name in TABLES},
     _check_path,
     _compare_path,
-    lambda rungs: [solution.status for solutions in rungs for solution in solutions],
+    lambda path: [solution.status for solutions in path for solution in solutions],
     long=_long_path,
     large=_large_path,
     cut=lambda problem: replace(problem, first=replace(problem.first, max_iter=1)),
-    resume=lambda problem, rungs: replace(problem, first=_resume(problem.first, rungs[0])),
+    resume=lambda problem, path: replace(problem, first=_resume(problem.first, path[0])),
     learners={
         "SVC.path": Learner(
             lambda engine: margrove.SVC(engine=engine).path(TABLES["dense"]().X, TABLES["dense"]().codes, Cs=[1, 10]),

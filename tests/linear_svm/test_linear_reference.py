@@ -24,7 +24,7 @@ from margrove.linear_svm.problem import (
     bounds_of,
     brought,
     crammer_singer_losses,
-    implied_pull,
+    implied_beta,
     is_squared,
     losses,
     within_bounds,
@@ -153,14 +153,14 @@ def test_crammer_and_singers_gap_is_between_two_values_that_anybody_can_compute(
 def test_a_path_is_the_machines_one_by_one(loss, engine, rng):
     made = made_around(rng, loss, "l2", 1.0, tol=1e-3)
     factors = np.array([0.1, 1.0, 3.0])
-    rungs = solve(LinearPathProblem(made.problem, factors), engine, Effort(n_jobs=1))
+    path = solve(LinearPathProblem(made.problem, factors), engine, Effort(n_jobs=1))
     handed = {}
     taken = solve(
-        LinearPathProblem(made.problem, factors, lambda rung, k, found: handed.update({(rung, k): found})), engine
+        LinearPathProblem(made.problem, factors, lambda step, k, found: handed.update({(step, k): found})), engine
     )
     assert taken == ()
     assert sorted(handed) == [(0, 0), (1, 0), (2, 0)]
-    for number, (factor, (found,)) in enumerate(zip(factors, rungs, strict=True)):
+    for number, (factor, (found,)) in enumerate(zip(factors, path, strict=True)):
         machine = made.problem.machines[0]
         alone = replace(made.problem, machines=(replace(machine, cost=factor * machine.cost),))
         (single,) = solve(alone, engine, Effort(n_jobs=1))
@@ -240,6 +240,6 @@ def test_no_beta_brings_more_than_the_loss_allows(loss, z, f, C, epsilon, beta):
     total = C * losses(loss, target, np.array([f]), epsilon)[0] + pull[0] * f
     assert total >= brought(loss, target, pull, cost, epsilon)[0] - 1e-9
     if is_squared(loss):  # and the β that f implies brings just that
-        implied = implied_pull(loss, target, np.array([f]), cost, epsilon)
+        implied = implied_beta(loss, target, np.array([f]), cost, epsilon)
         total = C * losses(loss, target, np.array([f]), epsilon)[0] + implied[0] * f
         assert total == pytest.approx(brought(loss, target, implied, cost, epsilon)[0], rel=1e-9, abs=1e-9)

@@ -14,13 +14,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from margrove import LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV, Table, certify
 from margrove.errors import ConvergenceWarning, EngineError, InputError, ParameterError
 
-# These two ask for w to 1e-7, which the reference, slow as it is, does not come to. That weights are repeated rows is
-# tested below, by the objective, for both engines.
-TOO_FINE = {
-    "check_sample_weight_equivalence_on_dense_data": "the reference is not run to 1e-7",
-    "check_sample_weight_equivalence_on_sparse_data": "the reference is not run to 1e-7",
-}
-
 
 def test_penalty_and_loss_may_be_given_by_position():
     model = LinearSVC("l1", "hinge")
@@ -36,16 +29,12 @@ def test_penalty_and_loss_may_be_given_by_position():
         LinearSVC(),
         LinearSVC(loss="hinge", regularize_intercept=False),
         LinearSVC(penalty="l1", tol=1e-14),
-        LinearSVC(engine="reference", max_iter=50),
         LinearSVC(multi_class="crammer_singer", tol=1e-14, max_iter=100_000),
-        LinearSVC(multi_class="crammer_singer", engine="reference", max_iter=20),
         LinearSVR(),
         LinearSVR(loss="squared_epsilon_insensitive", warm_start=True),
-        LinearSVR(engine="reference", max_iter=50),
         LinearSVCCV(Cs=[0.1, 1.0], cv=2),
         LinearSVRCV(Cs=[0.1, 1.0], cv=2),
-    ],
-    expected_failed_checks=lambda learner: TOO_FINE if learner.engine == "reference" else {},
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

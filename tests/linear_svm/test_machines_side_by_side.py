@@ -96,10 +96,10 @@ def test_a_path_side_by_side_ends_where_one_by_one_does(loss) -> None:
 def test_where_descent_is_slow_each_machine_goes_on_by_another_method(loss) -> None:
     problem = replace(folds_of(loss, 5, n=600, d=250, C=3.0), solver="auto")
     factors = np.logspace(-2, 5, 15)
-    rungs = solve(LinearPathProblem(problem, factors), "native", Effort())
-    assert {solution.solver for solution in rungs[0]} == {"descent"}
-    assert {solution.solver for solution in rungs[-1]} == {"row_newton"}
-    for factor, solutions in zip(factors, rungs, strict=True):
+    path = solve(LinearPathProblem(problem, factors), "native", Effort())
+    assert {solution.solver for solution in path[0]} == {"descent"}
+    assert {solution.solver for solution in path[-1]} == {"row_newton"}
+    for factor, solutions in zip(factors, path, strict=True):
         for machine, solution in zip(problem.machines, solutions, strict=True):
             priced = replace(machine, cost=factor * machine.cost)
             primal, dual = values(problem, priced, solution)
@@ -139,9 +139,9 @@ def test_machines_that_run_out_of_passes_say_so_and_have_their_values(loss) -> N
 
 def test_a_time_limit_leaves_the_rungs_that_were_reached() -> None:
     problem = folds_of("hinge", 5, n=2000, d=4000)
-    rungs = solve(LinearPathProblem(problem, np.logspace(-2, 4, 40)), "native", Effort(time_limit=0.03))
-    assert len(rungs) < 40
-    for solutions in rungs[:-1]:
+    path = solve(LinearPathProblem(problem, np.logspace(-2, 4, 40)), "native", Effort(time_limit=0.03))
+    assert len(path) < 40
+    for solutions in path[:-1]:
         assert all(solution.status is Status.CONVERGED for solution in solutions)
 
 
@@ -150,10 +150,10 @@ def test_a_time_limit_leaves_the_rungs_that_were_reached() -> None:
 def test_whenever_the_time_is_over_the_last_rung_says_so(loss, time_limit) -> None:
     problem = folds_of(loss, 5, n=1000, d=2000)
     factors = np.logspace(-2, 4, 400)
-    rungs = solve(LinearPathProblem(problem, factors), "native", Effort(time_limit=time_limit))
-    assert len(rungs) < len(factors)
-    assert any(solution.status is Status.TIME_LIMIT for solution in rungs[-1])
-    for factor, solutions in zip(factors, rungs, strict=False):
+    path = solve(LinearPathProblem(problem, factors), "native", Effort(time_limit=time_limit))
+    assert len(path) < len(factors)
+    assert any(solution.status is Status.TIME_LIMIT for solution in path[-1])
+    for factor, solutions in zip(factors, path, strict=False):
         for machine, solution in zip(problem.machines, solutions, strict=True):
             primal, dual = values(problem, replace(machine, cost=factor * machine.cost), solution)
             assert solution.primal == pytest.approx(primal, rel=1e-12)
@@ -172,9 +172,9 @@ def test_any_folds_are_solved_to_the_gap_that_was_asked_for(seed, loss, log_C, c
 
 def test_machines_whose_passes_stay_few_stay_side_by_side() -> None:
     problem = replace(folds_of("squared_hinge", 5, n=400, d=600, C=3.0), solver="auto")
-    rungs = solve(LinearPathProblem(problem, np.logspace(-2, 5, 15)), "native", Effort())
-    assert {solution.solver for solutions in rungs for solution in solutions} == {"descent"}
-    assert {solution.status for solutions in rungs for solution in solutions} == {Status.CONVERGED}
+    path = solve(LinearPathProblem(problem, np.logspace(-2, 5, 15)), "native", Effort())
+    assert {solution.solver for solutions in path for solution in solutions} == {"descent"}
+    assert {solution.status for solutions in path for solution in solutions} == {Status.CONVERGED}
 
 
 def test_a_search_over_text_like_rows_scores_as_separate_fits_do() -> None:

@@ -118,10 +118,10 @@ def test_a_path_ends_where_each_fit_ends(loss, solver):
     tol = 1e-4 if solver == "descent" else 1e-7
     problem = problem_of(loss, solver=solver, tol=tol)
     factors = np.array([0.01, 0.1, 1.0, 10.0])
-    rungs = solve(LinearPathProblem(problem, factors), "native")
-    assert len(rungs) == len(factors)
+    path = solve(LinearPathProblem(problem, factors), "native")
+    assert len(path) == len(factors)
     machine = problem.machines[0]
-    for factor, (solution,) in zip(factors, rungs, strict=True):
+    for factor, (solution,) in zip(factors, path, strict=True):
         alone = LinearMachine(machine.target, factor * machine.cost)
         (wanted,) = solve(LinearSvmProblem(**{**vars(problem), "machines": (alone,)}), "native")
         assert solution.status is Status.CONVERGED

@@ -17,7 +17,7 @@ import margrove.engine.stream as stream_engine
 from margrove import LinearSVC, LinearSVR, certify, load, save
 from margrove.data import read_chunks
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
-from margrove.linear_svm.problem import LOSSES, implied_pull
+from margrove.linear_svm.problem import LOSSES, implied_beta
 from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, proximal_step
 from margrove.run.progress import watched
 
@@ -256,7 +256,7 @@ def test_a_squared_loss_has_the_pull_that_w_implies():
     ):
         epsilon = 0.0 if loss == "squared_hinge" else 0.4
         beta, _ = proximal_step(loss, z, f, C, epsilon, 0.0, KAPPA_OF_SQUARES)
-        np.testing.assert_allclose(beta, implied_pull(loss, z, f, C, epsilon), atol=1e-14)
+        np.testing.assert_allclose(beta, implied_beta(loss, z, f, C, epsilon), atol=1e-14)
 
 
 @pytest.mark.parametrize("loss", CLASS_LOSSES)

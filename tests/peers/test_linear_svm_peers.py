@@ -9,7 +9,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from tests.linear_svm.objectives import objective
 
 from margrove import LinearSVC, LinearSVR
-from margrove.linear_svm.layout import prices_of_classes
+from margrove.linear_svm.layout import costs_of_classes
 from margrove.linear_svm.problem import crammer_singer_losses
 
 ROWS = 400
@@ -46,7 +46,7 @@ def some_rows(real_arrays):
 def values_of(model, X, y):
     """P of each machine, whoever fitted it."""
     codes = np.searchsorted(model.classes_, y)
-    prices = prices_of_classes(model, model.classes_, codes, np.ones(len(codes)))
+    prices = costs_of_classes(model, model.classes_, codes, np.ones(len(codes)))
     machines = range(len(model.coef_))
     signs = [np.where(codes == (1 if len(machines) == 1 else k), 1.0, -1.0) for k in machines]
     b = np.broadcast_to(model.intercept_, len(machines))

@@ -14,8 +14,8 @@ from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.kkt import offset
-from margrove.svm.problem import DualProblem, DualSolution, PathProblem, climbed
-from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, rung
+from margrove.svm.problem import DualProblem, DualSolution, PathProblem, path_start
+from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, dual_on_fold
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
@@ -51,7 +51,7 @@ def path_by_duals(engine: Engine, problem: PathProblem, effort: Effort) -> tuple
         if any(solution.status in _ENDS_ALL for solution in steps[-1]):
             break
         machines = tuple(
-            replace(dual, upper=upper, alpha=climbed(dual, solution.alpha, solution.v, upper))
+            replace(dual, upper=upper, alpha=path_start(dual, solution.alpha, solution.v, upper))
             for dual, solution, upper in zip(machines, steps[-1], uppers, strict=True)
         )
         steps.append(engine.solve(replace(problem.first, machines=machines), effort.left(started)))
@@ -68,7 +68,7 @@ def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> S
         if isinstance(solution, Status):
             return solution
         problem.take(number, solution)
-        done += len(unit.Cs) * len(problem.ladders)
+        done += len(unit.Cs) * len(problem.machines)
         report(Progress("search", float(done), float(problem.n_cells)))
     return Status.CONVERGED
 
@@ -77,18 +77,18 @@ def _solve_unit(
     engine: Engine, problem: SearchProblem, unit: Unit, effort: Effort, started: float
 ) -> UnitSolution | Status:
     fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
-    shape = len(unit.Cs), len(problem.ladders)
+    shape = len(unit.Cs), len(problem.machines)
     values = np.zeros((*shape, len(fold.held_out)))
     reached, seconds, support = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
     is_converged = np.ones(shape, np.bool_)
-    duals = [rung(ladder, fold, float(unit.Cs[0]), unit.epsilon) for ladder in problem.ladders]
+    duals = [dual_on_fold(machine, fold, float(unit.Cs[0]), unit.epsilon) for machine in problem.machines]
     there = [k for k, dual in enumerate(duals) if len(dual.y)]  # a fold may leave a machine no rows
     held_out = None if kernel.name == "precomputed" else problem.rows.take(fold.held_out)
     solutions: dict[int, DualSolution] = {}
     for c, C in enumerate(unit.Cs.tolist()):
         for k, last in solutions.items():
-            upper = rung(problem.ladders[k], fold, C, unit.epsilon).upper
-            duals[k] = replace(duals[k], upper=upper, alpha=climbed(duals[k], last.alpha, last.v, upper))
+            upper = dual_on_fold(problem.machines[k], fold, C, unit.epsilon).upper
+            duals[k] = replace(duals[k], upper=upper, alpha=path_start(duals[k], last.alpha, last.v, upper))
         asked = DualProblem(
             problem.rows,
             kernel,

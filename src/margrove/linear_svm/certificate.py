@@ -35,7 +35,7 @@ from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, rea
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
-from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept, weights_of
+from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     Loss,
@@ -44,7 +44,7 @@ from margrove.linear_svm.problem import (
     bounds_of,
     crammer_singer_losses,
     excess,
-    implied_pull,
+    implied_beta,
     is_of_signs,
     is_squared,
     losses,
@@ -111,7 +111,7 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
     X, y, own = _read(model, X, y, sample_weight)
     codes = codes_of(y, model.classes_)
-    prices = prices_of_classes(model, model.classes_, codes, own)
+    prices = costs_of_classes(model, model.classes_, codes, own)
     if is_joint(model):
         return _certify_joint(model, X, codes, prices[0])
     sign = one_vs_rest_signs(codes, len(model.classes_)).astype(np.float64)
@@ -329,7 +329,7 @@ def _pull(
             told.append(after_steps(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
         return np.array(told)
     if evidence.dual_coef is None:
-        return implied_pull(evidence.loss, z, f, cost, evidence.epsilon)
+        return implied_beta(evidence.loss, z, f, cost, evidence.epsilon)
     beta = np.asarray(evidence.dual_coef[:, rows], dtype=np.float64)
     low, high = bounds_of(evidence.loss, z, cost)
     clipped = np.clip(beta, low, high)

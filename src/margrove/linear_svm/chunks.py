@@ -31,7 +31,7 @@ from margrove.data.sample import (
 )
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
-from margrove.linear_svm.layout import check_prices, prices_by_class, scale_of_intercept
+from margrove.linear_svm.layout import check_costs, costs_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
 from margrove.run.progress import Progress, report
@@ -80,10 +80,10 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
     def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         codes = codes_of(y, found)
         signs = one_vs_rest_signs(codes, len(found)).astype(np.float64)
-        prices = prices_by_class(model, by_class, codes, own)
+        prices = costs_by_class(model, by_class, codes, own)
         return Block(X, signs, np.array(prices))
 
-    totals = np.array([prices.sum() for prices in prices_by_class(model, by_class, every, masses)])
+    totals = np.array([prices.sum() for prices in costs_by_class(model, by_class, every, masses)])
     rows = extent.rows(start, block)
     return ChunkedSample(rows, totals, np.ones(len(totals)), classes=found)
 
@@ -105,7 +105,7 @@ def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, 
         raise InputError("every row of every chunk has the weight 0", cure="Give some rows a weight > 0.")
 
     def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
-        return Block(X, np.asarray(y, dtype=np.float64)[None], check_prices(float(model.C) * own)[None])
+        return Block(X, np.asarray(y, dtype=np.float64)[None], check_costs(float(model.C) * own)[None])
 
     rows = extent.rows(start, block)
     spread = math.sqrt(squares / rows.n) or 1.0

@@ -1,4 +1,4 @@
-"""How classes and weights become machines and prices: what estimators state and the certificate states again.
+"""How classes and weights become machines and costs: what estimators state and the certificate states again.
 
 Two classes make one machine, more make one each, as in `margrove.linear.problem`. The price of row i is C times its own
 weight times that of a class, as LIBLINEAR has it: two classes, and Crammer and Singer's machine, take the weight of the
@@ -36,34 +36,34 @@ def is_joint(model: Any) -> bool:
     return bool(model.multi_class == "crammer_singer")
 
 
-def prices_of_classes(
+def costs_of_classes(
     model: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
     """C_i of each machine, arrays of shape (n,), perhaps one and the same for all. ``own`` is the rows' own weight."""
-    return prices_by_class(model, class_weights(model.class_weight, classes, codes, own), codes, own)
+    return costs_by_class(model, class_weights(model.class_weight, classes, codes, own), codes, own)
 
 
-def prices_by_class(
+def costs_by_class(
     model: Any, by_class: NDArray[np.float64], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
-    """As `prices_of_classes`, for weights of classes, shape (K,), that are known already."""
+    """As `costs_of_classes`, for weights of classes, shape (K,), that are known already."""
     n_classes = len(by_class)
-    prices = float(model.C) * own
+    costs = float(model.C) * own
     if model.class_weight is None and (n_classes == 2 or is_joint(model)):
-        return [check_prices(prices)]
+        return [check_costs(costs)]
     if n_classes == 2 or is_joint(model):
-        return [check_prices(prices * by_class[codes])]
+        return [check_costs(costs * by_class[codes])]
     if model.class_weight is None:
-        return [check_prices(prices)] * n_classes
-    return [check_prices(np.where(codes == k, by_class[k], 1.0) * prices) for k in range(n_classes)]
+        return [check_costs(costs)] * n_classes
+    return [check_costs(np.where(codes == k, by_class[k], 1.0) * costs) for k in range(n_classes)]
 
 
-def check_prices(prices: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Refuse rows whose price is beyond reckoning."""
-    largest = float(prices.max(initial=0))
+    largest = float(costs.max(initial=0))
     if not largest <= MOST_BOUND:
         raise ParameterError(
             f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
             "or scale y of a regression."
         )
-    return prices
+    return costs

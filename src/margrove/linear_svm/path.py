@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrove.engine import Effort, Engine, choose
 from margrove.estimator import with_parameters
-from margrove.linear_svm.layout import check_prices, weights_of
+from margrove.linear_svm.layout import check_costs, weights_of
 from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachine
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
 from margrove.status import Status, worst
@@ -80,7 +80,7 @@ def fit_path(
     effort: Effort,
 ) -> LinearPath:
     """Fit models like ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
-    check_costs(problem, Cs)
+    check_path_costs(problem, Cs)
     if isinstance(problem, CrammerSingerProblem):
         engine = choose(reader.engine, problem, effort)
         found: tuple[Any, ...] = tuple(joint_path(problem, Cs, engine, effort))
@@ -99,11 +99,11 @@ def fit_path(
     return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
 
 
-def check_costs(problem: LinearProblem, Cs: NDArray[np.float64]) -> None:
+def check_path_costs(problem: LinearProblem, Cs: NDArray[np.float64]) -> None:
     """Raise `ParameterError` if the largest C times a cost of the problem is too large to compute with."""
     machines = (problem,) if isinstance(problem, CrammerSingerProblem) else problem.machines
     for machine in machines:
-        check_prices(Cs[-1] * machine.cost)
+        check_costs(Cs[-1] * machine.cost)
 
 
 def joint_path(

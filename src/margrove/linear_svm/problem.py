@@ -21,7 +21,7 @@ and D(β) ≤ P(w, b) whatever both are: the *gap* P − D proves how far from t
 weight of a constant column of the value s, as in LIBLINEAR, and so is penalised with the others; s = ∞ leaves it free,
 and then u must be 0; s = 0 is no intercept.
 
-For a squared loss w implies a β, `implied_pull`, and the gap of the two is ½‖∇P‖²: after Newton's method that proves
+For a squared loss w implies a β, `implied_beta`, and the gap of the two is ½‖∇P‖²: after Newton's method that proves
 all there is to prove, and β need not be kept. After coordinate descent it proves less than the β that was found.
 """
 
@@ -111,12 +111,12 @@ class LinearSvmSolution:
 
 @dataclass(frozen=True)
 class LinearPathProblem(Problem["tuple[tuple[LinearSvmSolution, ...], ...]"]):
-    """The machines of ``problem`` along C: all prices times each of ``factors``, which ascend. A machine begins each
-    rung where it ended the last one.
+    """The machines of ``problem`` along C: all costs times each of ``factors``, which ascend. Each step starts from the
+    solution of the last.
 
-    The answer is a tuple of rungs, each a tuple of solutions; after Ctrl-C or a time limit those that were reached, the
-    last perhaps broken off. With ``take`` it is empty: each solution is handed over, ``take(rung, machine, solution)``,
-    when it ends, in any order of the machines, and need not be kept.
+    The solution is a tuple of steps, each a tuple over the machines; after Ctrl-C or a time limit those that were
+    reached, the last perhaps stopped early. With ``take`` it is empty: each solution is passed on when it ends, by
+    ``take(step, machine, solution)``, in any order of the machines.
     """
 
     problem: LinearSvmProblem
@@ -239,7 +239,7 @@ def excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64],
     return 1 - target * values if is_of_signs(loss) else np.abs(target - values) - epsilon
 
 
-def implied_pull(
+def implied_beta(
     loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
     """The β that f implies for a squared loss: −C ℓ'(f)."""

@@ -5,7 +5,7 @@ For a given f the proximal dual max D(β) − Σ (β_i − λ_i)²/(2σ_i) is la
     β_i = λ_i + σ_i (z_i − f_i), shrunk towards 0 by σ_i ε, clipped to its bounds
 
 and as a function of f this is −dφ_i/df of φ_i(f) = β_i (z_i − f) − ε|β_i| − (β_i − λ_i)²/(2σ_i), which is smooth. A
-squared loss has λ = 0 and σ = 2C: there β is `problem.implied_pull`, and φ is C times the loss. The other losses have
+squared loss has λ = 0 and σ = 2C: there β is `problem.implied_beta`, and φ is C times the loss. The other losses have
 σ_i = κ C_i, and λ is β of the step before, at first 0: the method of multipliers. So a few steps (w_j, b_j, κ_j) give β
 of every row, of those seen and of those to come, and with it the dual value.
 """

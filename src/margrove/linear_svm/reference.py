@@ -31,7 +31,7 @@ from margrove.linear_svm.problem import (
     brought,
     centred,
     crammer_singer_losses,
-    implied_pull,
+    implied_beta,
     is_of_signs,
     is_squared,
     losses,
@@ -59,11 +59,11 @@ def linear_svm(problem: LinearSvmProblem) -> tuple[LinearSvmSolution, ...]:
 
 
 def linear_path(problem: LinearPathProblem) -> tuple[tuple[LinearSvmSolution, ...], ...]:
-    """Rung by rung: what a machine was left at, β times what its prices have grown by, begins the next."""
-    rungs: list[tuple[LinearSvmSolution, ...]] = []
+    """Solve along the factors of C: each step starts from the last, β scaled as the costs."""
+    path: list[tuple[LinearSvmSolution, ...]] = []
     machines = problem.problem.machines
-    for rung, factor in enumerate(problem.factors):
-        growth = factor / problem.factors[max(rung - 1, 0)]
+    for step, factor in enumerate(problem.factors):
+        growth = factor / problem.factors[max(step - 1, 0)]
         priced = tuple(
             replace(machine, cost=machine.cost * factor, beta=None if machine.beta is None else machine.beta * growth)
             for machine in machines
@@ -74,11 +74,11 @@ def linear_path(problem: LinearPathProblem) -> tuple[tuple[LinearSvmSolution, ..
             for machine, solution in zip(machines, found, strict=True)
         )
         if problem.take is None:
-            rungs.append(found)
+            path.append(found)
         else:
             for number, solution in enumerate(found):
-                problem.take(rung, number, solution)
-    return tuple(rungs)
+                problem.take(step, number, solution)
+    return tuple(path)
 
 
 def _descent(problem: LinearSvmProblem, machine: LinearMachine) -> LinearSvmSolution:
@@ -107,7 +107,7 @@ def _descent(problem: LinearSvmProblem, machine: LinearMachine) -> LinearSvmSolu
         b = b0 + s**2 * u
         # A squared loss is judged by what the model will keep: w, and the β that it implies.
         implied = is_squared(problem.loss)
-        shown = implied_pull(problem.loss, z, X @ w + b, C, epsilon) if implied else beta
+        shown = implied_beta(problem.loss, z, X @ w + b, C, epsilon) if implied else beta
         solution = _judged(problem, machine, X, w, b, shown, passes, "dual coordinate descent")
         if solution.status is not Status.MAX_ITER or passes == problem.max_iter:
             return solution
@@ -148,13 +148,13 @@ def _sparse_weights(problem: LinearSvmProblem, machine: LinearMachine) -> Linear
     passes = 0
     while True:
         w, b = weights[:-1], one * weights[-1]
-        beta = implied_pull(problem.loss, z, X @ w + b, C, problem.epsilon)
+        beta = implied_beta(problem.loss, z, X @ w + b, C, problem.epsilon)
         solution = _judged(problem, machine, X, w, b, beta, passes, "coordinate descent on w")
         if solution.status is not Status.MAX_ITER or passes == problem.max_iter:
             return solution
         f = columns @ weights
         for j in np.flatnonzero(bend > 0):
-            beta = implied_pull(problem.loss, z, f, C, problem.epsilon)
+            beta = implied_beta(problem.loss, z, f, C, problem.epsilon)
             best = weights[j] + beta @ columns[:, j] / bend[j]
             best = math.copysign(max(abs(best) - threshold[j] / bend[j], 0), best)
             f += (best - weights[j]) * columns[:, j]
@@ -168,7 +168,7 @@ def _first_pull(problem: LinearSvmProblem, machine: LinearMachine, X: NDArray[np
         return machine.beta
     if machine.w is None or not is_squared(problem.loss):
         return np.zeros(len(machine.target))
-    return implied_pull(problem.loss, machine.target, X @ machine.w + machine.b, machine.cost, problem.epsilon)
+    return implied_beta(problem.loss, machine.target, X @ machine.w + machine.b, machine.cost, problem.epsilon)
 
 
 def _judged(

@@ -15,9 +15,9 @@ from margrove.data.sample import Sample, Values
 from margrove.engine import choose
 from margrove.errors import InputError
 from margrove.estimator import estimator
-from margrove.linear_svm.layout import is_joint, prices_of_classes
+from margrove.linear_svm.layout import costs_of_classes, is_joint
 from margrove.linear_svm.machine import LinearSvmParameters, tell_problem
-from margrove.linear_svm.path import check_costs, joint_path
+from margrove.linear_svm.path import check_path_costs, joint_path
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
     CrammerSingerSolution,
@@ -103,7 +103,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
 
     def _fill(self, problem: Problems, table: ScoreTable, scores: Scores) -> Status:
         for each in (problem,) if isinstance(problem, LinearSvmProblem) else problem:
-            check_costs(each, table.grid["C"])
+            check_path_costs(each, table.grid["C"])
         *shape, n_folds = table.score.shape
         n_cells = int(np.prod(shape))
         start = time.perf_counter()
@@ -224,7 +224,7 @@ refit_time_, status_, engine_, certificate_
         check_classes_of_folds(data, splits)
         own = own_weights(data, weight)
         shares = (weight_in_fold(own[train], train, len(own)) for train, _ in splits)
-        costs = [prices_of_classes(template, data.classes, data.codes, share) for share in shares]
+        costs = [costs_of_classes(template, data.classes, data.codes, share) for share in shares]
         if is_joint(self):
             return [template._joint_problem(data, cost) for (cost,) in costs], splits
         signs = list(signs_of(data)) * len(costs)

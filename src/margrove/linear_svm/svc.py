@@ -30,7 +30,7 @@ from margrove.estimator import checked, estimator, fitted
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import read_chunked_sample
-from margrove.linear_svm.layout import is_joint, prices_of_classes, scale_of_intercept
+from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
 from margrove.linear_svm.machine import LinearProblem, LinearSolution, carried
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
@@ -257,7 +257,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         balanced = self.class_weight if isinstance(self.class_weight, str) else None
         sample = read_piece(self, X, y, known, sample_weight, balanced, is_first=is_first)
         own = np.ones(len(sample.codes)) if sample.weight is None else sample.weight
-        costs = np.array(prices_of_classes(self, known, sample.codes, own))
+        costs = np.array(costs_of_classes(self, known, sample.codes, own))
         solutions = self._solve_piece(merged(sample.X), signs_of(sample), costs)
         self.classes_ = known
         self._keep_piece(solutions, len(own))
@@ -317,7 +317,7 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     def _problem(self, sample: Sample, sample_weight: ArrayLike | None) -> LinearProblem:
         """Return one machine against the rest for each class, or Crammer and Singer's for all."""
-        costs = prices_of_classes(self, sample.classes, sample.codes, own_weights(sample, sample_weight))
+        costs = costs_of_classes(self, sample.classes, sample.codes, own_weights(sample, sample_weight))
         if is_joint(self):
             return self._joint_problem(sample, costs[0])
         problem = self._stated(sample.X, list(signs_of(sample)), costs)

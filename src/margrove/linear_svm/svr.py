@@ -15,7 +15,7 @@ from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
 from margrove.linear_svm.certificate import certify_linear_svr
 from margrove.linear_svm.chunks import read_chunked_values
-from margrove.linear_svm.layout import check_prices
+from margrove.linear_svm.layout import check_costs
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import LinearSvmProblem, Loss
 from margrove.linear_svm.streaming import Streaming, learns_pieces
@@ -118,7 +118,7 @@ class LinearSVR(RegressorMixin, Streaming):
         self._check()
         X, z = read_chunk(self, X, y, reset=not hasattr(self, "coef_"), y_numeric=True)
         weight = settle_weights(X, z, sample_weight, None)
-        costs = check_prices(float(self.C) * (np.ones(len(z)) if weight is None else weight))
+        costs = check_costs(float(self.C) * (np.ones(len(z)) if weight is None else weight))
         targets = np.asarray(z, dtype=np.float64)[None]
         self._keep_piece(self._solve_piece(X, targets, costs[None]), len(z))
         return self
@@ -133,7 +133,7 @@ class LinearSVR(RegressorMixin, Streaming):
 
     def _problem(self, values: Values) -> LinearSvmProblem:
         own = np.ones(len(values.z)) if values.weight is None else values.weight
-        problem = self._stated(values.X, [values.z], [check_prices(float(self.C) * own)])
+        problem = self._stated(values.X, [values.z], [check_costs(float(self.C) * own)])
         return self._warmed(problem, self._names)
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:

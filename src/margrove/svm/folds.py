@@ -12,18 +12,18 @@ from sklearn.utils.class_weight import compute_sample_weight
 from margrove.data.sample import Sample, check_class_weight
 from margrove.search.folds import Splits, weight_in_fold
 from margrove.svm.kernels import Matrix
-from margrove.svm.search_problem import Fold, Ladder
+from margrove.svm.search_problem import DualVariables, Fold
 from margrove.svm.training import TrainingData
 
 
-def ladders_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[Ladder, ...]:
-    """A ladder for each column of a code matrix, over all rows of the classes that it asks about."""
+def machines_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[DualVariables, ...]:
+    """A machine for each column of a code matrix, over all rows of the classes that it asks about."""
     rows_of = [np.flatnonzero(codes == k) for k in range(len(code))]
-    ladders = []
+    machines = []
     for column in code.T:
         rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
-        ladders.append(Ladder(column[codes[rows]], -np.ones(len(rows)), rows))
-    return tuple(ladders)
+        machines.append(DualVariables(column[codes[rows]], -np.ones(len(rows)), rows))
+    return tuple(machines)
 
 
 def search_order(sample: Sample, splits: Splits) -> tuple[NDArray[np.int64], Splits]:

@@ -84,15 +84,15 @@ class PathProblem(Problem["tuple[tuple[DualSolution, ...], ...]"]):
     """The machines of a problem along growing bounds: each solution begins the next."""
 
     first: DualProblem
-    uppers: tuple[tuple[NDArray[np.float64], ...], ...]  # bounds of each machine, on each rung after the first
+    uppers: tuple[tuple[NDArray[np.float64], ...], ...]  # bounds of each machine, at each step after the first
 
     @property
     def rows(self) -> Rows[Any] | Matrix:
         """The rows of the problem."""
         return self.first.rows
 
-    def rung(self, number: int) -> tuple[NDArray[np.float64], ...]:
-        """The bounds of each machine on one rung."""
+    def bounds(self, number: int) -> tuple[NDArray[np.float64], ...]:
+        """The bounds of each machine on one step."""
         return self.uppers[number - 1] if number else tuple(machine.upper for machine in self.first.machines)
 
 
@@ -145,7 +145,7 @@ def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_])
     return replace(dual, alpha=alpha)
 
 
-def climbed(
+def path_start(
     dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Where ``dual`` begins for larger bounds, from its solution: r α with r ≤ C'/C, and the best r,

@@ -21,7 +21,7 @@ from margrove.svm.problem import (
     LeaveOneOutProblem,
     LeftOut,
     PathProblem,
-    climbed,
+    path_start,
 )
 
 LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none
@@ -51,19 +51,19 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution,
 
 
 def smo_path(problem: PathProblem) -> tuple[tuple[DualSolution, ...], ...]:
-    """Each machine along its bounds, every rung from the solution of the last; the first axis is the rungs."""
+    """Each machine along its bounds, every step starting from the last; the first axis is the steps."""
     first = problem.first
-    rungs = [smo(first)]
+    path = [smo(first)]
     machines = first.machines
     for uppers in problem.uppers:
         starts = [
-            climbed(dual, s.alpha, s.v, upper) for dual, s, upper in zip(machines, rungs[-1], uppers, strict=True)
+            path_start(dual, s.alpha, s.v, upper) for dual, s, upper in zip(machines, path[-1], uppers, strict=True)
         ]
         machines = tuple(
             replace(dual, upper=upper, alpha=alpha) for dual, upper, alpha in zip(machines, uppers, starts, strict=True)
         )
-        rungs.append(smo(replace(first, machines=machines)))
-    return tuple(rungs)
+        path.append(smo(replace(first, machines=machines)))
+    return tuple(path)
 
 
 def leave_one_out(problem: LeaveOneOutProblem) -> tuple[LeftOut, ...]:

@@ -26,11 +26,11 @@ from margrove.search.scorers import Scores, name_of
 from margrove.search.table import ScoreTable
 from margrove.status import Status
 from margrove.svm.checkpointing import kernel_words
-from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
+from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
 from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.problem import penalties, regression
-from margrove.svm.search_problem import Fold, Ladder, SearchProblem, Unit, UnitSolution
+from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
 from margrove.svm.training import check_weighted, settle_kernel, training_data
@@ -49,7 +49,7 @@ class SupportVectorSearch(CrossValidatedSearch):
 
     _measures: ClassVar = {"mean_n_support": "support", "max_violation": "violation"}
     _unconverged = "{cells} ended before the violation was within tol={tol:g}; cv_results_['is_converged'] says which."
-    _ladders: ClassVar[Callable[..., Any]]  # of the data, weights and folds: the order of rows, ladders, folds, splits
+    _machines: ClassVar[Callable[..., Any]]  # (data, weights, folds) -> order of rows, machines, folds, splits
 
     gammas: ArrayLike | None = None
     drop_early: bool = checked(check_flag, default=False)
@@ -83,7 +83,7 @@ class SupportVectorSearch(CrossValidatedSearch):
 
     def _problem(self, template: Any, data: Any, weight: Any, splits: Splits, grid: Grid) -> tuple[Any, Splits]:
         X = data.X
-        order, ladders, folds, splits = self._ladders(data, weight, splits)  # these count the rows in ``order``
+        order, machines, folds, splits = self._machines(data, weight, splits)  # these count the rows in ``order``
         check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
         training = training_data(template, X)
         kernels = (training.solver_kernel,)
@@ -92,7 +92,7 @@ class SupportVectorSearch(CrossValidatedSearch):
         problem = SearchProblem(
             points_in_order(training, order),
             kernels,
-            ladders,
+            machines,
             folds,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
@@ -160,7 +160,7 @@ class SupportVectorSearch(CrossValidatedSearch):
                 "search",
                 problem.X,
                 [kernel_words(kernel) for kernel in problem.kernels],
-                [(ladder.y, ladder.p, ladder.point) for ladder in problem.ladders],
+                [(machine.y, machine.p, machine.point) for machine in problem.machines],
                 [(fold.weight, fold.held_out) for fold in problem.folds],
                 table.grid,
                 [getattr(self, name, None) for name in ("classes_", *_OF_A_SCORE)],
@@ -293,13 +293,13 @@ multiclass, n_jobs, engine, precision
         grid = {"C": Cs, "epsilon": np.zeros(1), "gamma": self._gammas(data.X)}
         return grid, ("C",) if self._is_without_gamma else ("C", "gamma")
 
-    def _ladders(self, data: Sample, weight: Any, splits: Splits) -> tuple[Any, ...]:
+    def _machines(self, data: Sample, weight: Any, splits: Splits) -> tuple[Any, ...]:
         code = code_matrix(self.multiclass, len(data.classes))
         check_code(code, data.classes)
         check_classes_of_folds(data, splits)
         order, splits = search_order(data, splits)
         folds = folds_of(data, self.class_weight, weight, splits, order)
-        return order, ladders_of(code, data.codes[order]), folds, splits
+        return order, machines_of(code, data.codes[order]), folds, splits
 
 
 @estimator
@@ -349,9 +349,9 @@ engine_, certificate_
         }
         return grid, ("C", "epsilon") if self._is_without_gamma else ("C", "epsilon", "gamma")
 
-    def _ladders(self, data: Values, weight: Any, splits: Splits) -> tuple[Any, ...]:
+    def _machines(self, data: Values, weight: Any, splits: Splits) -> tuple[Any, ...]:
         n = len(data.z)
         own = np.ones(n) if data.weight is None else data.weight
         folds = tuple(Fold(weight_in_fold(own[train], train, n), test) for train, test in splits)
         dual = regression(data.z, own, 0.0)
-        return np.arange(n), (Ladder(dual.y, dual.p, dual.point),), folds, splits
+        return np.arange(n), (DualVariables(dual.y, dual.p, dual.point),), folds, splits

@@ -1,9 +1,9 @@
-"""What a search asks, as data: machines under several kernels, on several folds, along C. No solver lives here.
+"""The problem of a search, as data: machines under several kernels, on several folds, along C. No solver lives here.
 
-A *ladder* is a machine without its bounds, over all rows that it may ever see; a *fold* gives each row its weight in
-training (0 for none) and says which rows are held out; a *unit* is one fold under one kernel, for ascending values of
-C. The bound of a variable is C times the weight of its row. Along C the solution of one value begins the next: with
-the bounds, α may grow by C'/C, and v + y p grows with it exactly.
+The `DualVariables` of a machine are its dual without the bounds, over the rows of all folds. A *fold* gives each row its
+weight in training (0 for none) and lists the rows held out. A *unit* is one fold under one kernel, for ascending values
+of C. The bound of a variable is C times the weight of its row. Along C each solution starts the next: as the bounds
+grow by C'/C, so may α, and v + y p grows with it exactly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from margrove.svm.problem import MOST_STEPS, Dual
 
 
 @dataclass(frozen=True)
-class Ladder:
+class DualVariables:
     """One machine; see `margrove.svm.problem` for y and p."""
 
     y: NDArray[np.int8]  # (m,)
@@ -64,7 +64,7 @@ class SearchProblem(RowsProblem[Status]):
     matrix (n, n) for the one kernel "precomputed"."""
 
     kernels: tuple[Kernel, ...]
-    ladders: tuple[Ladder, ...]
+    machines: tuple[DualVariables, ...]
     folds: tuple[Fold, ...]
     units: tuple[Unit, ...] = ()  # those of one kernel stand together
     take: Callable[[int, UnitSolution], None] = lambda number, solution: None
@@ -81,11 +81,11 @@ class SearchProblem(RowsProblem[Status]):
     @property
     def n_cells(self) -> int:
         """Machines to be solved, at one C each."""
-        return len(self.ladders) * sum(len(unit.Cs) for unit in self.units)
+        return len(self.machines) * sum(len(unit.Cs) for unit in self.units)
 
 
-def rung(ladder: Ladder, fold: Fold, C: float, epsilon: float) -> Dual:
+def dual_on_fold(machine: DualVariables, fold: Fold, C: float, epsilon: float) -> Dual:
     """The dual of one machine on one fold at one C, from α = 0."""
-    weight = fold.weight[ladder.point]
+    weight = fold.weight[machine.point]
     part = np.flatnonzero(weight > 0)
-    return Dual(ladder.y[part], ladder.p[part] + epsilon, C * weight[part], np.zeros(len(part)), ladder.point[part])
+    return Dual(machine.y[part], machine.p[part] + epsilon, C * weight[part], np.zeros(len(part)), machine.point[part])

@@ -19,7 +19,7 @@ from margrove.run.effort import on_interrupt
 from margrove.search.folds import Splits
 from margrove.status import Status, worst
 from margrove.svm.classifier import SupportVectorClassifier
-from margrove.svm.folds import folds_of, ladders_of, points_in_order, search_order
+from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
 from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
@@ -214,7 +214,7 @@ class SVC(SupportVectorClassifier):
         problem = SearchProblem(
             points_in_order(data, order),
             (data.solver_kernel,),
-            ladders_of(code, sample.codes[order]),
+            machines_of(code, sample.codes[order]),
             folds,
             tuple(Unit(0, number, C) for number in range(len(folds))),
             take,

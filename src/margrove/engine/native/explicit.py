@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.engine import Effort
-from margrove.engine.native.linear_svm import climb
+from margrove.engine.native.linear_svm import solve_path
 from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
 from margrove.status import Status
 from margrove.svm.kkt import sides, violation
@@ -85,7 +85,7 @@ def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution
     beta = machine.y * machine.alpha
     start = LinearMachine(y, machine.upper, w=_sums(X, beta) if beta.any() else None, beta=beta if beta.any() else None)
     asked = LinearSvmProblem(X, (start,), loss="hinge", intercept=np.inf, tol=_GAP, max_iter=2000, solver="newton")
-    solution = climb(asked, (1.0,), effort, violation=problem.tol)[0][-1]
+    solution = solve_path(asked, (1.0,), effort, violation=problem.tol)[0][-1]
     alpha = machine.y * solution.beta
     v = y - np.asarray(X @ _sums(X, solution.beta), dtype=np.float64).ravel()
     reached = violation(v, *sides(machine.y, alpha, machine.upper))

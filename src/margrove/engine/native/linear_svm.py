@@ -99,33 +99,33 @@ def plan(problem: Problem[Any]) -> str:
 def _(engine: Engine, problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSolution, ...]:
     if problem.penalty == "l1":
         return solve_l1(problem, effort)
-    return tuple(rungs[-1] for rungs in climb(problem, (1.0,), effort))
+    return tuple(path[-1] for path in solve_path(problem, (1.0,), effort))
 
 
 @register(NAME, LinearPathProblem)
 def _(engine: Engine, problem: LinearPathProblem, effort: Effort) -> tuple[tuple[LinearSvmSolution, ...], ...]:
     if problem.problem.penalty == "l1":
         return linear_path_by_steps(engine, problem, effort)
-    machines = climb(problem.problem, problem.factors.tolist(), effort, keeps_pulls=problem.take is None)
+    machines = solve_path(problem.problem, problem.factors.tolist(), effort, keeps_beta=problem.take is None)
     if problem.take is not None:
-        for number, rungs in enumerate(machines):
-            for rung, solution in enumerate(rungs):
-                problem.take(rung, number, solution)
+        for number, path in enumerate(machines):
+            for step, solution in enumerate(path):
+                problem.take(step, number, solution)
         return ()
-    reached = min(len(rungs) for rungs in machines)
-    return tuple(tuple(rungs[k] for rungs in machines) for k in range(reached))
+    reached = min(len(path) for path in machines)
+    return tuple(tuple(path[k] for path in machines) for k in range(reached))
 
 
-def climb(
+def solve_path(
     problem: LinearSvmProblem,
     factors: Sequence[float],
     effort: Effort,
     *,
-    keeps_pulls: bool = True,
+    keeps_beta: bool = True,
     violation: float = 0.0,
 ) -> list[list[LinearSvmSolution]]:
-    """Each machine along factors of its costs; of each the rungs that were reached, the last perhaps broken off. Where
-    a ``violation`` is given, the pulls must also meet the KKT conditions within it."""
+    """Solve each machine along factors of its costs; return for each the steps reached, the last perhaps stopped early.
+    Where a ``violation`` is given, β must also meet the KKT conditions within it."""
     problem, middles = centred(problem)
     choice = choose(problem)
     machines = core.LinearSet(
@@ -136,7 +136,7 @@ def climb(
         tol=problem.tol,
         most_steps=problem.max_iter,
         seed=problem.seed,
-        keeps_pulls=keeps_pulls,
+        keeps_beta=keeps_beta,
         violation=violation,
         threads=threads_for(effort.n_jobs),
     )
@@ -167,42 +167,42 @@ def climb(
     with blas_held_back():
         reason = run_in_slices(advance, effort, tell)
     found = [
-        _reached(problem, machine, machines.rungs(k), factors, reason, choice)
+        _reached(problem, machine, machines.path(k), factors, reason, choice)
         for k, machine in enumerate(problem.machines)
     ]
     return [
-        [replace(solution, b=solution.b + middle) for solution in rungs] if middle else rungs
-        for rungs, middle in zip(found, middles, strict=True)
+        [replace(solution, b=solution.b + middle) for solution in path] if middle else path
+        for path, middle in zip(found, middles, strict=True)
     ]
 
 
-def _solution(rung: core.RungState, reason: Status) -> LinearSvmSolution:
+def _solution(step: core.PathState, reason: Status) -> LinearSvmSolution:
     return LinearSvmSolution(
-        rung.w,
-        rung.b,
-        rung.beta,
-        rung.primal,
-        rung.dual,
-        rung.steps,
-        ENDINGS.get(rung.ending, reason),
-        rung.method.name,
-        is_proved_by_w=rung.is_implied,
+        step.w,
+        step.b,
+        step.beta,
+        step.primal,
+        step.dual,
+        step.steps,
+        ENDINGS.get(step.ending, reason),
+        step.method.name,
+        is_proved_by_w=step.is_implied,
     )
 
 
 def _reached(
     problem: LinearSvmProblem,
     machine: LinearMachine,
-    rungs: Sequence[core.RungState],
+    path: Sequence[core.PathState],
     factors: Sequence[float],
     reason: Status,
     choice: Choice,
 ) -> list[LinearSvmSolution]:
-    """The rungs of a machine; where it was broken off, the last one says so, though it may hardly have begun."""
+    """Return the steps of a machine; the status of the last one shows whether it was stopped early."""
     going = core.LinearEnding.going
-    found = [_solution(rung, reason) for rung in rungs if math.isfinite(rung.primal) or rung.ending is not going]
-    is_broken_off = bool(rungs) and rungs[-1].ending is going and len(found) == len(rungs)
-    if len(found) < len(factors) and not is_broken_off:
+    found = [_solution(step, reason) for step in path if math.isfinite(step.primal) or step.ending is not going]
+    is_stopped = bool(path) and path[-1].ending is going and len(found) == len(path)
+    if len(found) < len(factors) and not is_stopped:
         if found:
             machine = replace(machine, w=found[-1].w, b=found[-1].b)
         priced = replace(machine, cost=factors[len(found)] * machine.cost)

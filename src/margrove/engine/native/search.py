@@ -39,8 +39,8 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
     if needed > cache_bytes(engine, problem.cache_bytes, needed):
         return search_by_duals(engine, problem, effort)
     search = _search(problem, threads, is_double)
-    for ladder in problem.ladders:
-        search.add_ladder(y=ladder.y, p=ladder.p, point=ladder.point)
+    for machine in problem.machines:
+        search.add_machine(y=machine.y, p=machine.p, point=machine.point)
     for fold in problem.folds:
         search.add_fold(weight=fold.weight, held_out=fold.held_out)
     for unit in problem.units:
@@ -129,7 +129,7 @@ def values_at_once(problem: SearchProblem, threads: int) -> int:
     """Return how many kernel values a search holds at once."""
     at_once = min(threads, len(problem.kernels)) + 1  # and the products that they are made of
     held = max((len(fold.held_out) for fold in problem.folds), default=0)
-    tile = min(core.TILE, max((len(ladder.y) for ladder in problem.ladders), default=0))
+    tile = min(core.TILE, max((len(machine.y) for machine in problem.machines), default=0))
     n = int(problem.X.shape[0])
     return n * n * at_once + threads * (n * held + tile * tile)
 

@@ -32,7 +32,7 @@ def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolutio
             return found
         problem, may_be_explicit = continued(problem, found), False
     duals, reason = _run(engine, problem, (), effort)
-    found = _rung(duals, 0, problem, reason)
+    found = _step(duals, 0, problem, reason)
     if may_be_explicit and any(solution.status is Status.MAX_ITER for solution in found):
         # Columns of very different scales: pairs crawl where Newton's method does not notice.
         again = solve_by_weights(continued(problem, found), effort)
@@ -46,8 +46,8 @@ def _(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualS
     first, n_steps = problem.first, 1 + len(problem.uppers)
     duals, reason = _run(engine, first, problem.uppers, effort)
     machines = range(len(first.machines))
-    reached = n_steps if duals.ended == n_steps * len(machines) else 1 + min(duals.rungs(k) for k in machines)
-    return tuple(_rung(duals, step, first, reason) for step in range(min(reached, n_steps)))
+    reached = n_steps if duals.ended == n_steps * len(machines) else 1 + min(duals.steps_ended(k) for k in machines)
+    return tuple(_step(duals, step, first, reason) for step in range(min(reached, n_steps)))
 
 
 def _run(
@@ -112,7 +112,7 @@ def _duals(problem: DualProblem, X: Matrix, room: int, threads: int) -> core.Dua
     )
 
 
-def _rung(duals: core.Duals, step: int, problem: DualProblem, reason: Status) -> tuple[DualSolution, ...]:
+def _step(duals: core.Duals, step: int, problem: DualProblem, reason: Status) -> tuple[DualSolution, ...]:
     """Return all machines at one step of their path."""
     states = (duals.state(k, step) for k in range(len(problem.machines)))
     return tuple(_solution(state, reason, problem.step_limit) for state in states)

@@ -30,7 +30,7 @@ from margrove.linear_svm.problem import (
     balanced,
     balancing_shares,
     bounds_of,
-    implied_pull,
+    implied_beta,
     is_of_signs,
     is_squared,
     losses,
@@ -184,7 +184,7 @@ class BlockDescent:
         f_first = np.asarray(X @ machine.w_first + machine.b_first)
         machine.loss += float(C @ losses(problem.loss, z, f_first, problem.epsilon))
         if machine.implied is not None:
-            implied = implied_pull(problem.loss, z, f_first, C, problem.epsilon)
+            implied = implied_beta(problem.loss, z, f_first, C, problem.epsilon)
             machine.implied.add(problem, X, gain, C, implied)
         w, b = self._weights(machine)
         f = np.asarray(X @ w + b)

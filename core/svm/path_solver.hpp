@@ -16,12 +16,12 @@ namespace margrove {
 
 // It is opened again and again: its memory stays.
 template <class T>
-class LadderSolver {
+class PathSolver {
  public:
   using Clock = typename BlockSmo<T>::Clock;
 
-  // `all`: where given, the kernel values of the ladder's variables.
-  void open(const std::shared_ptr<const Gram<T>>& gram, Tile<T>* all, const Ladder& ladder,
+  // `all`: where given, the kernel values of `variables`.
+  void open(const std::shared_ptr<const Gram<T>>& gram, Tile<T>* all, const DualVariables& variables,
             const std::vector<double>& weight, double shift, const DualSettings& settings) {
     settings_ = settings;
     gram_ = gram;
@@ -30,15 +30,15 @@ class LadderSolver {
     dual.y.clear();
     dual.point.clear();
     chosen_.clear();
-    for (std::size_t t = 0; t < ladder.y.size(); ++t) {
-      const double mine = weight[ladder.point[t]];
+    for (std::size_t t = 0; t < variables.y.size(); ++t) {
+      const double mine = weight[variables.point[t]];
       if (!(mine > 0)) continue;
-      dual.y.push_back(ladder.y[t]);
-      dual.p.push_back(ladder.p[t] + shift);
-      dual.point.push_back(ladder.point[t]);
+      dual.y.push_back(variables.y[t]);
+      dual.p.push_back(variables.p[t] + shift);
+      dual.point.push_back(variables.point[t]);
       chosen_.push_back(t);
       weight_.push_back(mine);
-      state_.v.push_back(-ladder.y[t] * dual.p.back());
+      state_.v.push_back(-variables.y[t] * dual.p.back());
     }
     for (auto* values : {&dual.upper, &dual.alpha, &upper_}) values->assign(weight_.size(), 0.0);
     C_ = 0;
@@ -148,7 +148,7 @@ class LadderSolver {
   std::shared_ptr<const Gram<T>> gram_;
   DualState state_;
   std::vector<double> weight_, upper_, trial_, beta_, sums_;
-  std::vector<std::int32_t> chosen_;  // variables of the ladder
+  std::vector<std::int32_t> chosen_;  // indices of the machine's variables
   double C_ = 0;
   SearchCell cell_;
   bool is_small_ = true;
