@@ -23,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as ScikitTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.boost.engines import ENGINES
 
 from margrove import (
     SVC,
@@ -44,7 +43,7 @@ from margrove.status import Status
 
 @parametrize_with_checks(
     [
-        *(AdaBoostClassifier(n_estimators=5, engine=engine) for engine in ENGINES),
+        AdaBoostClassifier(n_estimators=5),
         AdaBoostClassifier(DecisionTreeClassifier(max_depth=2, max_features=1, random_state=0), n_estimators=5),
     ]
 )

@@ -54,12 +54,9 @@ from margrove.run.progress import watched
 
 SCHEMES = [
     OneVsRestClassifier(),
-    OneVsOneClassifier(SVC(gamma=0.05, tol=1e-10)),
     BitStringClassifier(SVC(gamma=0.05, tol=1e-10), code="hadamard", decoding="exponential"),
     BitStringClassifier(SVC(gamma=0.05, tol=1e-10, probability=True)),
-    OneVsRestClassifier(DecisionTreeClassifier()),
     OneVsOneClassifier(LogisticRegression()),
-    BitStringClassifier(BasicLinearClassifier(), code="one_vs_rest", decoding="hamming"),
 ]
 
 

@@ -22,7 +22,7 @@ from margrove.errors import ConvergenceWarning, EngineError, InputError, Paramet
 
 MACHINES = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
 CODED = [SVC(multiclass="ovr"), SVC(kernel="precomputed"), SVR(kernel="precomputed")]
-ON_REFERENCE = [SVC(engine="reference"), NuSVR(engine="reference")]
+ON_REFERENCE = [SVC(engine="reference")]  # of all learners: the checks are of the estimator, not of the engine
 
 # gamma="scale" is scikit-learn's 1 / (d · variance of X), which weights do not enter, and a default tol leaves more
 # than the 1e-7 these two checks allow. With a given gamma and a small tol they hold, which is tested below.

@@ -32,8 +32,6 @@ TREES = [
     DecisionStump(),
     DecisionTreeClassifier(criterion="entropy", split_score="gain_ratio", categorical="multiway", prune="pessimistic"),
     DecisionTreeRegressor(criterion="absolute_error", max_leaf_nodes=6),
-    DecisionTreeClassifier(max_depth=4, engine="reference"),
-    DecisionTreeRegressor(max_depth=3, engine="reference"),
 ]
 
 
