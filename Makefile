@@ -10,8 +10,11 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # setuptools: some packages come as sources, and a venv of Python 3.12 or later has none.
 BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja setuptools wheel
 
+# A part of the tests that finds most mistakes soonest.
+CHECKED := tests/layers tests/learner
+
 .DEFAULT_GOAL := run
-.PHONY: run test test-all lint stubs sanitize bench docs clean help
+.PHONY: run check test test-all lint stubs sanitize bench docs clean help
 
 help:  ## what can be typed
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/'
@@ -20,6 +23,10 @@ run: $(VENV)/.installed  ## train on the embedded penguins: certified, explained
 	@mkdir -p out
 	@$(BIN)/margrove train -o out/penguins.margrove
 	@$(BIN)/margrove compare
+
+check: $(VENV)/.test $(VENV)/.lint  ## before each commit: ruff, and a sample of the tests, in about a minute
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -n 2 -q $(CHECKED)
 
 test: $(VENV)/.test  ## the tests (warnings are errors)
 	$(BIN)/python -m pytest -n 2

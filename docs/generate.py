@@ -2,6 +2,7 @@
 
 =================================  ==================================================================
 docs/reference/command-line.md     from the commands and their help
+docs/reference/modules.md          from the first sentence of every module and header
 docs/benchmarks.md, README.md      the tables between the markers, from benchmarks/results/*.json
 docs/images/*.png                  from the examples, and from the code of docs/guide/pictures.md; drawn anew, and
                                    not compared by --check
@@ -14,9 +15,12 @@ and then ends with 1. Where there are no results, the tables stay as they are.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import re
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +39,7 @@ import svm_results
 import tree_accuracy_results
 import tree_results
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = SOURCE = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 FIGURES = ROOT / "docs" / "images"
 DPI = 80  # legible, and each picture well below 120 KB
@@ -82,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
 def generated() -> Iterator[tuple[Path, str]]:
     """Each file with the text it should have."""
     yield ROOT / "docs" / "reference" / "command-line.md", command_line()
+    yield ROOT / "docs" / "reference" / "modules.md", modules()
     results = read_results(RESULTS)
     if not results:
         return
@@ -257,6 +262,42 @@ def cell(text: str | None) -> str:
 def first_line(text: str | None) -> str:
     """The sentence that says what it is about."""
     return " ".join((text or "").strip().split("\n\n")[0].split())
+
+
+# --- modules ------------------------------------------------------------------------------------------------------
+
+
+def modules() -> str:
+    """Return a page with every Python module and C++ header, by folder, with its first sentence."""
+    parts = [
+        NOTICE,
+        "# All modules",
+        "Each with its first sentence. [Architecture](../architecture.md) explains the layout.",
+    ]
+    for root, pattern in ((SOURCE / "src" / "margrove", "*.py"), (SOURCE / "core", "*.hpp")):
+        folders: dict[Path, list[Path]] = {}
+        for path in sorted(root.rglob(pattern)):
+            folders.setdefault(path.parent, []).append(path)
+        for folder, paths in folders.items():
+            rows = [f"| `{path.stem}` | {cell(first_sentence(path))} |" for path in paths if path.stem != "__init__"]
+            package = folder / "__init__.py"
+            about = first_sentence(package) if package.exists() else ""
+            parts.append(f"## {folder.relative_to(SOURCE).as_posix()}")
+            parts += [each for each in (about, "\n".join(["| module | |", "|---|---|", *rows]) if rows else "") if each]
+    return "\n\n".join(parts) + "\n"
+
+
+def first_sentence(path: Path) -> str:
+    """Return the first sentence of a module's docstring, or of the comment that a header begins with."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        words = ast.get_docstring(ast.parse(text)) or ""
+    else:
+        words = "\n".join(
+            line.removeprefix("//").strip() for line in takewhile(lambda x: x.startswith("//"), text.splitlines())
+        )
+    paragraph = " ".join(words.split("\n\n")[0].split())
+    return re.split(r"(?<=[.:]) (?=[A-Z`])", paragraph)[0].rstrip(":")
 
 
 # --- figures ------------------------------------------------------------------------------------------------------
