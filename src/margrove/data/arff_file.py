@@ -30,7 +30,11 @@ def read_arff(content: Content, *, encoding: str) -> Table:
     the line; or has no rows."""
     import arff
 
-    text = _text(content, encoding)
+    content = as_utf8(content, encoding)
+    fault = bad_byte(content)
+    if fault is not None:
+        raise fault
+    text = content.data.decode()
     # about 100 bytes per cell in liac-arff, measured
     check_memory(100 * (text.count(",") + text.count("\n")), content.name)
     is_sparse = re.search(r"@data[^\n]*(\s|%[^\n]*\n)*\{", text, re.IGNORECASE) is not None
@@ -38,13 +42,13 @@ def read_arff(content: Content, *, encoding: str) -> Table:
         try:
             document = arff.loads(text, return_type=arff.LOD if is_sparse else arff.DENSE)
         except arff.ArffException as error:
-            raise _malformed(error, text, content.name) from None
+            raise _malformed(error, text, content) from None
     attributes, rows = document["attributes"], document["data"]
     names = [name for name, _ in attributes]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=content.name)
     if not rows:
-        raise InputError("the file has attributes but no rows", file=content.name, cure="Was it fully written?")
+        raise content.error("the file has attributes but no rows", cure="Was it fully written?")
     if is_sparse and all(_is_numeric(kind) for _, kind in attributes):
         table = Table(block=_csr(rows, len(names)), names=names, source=content.name)
     else:
@@ -57,30 +61,22 @@ def read_arff(content: Content, *, encoding: str) -> Table:
     return table
 
 
-def _malformed(error: arff.ArffException, text: str, file: str) -> InputError:
-    """liac-arff's complaint, with the line as a number, not in words, and with what stands there."""
+def _malformed(error: arff.ArffException, text: str, content: Content) -> InputError:
+    """Return liac-arff's error, with the line as a number and its text."""
     # str(error) would format the message, and fail where the file's own text in it has a percent sign.
     words = clip(error.message.replace("%d", str(error.line)), 160).rstrip(". ")
     if error.line < 1:
-        return InputError(words, file=file, cure="Mend the file.")
+        return content.error(words, cure="Mend the file.")
     problem = re.sub(rf"(,? at| in) line {error.line}\b", "", words).split(":")[0]
     found = clip(text.splitlines()[error.line - 1])
-    return InputError(f"{problem}: {found!r}", file=file, line=error.line, cure="Mend the line.")
+    return content.error(f"{problem}: {found!r}", line=error.line, cure="Mend the line.")
 
 
 def data_lines(text: str) -> list[int]:
-    """The line of each row: those after @data that are neither blank nor remarks."""
+    """Return the line of each row: those after @data that are neither blank nor comments."""
     lines = list(enumerate(text.splitlines(), start=1))
     start = next(number for number, line in lines if line.strip().lower().startswith("@data"))
     return [number for number, line in lines[start:] if line.strip() and not line.lstrip().startswith("%")]
-
-
-def _text(content: Content, encoding: str) -> str:
-    content = as_utf8(content, encoding)
-    fault = bad_byte(content)
-    if fault is not None:
-        raise fault
-    return content.data.decode()
 
 
 def _is_numeric(kind: AttributeType) -> bool:
@@ -88,7 +84,7 @@ def _is_numeric(kind: AttributeType) -> bool:
 
 
 def _csr(rows: list[dict[int, float | None]], d: int) -> scipy.sparse.csr_matrix:
-    """The rows of a sparse file, each a dict from column to number, as a CSR matrix of shape (n, d)."""
+    """Return the rows of a sparse file, each a dict from column to number, as a CSR matrix of shape (n, d)."""
     indptr = np.cumsum([0, *(len(row) for row in rows)])
     indices = np.array([column for row in rows for column in sorted(row)], dtype=np.int32)
     cells = [row[column] for row in rows for column in sorted(row)]
@@ -97,7 +93,7 @@ def _csr(rows: list[dict[int, float | None]], d: int) -> scipy.sparse.csr_matrix
 
 
 def _dense_cells(rows: list[dict[int, Any]], attributes: list[tuple[str, AttributeType]]) -> list[list[Any]]:
-    """The columns of a sparse file; a cell left out is 0, or the first level declared."""
+    """Return the columns of a sparse file; a cell left out is 0, or the first level declared."""
     left_out = [kind[0] if isinstance(kind, list) else 0 for _, kind in attributes]
     return [[row.get(j, left_out[j]) for row in rows] for j in range(len(attributes))]
 

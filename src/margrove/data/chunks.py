@@ -11,18 +11,21 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from margrove.data.arrow import table_from_arrow
-from margrove.data.columnar import columnar_batches, table_from_batches
-from margrove.data.delimited import DEFAULT_MISSING, carries_nothing, check_missing, column_names, no_rows, parse_block
-from margrove.data.dialect import Dialect, sniff, squeezed
-from margrove.data.fault import LineIndex
+from margrove.data.columnar import columnar_batches, no_records, table_from_batches
+from margrove.data.delimited import DEFAULT_MISSING, TextOptions, carries_nothing, no_rows, parse_block
+from margrove.data.dialect import squeezed
+from margrove.data.fault import line_of_row
 from margrove.data.frames import check_finite
 from margrove.data.parsed_blocks import ParsedBlocks
 from margrove.data.rows import Matrix
@@ -33,10 +36,11 @@ from margrove.data.source import (
     byte_order_mark,
     compression_of,
     damage_refused,
+    is_utf8,
     open_file,
     recognise,
 )
-from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
+from margrove.data.svmlight import check_label, first_index, no_labels, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError, check_whole
@@ -98,21 +102,18 @@ class TableChunks(ABC):
 
     @abstractmethod
     def _tables(self) -> Iterator[Table]:
-        """Tables of about so many rows, with their targets."""
+        """Yield tables of about so many rows, with their targets."""
 
-    def _with_target(self, table: Table, line_of: Callable[[int], int] | None = None) -> Table | None:
-        """The table with its target; None where no row has one and such rows are left out."""
+    def _labelled(self, table: Table, line_of: Callable[[int], int] | None = None) -> Iterator[Table]:
+        """Yield the table with its target; nothing where no row has one and such rows are left out."""
         if self._target is False:
-            return table.with_target(None)
-        if not self._drop_unlabelled:
-            if table.target is None:
-                return choose_target(table, self._target, line_of=line_of)
-            return refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
-        if table.target is None:
-            table = choose_target_column(table, self._target)
-        assert table.target is not None
-        table = table.take(~table.target.is_missing)
-        return table if table.n_rows else None
+            table = table.with_target(None)
+        elif table.target is None:
+            table = choose_target(table, self._target)
+        if self._drop_unlabelled and table.target is not None:
+            table = table.take(~table.target.is_missing)
+        if table.n_rows:
+            yield refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
 
     def encoded(self, encoder: TableEncoder | None = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
         """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
@@ -155,20 +156,12 @@ class EncodedChunks:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
-    """What changes with a file; None where there is none."""
+    """Return the size and the time of the last change of a file, None if there is no such file."""
     try:
         found = os.stat(path)
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
-
-
-def choose_target_column(table: Table, target: Target) -> Table:
-    """`choose_target` where missing cells of the target are no fault."""
-    probe = choose_target(table.take(slice(0, 0)), target)
-    assert probe.target is not None
-    name = probe.target.name
-    return table.without(name).with_target(table[name])
 
 
 def read_chunks(
@@ -218,7 +211,7 @@ def read_chunks(
     """
     check_whole("rows", rows, least=1)
     check_whole("cache_bytes", cache_bytes, least=0)
-    check_missing(missing)
+    options = TextOptions(header, delimiter, encoding, missing)
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         raise ParameterError(f"source is {source!r}; it must be the path of a file, for it is read several times.")
     file = _TextFile(os.fspath(source), encoding)
@@ -226,14 +219,13 @@ def read_chunks(
     common: dict[str, Any] = {"rows": rows, "target": target, "drop_unlabelled": drop_unlabelled}
     chunks: TableChunks
     if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
-        settled = sniff(file.head, delimiter=delimiter, header=header, missing=missing)
-        chunks = DelimitedChunks(file, settled, header, tuple(missing), cache_bytes, **common)
+        chunks = DelimitedChunks(file, options, cache_bytes, **common)
     elif form == "svmlight":
-        check_label(target, file.head.name)
+        check_label(target, file.head)
         chunks = SvmlightChunks(file, **common)
     else:
         chunks = ColumnarChunks(file, form, **common)
-    if next(iter(chunks), None) is None:  # what is wrong with the target is told now
+    if next(iter(chunks), None) is None:  # a fault of the target is reported now
         raise InputError("every target cell is missing", file=chunks.source, cure="Choose another target.")
     return chunks
 
@@ -252,64 +244,46 @@ class _TextFile:
         if not first.strip():
             raise InputError("the file is empty", file=path, cure="Was it fully written?")
         self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
-        self.is_utf8 = self.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        if not self.is_utf8 and first[:6] != b"\x93NUMPY":
-            first = self._decoded(first, final=False)
+        if first[:6] != b"\x93NUMPY":
+            with self._opened() as file:
+                first = file.read(HEAD).removeprefix(codecs.BOM_UTF8)
         self.head = Content(path, self.raw.extension, held=first)
 
-    def _decoded(self, data: bytes, *, final: bool) -> bytes:
-        decoder = codecs.getincrementaldecoder(self.encoding)()
-        try:
-            return decoder.decode(data, final).lstrip("\ufeff").encode()
-        except UnicodeDecodeError as error:
-            raise self._not_decoded(error) from None
-
-    def _not_decoded(self, error: UnicodeDecodeError) -> InputError:
-        return InputError(
-            f"the text is not {self.encoding}: {error.reason}",
-            file=self.path,
-            cure=RIGHT_ENCODING,
-        )
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """Open the file for reading its text, decompressed and encoded in UTF-8."""
+        with damage_refused(self.path, self._method), self._open(self.path, "rb") as file:
+            try:
+                yield file if is_utf8(self.encoding) else codecs.EncodedFile(file, "utf-8", self.encoding)
+            except UnicodeDecodeError as error:
+                problem = f"the text is not {self.encoding}: {error.reason}"
+                raise InputError(problem, file=self.path, cure=RIGHT_ENCODING) from None
 
     def blocks(self, size: int, skipped: int, delimiter: str | None) -> Iterator[tuple[int, Content]]:
-        """Blocks of whole records of about ``size`` bytes, each with the number of lines before it, the first
-        ``skipped`` lines left out. ``delimiter`` is that of cells whose quotes may hold line ends; None: none may."""
-        with damage_refused(self.path, self._method), self._open(self.path, "rb") as file:
-            rest, line = b"", 0
-            for data in self._pieces(file, size):
-                rest += data
+        """Yield blocks of whole records of about ``size`` bytes, each with the number of lines before it, from line
+        ``skipped`` on. ``delimiter`` is that of cells whose quotes may hold line ends; None: none may."""
+        with self._opened() as file:
+            rest, line = file.read(size).removeprefix(codecs.BOM_UTF8), 0
+            data = rest
+            while data:
                 if len(rest) > MOST_RECORD:
                     problem = f"no row ends within {len(rest) >> 20} MiB"
                     raise InputError(problem, file=self.path, line=line + 1, cure="Check for an unclosed quote.")
                 while skipped > line and (end := _line_end(rest)):
                     rest, line = rest[end:], line + 1
-                if skipped > line:
-                    continue
-                cut = _last_record(rest, delimiter)
-                if cut == 0:
-                    continue  # a record longer than the block: read on
-                yield line, Content(self.path, held=rest[:cut])
-                line += _lines_in(rest[:cut])
-                rest = rest[cut:]
+                # Where no record ends in the block, it is longer than the block: read on.
+                cut = _last_record(rest, delimiter) if skipped <= line else 0
+                if cut:
+                    yield line, Content(self.path, held=rest[:cut])
+                    line += _lines_in(rest[:cut])
+                data = file.read(size)
+                rest = rest[cut:] + data
             if rest.strip() and skipped <= line:
                 yield line, Content(self.path, held=rest)
 
-    def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
-        decoder = None if self.is_utf8 else codecs.getincrementaldecoder(self.encoding)()
-        is_first = True
-        while data := file.read(size):
-            if decoder is not None:
-                try:
-                    text = decoder.decode(data)
-                except UnicodeDecodeError as error:
-                    raise self._not_decoded(error) from None
-                data = (text.lstrip("\ufeff") if is_first else text).encode()
-            is_first = False
-            yield data
-
 
 def _line_end(data: bytes) -> int:
-    """The offset after the first line, 0 where it does not end here. A carriage return at the very end may be half."""
+    """Return the offset after the first line, 0 if it does not end here. A carriage return at the end may be half."""
     found = re.search(rb"\r\n|\n|\r(?!\Z)", data)
     return found.end() if found else 0
 
@@ -319,7 +293,7 @@ def _lines_in(data: bytes) -> int:
 
 
 def _last_record(data: bytes, delimiter: str | None) -> int:
-    """The offset after the last whole record: after a line end that is in no quotes."""
+    """Return the offset after the last whole record: after a line end that is in no quotes."""
     end = data[:-1].rfind(b"\r") + 1 if b"\n" not in data else data.rfind(b"\n") + 1
     if delimiter is None or b'"' not in data:
         return end
@@ -331,83 +305,73 @@ def _last_record(data: bytes, delimiter: str | None) -> int:
 
 
 def _block_size(head: bytes, rows: int) -> int:
-    """Bytes that hold about so many rows, judged by the first lines."""
+    """Return the bytes that hold about so many rows, judged by the first lines."""
     lines = max(1, _lines_in(head))
     return int(min(max(rows * len(head) / lines, LEAST_BLOCK), MOST_BLOCK))
 
 
-def _shifted(error: InputError, lines: int) -> InputError:
-    """The same complaint, ``lines`` further down."""
-    line = None if error.line is None else error.line + lines
-    return InputError(error.problem, file=error.file, line=line, column=error.column, cure=error.cure)
+@contextmanager
+def _lines_counted_from(line: int) -> Iterator[None]:
+    """Shift the line of an `InputError` about a block that begins after ``line`` lines."""
+    try:
+        yield
+    except InputError as error:
+        found = None if error.line is None else error.line + line
+        raise InputError(error.problem, file=error.file, line=found, column=error.column, cure=error.cure) from None
 
 
 class DelimitedChunks(TableChunks):
     """CSV and its kin."""
 
-    def __init__(
-        self,
-        file: _TextFile,
-        dialect: Dialect,
-        header: bool | str,
-        missing: tuple[str, ...],
-        cache_bytes: int,
-        **common: Any,
-    ) -> None:
+    def __init__(self, file: _TextFile, options: TextOptions, cache_bytes: int, **common: Any) -> None:
         super().__init__(file.head, **common)
-        head, self._cache_bytes = file.head, cache_bytes
-        if dialect.delimiter == " ":
-            head = head.replaced(squeezed(head.data))
-            dialect = sniff(head, delimiter=" ", header=header, missing=missing)
-        self._file, self._dialect, self._missing = file, dialect, missing
+        self._cache_bytes = cache_bytes
+        head, self._dialect = options.sniffed(file.head)
+        self._body = replace(self._dialect, has_names=False, body=0)  # that of a block of rows
+        self._file = file
         self._size = _block_size(file.head.data, self.rows)
-        self._skipped = _lines_in(head.data[: dialect.body])
-        self._names = column_names(dialect, self.source)
+        self._skipped = _lines_in(head.data[: self._dialect.body])
         self._types: dict[str, Any] | None = None
-        self._kept: list[str] | None = None
-        self._blocks: ParsedBlocks | None = None  # all of them, once a walk has been to the end
+        self._blocks: ParsedBlocks | None = None  # all of them, once a pass has reached the end
         self._settle()
 
     def _settle(self) -> None:
-        """The first walk: kinds of columns, those that carry nothing, faults."""
+        """Make the first pass: find the kinds of the columns, the unnamed ones that carry nothing, and faults."""
         import pyarrow as pa
 
         blocks = ParsedBlocks(self._cache_bytes)
         found: dict[str, Any] = {}
-        useless = {
-            name for place, name in enumerate(self._names) if self._dialect.names and not self._dialect.names[place]
-        }
+        names = self._dialect.columns
+        useless = set(self._dialect.unnamed)
         n = 0
         for _, _, arrow in self._parsed():
             for field in arrow.schema:
                 found[field.name] = _wider(found.get(field.name, pa.null()), field.type)
             if useless:
-                table = table_from_arrow(arrow.select(sorted(useless, key=self._names.index)), source=self.source)
+                table = table_from_arrow(arrow.select(sorted(useless)), source=self.source)
                 useless = {
                     column.name
                     for column in table
-                    if carries_nothing(column, is_first=column.name == self._names[0], before=n)
+                    if carries_nothing(column, is_first=column.name == names[0], before=n)
                 }
             n += arrow.num_rows
             blocks.add(arrow)
             report(Progress("looking through the file", n))
         if n == 0:
-            raise no_rows(self.source, self._dialect)
+            raise no_rows(self._content, self._dialect)
         self._types = found
-        # Text in a column of numbers makes words of all of them, as they were written: that takes another walk.
+        # Text late in a column of numbers makes text of all its cells, as they were written: that takes another pass.
         self._blocks = blocks if blocks.can_become(found) else None
         self._cache_bytes = 0 if blocks.is_given_up else self._cache_bytes
-        if len(useless) < len(self._names):
-            self._kept = [name for name in self._names if name not in useless]
+        self._kept = [name for name in names if name not in useless] or list(names)
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
 
     def _parsed(self) -> Iterator[tuple[int, Content, Any]]:
-        for line, content in self._file.blocks(self._size, self._skipped, self._dialect.delimiter):
-            block = content.replaced(squeezed(content.data)) if self._dialect.delimiter == " " else content
-            try:
-                arrow = parse_block(block, self._dialect, self._names, self._missing, self._types)
-            except InputError as error:
-                raise _shifted(error, line) from None
+        for line, block in self._file.blocks(self._size, self._skipped, self._dialect.delimiter):
+            if self._dialect.delimiter == " ":
+                block = block.replaced(squeezed(block.data))
+            with _lines_counted_from(line):
+                arrow = parse_block(block, self._body, self._types)
             if arrow.num_rows:
                 yield line, block, arrow
 
@@ -421,42 +385,31 @@ class DelimitedChunks(TableChunks):
         assert self._types is not None
         try:
             for arrow in self._blocks.read(self._types):
-                table = self._less_useless(table_from_arrow(arrow, source=self.source))
-                check_finite(table)
-                chosen = self._with_target(table)
-                if chosen is not None:
-                    yield chosen
+                yield from self._checked(arrow)
         except InputError:
-            for _ in self._parsed_tables():  # the text tells the line of the fault
+            for _ in self._parsed_tables():  # the text has the line of the fault
                 pass
             raise
 
-    def _less_useless(self, table: Table) -> Table:
-        is_whole = self._kept is None or len(self._kept) == len(self._names)
-        return table if is_whole or self._kept is None else table.select(self._kept)
-
     def _parsed_tables(self) -> Iterator[Table]:
-        """From the text; a walk that comes to its end leaves the rows for the next one."""
+        """Yield tables from the text; a pass that reaches the end keeps the rows for the next one."""
         blocks = ParsedBlocks(self._cache_bytes)
         for line, block, arrow in self._parsed():
             blocks.add(arrow)
-            table = table_from_arrow(arrow, source=self.source)
-            body = Dialect(self._dialect.delimiter, ".", (), self._dialect.n_columns, 1, 0)
-            lines = LineIndex(block, body)
-
-            def line_of(row: int, line: int = line, lines: LineIndex = lines) -> int:
-                return line + lines.of_row(row)
-
-            check_finite(table, line_of)
-            chosen = self._with_target(self._less_useless(table), line_of)
-            if chosen is not None:
-                yield chosen
+            with _lines_counted_from(line):
+                tables = list(self._checked(arrow, partial(line_of_row, block, self._body)))
+            yield from tables
         if self._types is not None and blocks.can_become(self._types):
             self._blocks = blocks
 
+    def _checked(self, arrow: pa.Table, line_of: Callable[[int], int] | None = None) -> Iterator[Table]:
+        table = table_from_arrow(arrow, source=self.source)
+        check_finite(table, line_of)
+        yield from self._labelled(table.select(self._kept), line_of)
+
 
 def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    """The type that cells of both types are read as: what pyarrow would have guessed for all of them."""
+    """Return the type that pyarrow would have inferred for cells of both types."""
     import pyarrow as pa
     import pyarrow.types as kinds
 
@@ -489,26 +442,20 @@ class SvmlightChunks(TableChunks):
             self.n_rows += matrix.shape[0]
             report(Progress("looking through the file", self.n_rows))
         if self.n_rows == 0:
-            raise InputError("the file has no rows", file=self.source, cure="Each line is a label and its features.")
+            raise no_labels(self._content)
 
     def _parsed(self, width: int | None) -> Iterator[tuple[int, Content, csr_matrix, NDArray[np.float64]]]:
         for line, block in self._file.blocks(self._size, 0, None):
-            try:
+            with _lines_counted_from(line):
                 matrix, y = parse_svmlight(block, width)
-            except InputError as error:
-                raise _shifted(error, line) from None
             if matrix.shape[0]:
                 yield line, block, matrix, y
 
     def _tables(self) -> Iterator[Table]:
         for line, block, matrix, y in self._parsed(self._width):
-            try:
+            with _lines_counted_from(line):
                 table = svmlight_table(block, matrix, y, first=self._first)
-            except InputError as error:
-                raise _shifted(error, line) from None
-            chosen = self._with_target(table)
-            if chosen is not None:
-                yield chosen
+            yield from self._labelled(table)
 
 
 class ColumnarChunks(TableChunks):
@@ -532,11 +479,9 @@ class ColumnarChunks(TableChunks):
         else:
             self.n_rows = sum(table.n_rows for table in self._tables())
         if self.n_rows == 0:
-            raise InputError("the file has columns but no rows", file=self.source, cure="Was it fully written?")
+            raise no_records(self._content)
 
     def _tables(self) -> Iterator[Table]:
         for batch in columnar_batches(self._content, self._form, self.rows):
             if batch.num_rows:
-                chosen = self._with_target(table_from_batches([batch], self.source, self._form))
-                if chosen is not None:
-                    yield chosen
+                yield from self._labelled(table_from_batches([batch], self.source, self._form))

@@ -30,8 +30,13 @@ def read_columnar(content: Content, form: Format) -> Table:
         # The table needs as much again, at least 8 bytes per cell.
         check_memory(max(n_bytes, 8 * n_rows * batch.num_columns), content.name)
     if n_rows == 0:
-        raise InputError("the file has columns but no rows", file=content.name, cure="Was it fully written?")
+        raise no_records(content)
     return table_from_batches(batches, content.name, form)
+
+
+def no_records(content: Content) -> InputError:
+    """Return the error about a file without rows."""
+    return content.error("the file has columns but no rows", cure="Was it fully written?")
 
 
 def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[pa.RecordBatch]:

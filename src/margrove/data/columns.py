@@ -152,11 +152,6 @@ class Column:
         }
 
 
-def numeric_column(name: str, values: NDArray[Any]) -> Column:
-    """A numeric column; float32 stays float32 and is not copied, every other number becomes float64."""
-    return Column(name, "numeric", as_float(values))
-
-
 def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
     """A boolean column from truth values and, where there are any, a mask of missing cells."""
     codes = values.astype(np.int8)
@@ -208,6 +203,15 @@ def as_float(values: NDArray[Any]) -> NDArray[Any]:
 def is_whole(values: NDArray[Any]) -> bool:
     """Whether every number is a whole one that float64 holds exactly."""
     return bool(np.all(np.floor(values) == values) and np.all(np.abs(values) <= 2.0**53))
+
+
+def is_number(text: str | bytes) -> bool:
+    """Return whether Python reads a number from the text."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _short(number: float) -> str:

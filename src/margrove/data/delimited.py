@@ -1,10 +1,11 @@
-"""CSV, TSV and their kin, parsed by pyarrow; a fault is then traced to its line by `fault`."""
+"""CSV, TSV and their kin, parsed by pyarrow; `fault` then finds the line of a fault."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
-from margrove.data.fault import LineIndex, open_quote, trace
+from margrove.data.fault import line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
@@ -29,175 +30,136 @@ _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
 
 
-def read_delimited(
-    content: Content, *, header: bool | str, delimiter: str, encoding: str, missing: tuple[str, ...]
-) -> tuple[Table, LineIndex]:
-    """Read a delimited text file: the table without a target, and the line of each of its rows. Raise `InputError` if
-    rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a number is
-    infinite, or there are no rows."""
-    content, dialect = _sniffed(content, header, delimiter, encoding, missing)
-    lines = LineIndex(content, dialect)
-    names = column_names(dialect, content.name)
-    arrow = _parse(content, dialect, names, missing)
+@dataclass(frozen=True)
+class TextOptions:
+    """The parameters of `read_table` that say how a text file is written."""
+
+    header: bool | str = "auto"
+    delimiter: str = "auto"
+    encoding: str = "auto"
+    missing: Sequence[str] = DEFAULT_MISSING
+
+    def __post_init__(self) -> None:
+        if isinstance(self.missing, str):
+            raise ParameterError(
+                f"missing is {self.missing!r}; it must be a list of words, such as [{self.missing!r}]."
+            )
+
+    def sniffed(self, content: Content) -> tuple[Content, Dialect]:
+        """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
+        dialect = sniff(content, delimiter=self.delimiter, header=self.header, missing=self.missing)
+        if dialect.delimiter == " ":
+            content = content.replaced(squeezed(content.data))
+            dialect = sniff(content, delimiter=" ", header=self.header, missing=self.missing)
+        if len(set(dialect.columns)) < len(dialect.columns):
+            raise duplicate_names(dialect.columns, file=content.name, line=dialect.first_line)
+        return content, dialect
+
+
+def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Callable[[int], int]]:
+    """Read a delimited text file: the table without a target, and a function that gives the line of a row. Raise
+    `InputError` if rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a
+    number is infinite, or there are no rows."""
+    content, dialect = options.sniffed(as_utf8(content, options.encoding))
+    arrow = _parse(content, dialect)
     if arrow.num_rows == 0:
-        raise no_rows(content.name, dialect)
-    _check_texts(arrow, content, dialect, lines)
+        raise no_rows(content, dialect)
+    _check_texts(arrow, content, dialect)
     table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
-    check_finite(table, lines.of_row)
-    return _without_unnamed(table, dialect), lines
+    line_of = partial(line_of_row, content, dialect)
+    check_finite(table, line_of)
+    return _without_unnamed(table, dialect), line_of
 
 
-def check_missing(missing: Sequence[str]) -> None:
-    """Raise `ParameterError` if one word was given instead of a list of them."""
-    if isinstance(missing, str):
-        raise ParameterError(f"missing is {missing!r}; it must be a list of words, such as [{missing!r}].")
-
-
-def written_cells(
-    content: Content,
-    names: Sequence[str],
-    *,
-    header: bool | str,
-    delimiter: str,
-    encoding: str,
-    missing: tuple[str, ...],
-) -> dict[str, list[str]]:
-    """The cells of these columns of a sound delimited file as they are written: 0012 is no number here, nor is a
-    date."""
+def written_cells(content: Content, names: Sequence[str], options: TextOptions) -> dict[str, list[str]]:
+    """Return the cells of these columns of a valid delimited file as they are written: 0012 stays 0012."""
     import pyarrow as pa
-    import pyarrow.csv
 
-    content, dialect = _sniffed(content, header, delimiter, encoding, missing)
-    arrow = pyarrow.csv.read_csv(
-        content.open(dialect.body),
-        read_options=pyarrow.csv.ReadOptions(
-            column_names=column_names(dialect, content.name), block_size=min(_LARGE_BLOCK, content.size + 1)
-        ),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(
-            include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        ),
-    )
+    content, dialect = options.sniffed(as_utf8(content, options.encoding))
+    block = min(_LARGE_BLOCK, content.size + 1)
+    texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string()), "strings_can_be_null": False}
+    arrow = _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True, **texts)
     return {name: arrow.column(name).to_pylist() for name in names}
 
 
-def _sniffed(
-    content: Content, header: bool | str, delimiter: str, encoding: str, missing: tuple[str, ...]
-) -> tuple[Content, Dialect]:
-    """The text in UTF-8, with one blank where several part the cells, and how it is to be parsed."""
-    content = as_utf8(content, encoding)
-    dialect = sniff(content, delimiter=delimiter, header=header, missing=missing)
-    if dialect.delimiter != " ":
-        return content, dialect
-    content = content.replaced(squeezed(content.data))
-    return content, sniff(content, delimiter=" ", header=header, missing=missing)
-
-
-def column_names(dialect: Dialect, file: str) -> list[str]:
-    """The names of the columns; one without a name is called by its place."""
-    if not dialect.has_names:
-        return [f"column_{place}" for place in range(1, dialect.n_columns + 1)]
-    names = [name or f"column_{place}" for place, name in enumerate(dialect.names, start=1)]
-    if len(set(names)) < len(names):
-        raise duplicate_names(names, file=file, line=dialect.first_line)
-    return names
-
-
-def _parse(content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...]) -> pa.Table:
-    """The rows as a pyarrow Table, or an `InputError` that names the line of the fault."""
+def _parse(content: Content, dialect: Dialect) -> pa.Table:
+    """Return the rows as a pyarrow Table, or raise an `InputError` that names the line of the fault."""
     import pyarrow as pa
 
     n_lines = content.count_lines(dialect.body)
     # Every cell takes a byte of the text at least, also where line breaks in cells make lines look like rows.
-    check_memory(CELL * min(n_lines * dialect.n_columns, content.size), content.name)
+    check_memory(CELL * min(n_lines * len(dialect.columns), content.size), content.name)
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     try:
-        arrow = _read_csv(content.open(dialect.body), dialect, names, missing, block)
+        arrow = _read_csv(content.open(dialect.body), dialect, block)
         # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without
-        # it, rows around a break at the end of a block may be lost without a word; but as every row ends a
+        # it, rows around a break at the end of a block may be lost silently; but as every row ends a
         # line, none is lost if there are as many rows as lines. Otherwise there are breaks, or blank lines.
         if arrow.num_rows == n_lines or b'"' not in content.data:
             return arrow
     except pa.ArrowInvalid:
         pass  # with line breaks allowed it may be sound; if not, the fault shows again
     try:
-        return _read_csv(content.open(dialect.body), dialect, names, missing, block, newlines_in_values=True)
+        return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True)
     except pa.ArrowInvalid as error:
         reason = str(error)
     if not has_text(content.data[dialect.body :]):
-        raise no_rows(content.name, dialect)
+        raise no_rows(content, dialect)
     fault = bad_byte(content) or trace(content, dialect)
     if fault is not None:
         raise fault
     if "straddl" not in reason:
-        raise InputError(f"the file cannot be parsed ({clip(reason, 100)})", file=content.name)
+        raise content.error(f"the file cannot be parsed ({clip(reason, 100)})")
     # Nothing is wrong but the length of the rows.
-    return _read_csv(content.open(dialect.body), dialect, names, missing, content.size, newlines_in_values=True)
+    return _read_csv(content.open(dialect.body), dialect, content.size, newlines_in_values=True)
 
 
-def parse_block(
-    content: Content, dialect: Dialect, names: list[str], missing: tuple[str, ...], types: dict[str, pa.DataType] | None
-) -> pa.Table:
-    """Whole rows from the midst of a file as a pyarrow Table; ``types`` are those of its columns, None to guess them.
-    Errors count the lines from the first of these rows, as 1."""
+def parse_block(content: Content, dialect: Dialect, types: dict[str, pa.DataType] | None) -> pa.Table:
+    """Return whole rows from the middle of a file as a pyarrow Table; ``types`` are those of its columns, None to guess
+    them. Errors count the lines from the first of these rows, as 1."""
     import pyarrow as pa
 
-    size = content.size + 1
-    body = replace(dialect, names=(), body=0)
     try:
-        arrow = _read_csv(content.open(0), body, names, missing, size, newlines_in_values=True, types=types)
+        arrow = _read_csv(content.open(0), dialect, content.size + 1, newlines_in_values=True, column_types=types)
     except pa.ArrowInvalid as error:
-        fault = bad_byte(content) or trace(content, body)
-        if fault is not None:
-            raise fault from None
-        raise InputError(f"the rows cannot be parsed ({clip(str(error), 100)})", file=content.name) from None
+        fault = bad_byte(content) or trace(content, dialect)
+        raise (fault or content.error(f"the rows cannot be parsed ({clip(str(error), 100)})")) from None
     if arrow.num_rows:
-        _check_texts(arrow, content, body, LineIndex(content, body))
+        _check_texts(arrow, content, dialect)
     return arrow
 
 
-def no_rows(file: str, dialect: Dialect) -> InputError:
+def no_rows(content: Content, dialect: Dialect) -> InputError:
     """Return the error about a file that ends after its first line."""
-    return InputError(
-        "the file has column names but no rows",
-        file=file,
-        line=dialect.first_line,
-        cure=Advice("If the first line is a row and not names, say ", Setting("header", False), "."),
-    )
+    cure = Advice("If the first line is a row and not names, say ", Setting("header", False), ".")
+    return content.error("the file has column names but no rows", line=dialect.first_line, cure=cure)
 
 
 def _read_csv(
-    body: pa.NativeFile,
-    dialect: Dialect,
-    names: list[str],
-    missing: tuple[str, ...],
-    block: int,
-    *,
-    newlines_in_values: bool = False,
-    types: dict[str, pa.DataType] | None = None,
+    body: pa.NativeFile, dialect: Dialect, block: int, *, newlines_in_values: bool = False, **convert: Any
 ) -> pa.Table:
     import pyarrow.csv
 
+    options: dict[str, Any] = {
+        # "1, ?, 3": pyarrow trims numbers but not the words for a missing one.
+        "null_values": [*dialect.missing, *(f" {marker}" for marker in dialect.missing)],
+        "strings_can_be_null": True,
+        "true_values": ["true", "True", "TRUE"],
+        "false_values": ["false", "False", "FALSE"],
+        "decimal_point": dialect.decimal_point,
+        "auto_dict_encode": True,
+        "auto_dict_max_cardinality": DICTIONARY_LIMIT,
+    }
     return pyarrow.csv.read_csv(
         body,
-        read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=block),
+        read_options=pyarrow.csv.ReadOptions(column_names=dialect.columns, block_size=block),
         parse_options=pyarrow.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=newlines_in_values),
-        convert_options=pyarrow.csv.ConvertOptions(
-            # "1, ?, 3": pyarrow trims numbers but not the words for a missing one.
-            null_values=[*missing, *(f" {marker}" for marker in missing)],
-            strings_can_be_null=True,
-            true_values=["true", "True", "TRUE"],
-            false_values=["false", "False", "FALSE"],
-            decimal_point=dialect.decimal_point,
-            column_types=types,
-            auto_dict_encode=True,
-            auto_dict_max_cardinality=DICTIONARY_LIMIT,
-        ),
+        convert_options=pyarrow.csv.ConvertOptions(**(options | convert)),
     )
 
 
-def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect, lines: LineIndex) -> None:
+def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect) -> None:
     """Refuse text that is not UTF-8, is too long, or was swallowed by a quote that is never closed."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -221,35 +183,37 @@ def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect, lines: Lin
     last = arrow.column(arrow.num_columns - 1)[-1].as_py()
     if isinstance(last, str) and "\n" in last and not content.data.rstrip().endswith(b'"'):
         # Only an open quote takes line breaks up to the very end.
-        raise open_quote(content.name, lines.of_row(arrow.num_rows - 1), arrow.column_names[-1])
+        raise open_quote(content, line_of_row(content, dialect, arrow.num_rows - 1), arrow.column_names[-1])
 
 
 def _notes(dialect: Dialect) -> list[str]:
-    said = [
+    notes = [
         f"Line {dialect.first_line} holds the column names."
         if dialect.has_names
-        else f"There are no column names: the columns are called column_1 to column_{dialect.n_columns}."
+        else f"There are no column names: the columns are called column_1 to column_{len(dialect.columns)}."
     ]
-    if dialect.n_columns > 1 and dialect.delimiter != ",":
-        said.append(f"The delimiter is the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}.")
+    if len(dialect.columns) > 1 and dialect.delimiter != ",":
+        notes.append(f"The delimiter is the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}.")
     if dialect.decimal_point == ",":
-        said.append("Numbers are written with a decimal comma.")
-    return said
+        notes.append("Numbers are written with a decimal comma.")
+    return notes
 
 
 def _without_unnamed(table: Table, dialect: Dialect) -> Table:
-    """Leave out columns without a name that carry nothing: row numbers in front, or empty cells only."""
-    unnamed = [place for place, name in enumerate(dialect.names) if not name]
-    useless = [place for place in unnamed if carries_nothing(table[table.names[place]], is_first=place == 0)]
-    if not useless or len(useless) == table.n_columns:
+    """Leave out unnamed columns that carry nothing: row numbers in front, or empty cells only."""
+    kept = [
+        column.name
+        for place, column in enumerate(table)
+        if column.name not in dialect.unnamed or not carries_nothing(column, is_first=place == 0)
+    ]
+    if len(kept) in (0, table.n_columns):
         return table
-    kept = table.select([name for place, name in enumerate(table.names) if place not in useless])
-    said = "A column without a name that only numbers the rows, or is empty, is left out."
-    return kept.with_target(None, said)
+    note = "A column without a name that only numbers the rows, or is empty, is left out."
+    return table.select(kept).with_target(None, note)
 
 
 def carries_nothing(column: Column, *, is_first: bool, before: int = 0) -> bool:
-    """Whether a column without a name only numbers the rows, of which ``before`` stand above these, or is empty."""
+    """Return whether an unnamed column is empty or only numbers the rows, of which ``before`` stand above these."""
     if column.n_missing == len(column):
         return True
     if not is_first or column.kind != "numeric":

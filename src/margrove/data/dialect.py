@@ -1,4 +1,4 @@
-"""How a delimited file is written: its delimiter, its decimal point, and whether it begins with column names.
+"""The dialect of a delimited file: its delimiter, its decimal point, and whether it begins with column names.
 
 All three are judged on the head of the file. The delimiter is the character that cuts the lines into the same
 number of cells, two at least. The first line holds names when it is unlike what stands below it: text above a
@@ -12,13 +12,13 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from margrove.advice import Advice, Parameter
 from margrove.data.source import HEAD, Content, bad_byte
-from margrove.errors import InputError, ParameterError, check_choice
+from margrove.errors import ParameterError, check_choice
 
 DELIMITERS = ("\t", ";", "|", ",", " ")  # from the most telling to the least: commas and spaces occur in text
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
@@ -37,22 +37,19 @@ class Dialect:
 
     delimiter: str
     decimal_point: str
-    names: tuple[str, ...]  # in the first line; empty where it holds none
-    n_columns: int  # cells of the first line
+    has_names: bool  # in the first line
+    columns: tuple[str, ...]  # their names; of a column without one, column_1, column_2, …
+    unnamed: frozenset[str]  # the columns that have no name, in a file that has names
+    missing: Collection[str]  # what missing cells look like
     first_line: int  # of the first record, counted from 1; blank lines may stand above it
     body: int  # the offset in bytes at which the rows begin, after the names
 
-    @property
-    def has_names(self) -> bool:
-        """Whether the first line holds the column names."""
-        return bool(self.names)
-
 
 def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    """The records that are not blank, each with its first line, counted from 1, and the line after it.
+    """Yield the records that are not blank, each with its first line, counted from 1, and the line after it.
 
-    Python's own parser: an order slower than pyarrow's, but it knows the lines. It serves to look at the head
-    of a file, and to find the place of a fault that pyarrow met.
+    Python's own parser is an order slower than pyarrow's, but it knows the lines. It serves to look at the head
+    of a file, and to locate a fault that pyarrow met.
     """
     reader = csv.reader(text, delimiter=delimiter)
     line = 1
@@ -63,8 +60,7 @@ def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, lis
 
 
 def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Collection[str]) -> Dialect:
-    """Find out how a text in UTF-8 is written; ``missing`` is what missing cells look like. The ending of its name is a
-    hint: ".tsv" is cut at tabs only."""
+    """Return the dialect of a text in UTF-8. The extension of its name is a hint: ".tsv" is cut at tabs only."""
     if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
         words = f" is {delimiter!r}; it must be one character, such as ',' or '\\t'."
         raise ParameterError(Advice(Parameter("delimiter"), words))
@@ -73,12 +69,8 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
     chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter
     rows = _rows(head, chosen)
     if not rows:
-        raise InputError(
-            f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the most that is read",
-            file=content.name,
-            line=1,
-            cure="Is it a table? If its delimiter is unusual, name it.",
-        )
+        problem = f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the most that is read"
+        raise content.error(problem, line=1, cure="Is it a table? If its delimiter is unusual, name it.")
     line, next_line, first = rows[0]
     cells = [row for _, _, row in rows]
     if header is not False and len(cells) > 1 and all(len(row) == len(first) + 1 for row in cells[1:]):
@@ -87,29 +79,29 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
         has_names = True
     else:
         has_names = _has_names(cells, missing) if header == "auto" else bool(header)
+    names = [name.strip() if has_names else "" for name in cells[0]]
+    columns = tuple(name or f"column_{place}" for place, name in enumerate(names, start=1))
     return Dialect(
         delimiter=chosen,
         decimal_point=_decimal_point(cells[1:], chosen),
-        names=tuple(name.strip() for name in cells[0]) if has_names else (),
-        n_columns=len(cells[0]),
+        has_names=has_names,
+        columns=columns,
+        unnamed=frozenset(column for column, name in zip(columns, names, strict=True) if has_names and not name),
+        missing=missing,
         first_line=line,
         body=_offset_of_line(head, next_line if has_names else line),
     )
 
 
 def _head(content: Content) -> str:
-    """The first rows of the file as text, cut at the end of a line."""
+    """Return the first rows of the file as text, cut at the end of a line."""
     size = HEAD
     head = content.head(size)
     while size < content.size and head.count(b"\n") + head.count(b"\r") < 2:
         # Wide tables have long lines; but no table has lines as long as this.
         if size > 64 * CELL_LIMIT:
-            raise InputError(
-                f"the first two lines are longer than {size >> 20} MiB",
-                file=content.name,
-                line=1,
-                cure="Is it a table?",
-            )
+            problem = f"the first two lines are longer than {size >> 20} MiB"
+            raise content.error(problem, line=1, cure="Is it a table?")
         size *= 4
         head = content.head(size)
     if size < content.size:
@@ -123,23 +115,17 @@ def _head(content: Content) -> str:
 
 
 def _rows(head: str, delimiter: str) -> list[tuple[int, int, list[str]]]:
-    """The first records, up to one with a cell that is too long."""
-    rows = []
-    with cell_limit():
-        try:
-            for row in records(io.StringIO(head, newline=""), delimiter):
-                rows.append(row)
-                if len(rows) > HEAD_ROWS:
-                    break
-        except csv.Error:
-            # The wrong delimiter makes one cell of a whole line; of the right one, `trace` finds the place.
-            return rows
+    """Return the first records, up to one with a cell that is too long."""
+    rows: list[tuple[int, int, list[str]]] = []
+    # The wrong delimiter makes one cell of a whole line; with the right one, `trace` locates the fault.
+    with cell_limit(), suppress(csv.Error):
+        rows.extend(islice(records(io.StringIO(head, newline=""), delimiter), HEAD_ROWS + 1))
     return rows
 
 
 @contextmanager
 def cell_limit() -> Iterator[None]:
-    """Make csv's limit on the length of a cell ours. It belongs to the whole process, so it is put back."""
+    """Set csv's limit on the length of a cell, and restore it: it belongs to the whole process."""
     limit = csv.field_size_limit(CELL_LIMIT)
     try:
         yield
@@ -148,20 +134,20 @@ def cell_limit() -> Iterator[None]:
 
 
 def _offset_of_line(head: str, line: int) -> int:
-    """The byte at which a line (counted from 1) begins; \\r\\n, \\n and a lone \\r each end one."""
+    """Return the byte at which a line (counted from 1) begins; \\r\\n, \\n and a lone \\r each end one."""
     lines = io.StringIO(head, newline="")
     return sum(len(text.encode()) for text in islice(lines, line - 1))
 
 
 def squeezed(data: bytes) -> bytes:
-    """Columns set apart by runs of spaces, as Fortran and R print them, with one space each."""
+    """Return text whose cells are separated by runs of spaces, as Fortran and R print them, with single spaces."""
     if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
         return data
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data))
 
 
 def _find_delimiter(head: str, hint: str) -> str:
-    """The delimiter that cuts most lines into the same number of cells; the comma where none cuts at all."""
+    """Return the delimiter that cuts most lines into the same number of cells; the comma where none cuts at all."""
     if hint in (".tsv", ".tab") and "\t" in head:
         return "\t"
     best, best_share = ",", 0.0
@@ -180,7 +166,7 @@ def _find_delimiter(head: str, hint: str) -> str:
 
 
 def _decimal_point(rows: list[list[str]], delimiter: str) -> str:
-    """A comma where the delimiter leaves room for it and no number is written with a point."""
+    """Return a comma where the delimiter leaves room for it and no number is written with a point."""
     if delimiter == ",":
         return "."
     cells = [cell.strip() for row in rows for cell in row]
@@ -205,6 +191,6 @@ def _has_names(rows: list[list[str]], missing: Collection[str]) -> bool:
 
 
 def _is_typed(cell: str) -> bool:
-    """Whether a cell is a number, a truth value, a date or a time, rather than words."""
+    """Return whether a cell is a number, a truth value, a date or a time, rather than words."""
     text = cell.strip()
     return bool(_NUMBER.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text) or _OTHER_TYPED.fullmatch(text))

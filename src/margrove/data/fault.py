@@ -1,7 +1,6 @@
-"""Where in a delimited file a fault is: pyarrow parses fast but does not know lines, so they are found here.
+"""Locate faults in a delimited file by line: pyarrow parses fast but does not know lines.
 
-Only ever run on the way to an error message, so clarity goes before speed: Python's csv module reads about
-30 MB in a second.
+Only run on the way to an error message: Python's csv module reads about 30 MB in a second.
 """
 
 from __future__ import annotations
@@ -16,22 +15,16 @@ from margrove.data.source import Content
 from margrove.errors import InputError
 
 
-class LineIndex:
-    """The line of the file on which each row of the table begins."""
-
-    def __init__(self, content: Content, dialect: Dialect) -> None:
-        self._content, self._dialect = content, dialect
-
-    def of_row(self, row: int) -> int:
-        """The line, counted from 1, of a row, counted from 0."""
-        with cell_limit():
-            found = records(_text(self._content), self._dialect.delimiter)
-            line, _, _ = next(islice(found, row + self._dialect.has_names, None))
-        return line
+def line_of_row(content: Content, dialect: Dialect, row: int) -> int:
+    """Return the line, counted from 1, on which a row, counted from 0, begins."""
+    with cell_limit():
+        found = records(_text(content), dialect.delimiter)
+        line, _, _ = next(islice(found, row + dialect.has_names, None))
+    return line
 
 
 def trace(content: Content, dialect: Dialect) -> InputError | None:
-    """The first fault of a delimited file as an error: a ragged row, an endless cell, a quote left open.
+    """Return the first fault of a delimited file as an error: a ragged row, a cell too long, an open quote.
 
     None where Python's parser finds none.
     """
@@ -40,61 +33,51 @@ def trace(content: Content, dialect: Dialect) -> InputError | None:
         line = 1  # on which the record at hand begins
         try:
             for cells in reader:
-                if cells and len(cells) != dialect.n_columns:
+                if cells and len(cells) != len(dialect.columns):
                     has_break = any("\n" in cell for cell in cells)
                     is_last = not any(reader)
                     if has_break and is_last and not content.data.rstrip().endswith(b'"'):
-                        return open_quote(content.name, line)
-                    return _ragged(dialect, content.name, line, cells)
+                        return open_quote(content, line)
+                    return _ragged(content, dialect, line, cells)
                 line = reader.line_num + 1
         except csv.Error:
             # The limit on the length of a cell: the only error of a reader that is not strict.
-            if reader.line_num > line:
-                return open_quote(content.name, line)
-            return _endless_cell(content, dialect, line)
+            is_open = reader.line_num > line
+            return open_quote(content, line) if is_open else _long_cell(content, dialect, line)
     return None
 
 
-def open_quote(file: str, line: int, column: str | None = None) -> InputError:
-    """The error about a quote that makes one cell of all that follows."""
-    return InputError(
+def open_quote(content: Content, line: int, column: str | None = None) -> InputError:
+    """Return the error about a quote that makes one cell of everything that follows."""
+    return content.error(
         "a quote is opened and not closed, so that the lines after it are one cell",
-        file=file,
         line=line,
         column=column,
         cure="Close the quote, or double it where it belongs to the text.",
     )
 
 
-def _ragged(dialect: Dialect, file: str, line: int, cells: list[str]) -> InputError:
-    wanted, found = dialect.n_columns, len(cells)
-    cure = "Mend the row."
-    if found > wanted:
-        cure = "Mend the row: put quotes around a cell that contains the delimiter."
-    return InputError(
-        f"{found} {'cell' if found == 1 else 'cells'} where the first line has {wanted} "
-        f"({clip(dialect.delimiter.join(cells))!r})",
-        file=file,
-        line=line,
-        cure=cure,
-    )
+def _ragged(content: Content, dialect: Dialect, line: int, cells: list[str]) -> InputError:
+    wanted, found = len(dialect.columns), len(cells)
+    quotes = ": put quotes around a cell that contains the delimiter" if found > wanted else ""
+    row = clip(dialect.delimiter.join(cells))
+    problem = f"{found} {'cell' if found == 1 else 'cells'} where the first line has {wanted} ({row!r})"
+    return content.error(problem, line=line, cure=f"Mend the row{quotes}.")
 
 
-def _endless_cell(content: Content, dialect: Dialect, line: int) -> InputError:
+def _long_cell(content: Content, dialect: Dialect, line: int) -> InputError:
     cells = next(islice(_text(content), line - 1, None)).split(dialect.delimiter)
     sizes = [len(cell.encode()) for cell in cells]
-    column = sizes.index(max(sizes))
-    name = dialect.names[column] if column < len(dialect.names) else f"column_{column + 1}"
-    return InputError(
-        f"a cell of {sizes[column] / (1 << 20):.1f} MiB ({clip(cells[column], 20)!r}); "
-        f"at most {CELL_LIMIT >> 20} MiB is read",
-        file=content.name,
+    place = sizes.index(max(sizes))
+    size = f"{sizes[place] / (1 << 20):.1f} MiB"
+    return content.error(
+        f"a cell of {size} ({clip(cells[place], 20)!r}); at most {CELL_LIMIT >> 20} MiB is read",
         line=line,
-        column=name,
+        column=dialect.columns[place] if place < len(dialect.columns) else f"column_{place + 1}",
         cure="Shorten the cell, or leave the column out.",
     )
 
 
 def _text(content: Content) -> io.StringIO:
-    """The file as text with its line ends kept."""
+    """Return the file as text with its line ends kept."""
     return io.StringIO(content.data.decode("utf-8", errors="replace"), newline="")

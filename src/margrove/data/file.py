@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from margrove.data.encoding import width
-from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, TEXT_FEATURES, text_names
+from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, text_names
 from margrove.errors import ParameterError
 from margrove.store.check import check_fields, check_target, check_whole
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json, to_json
-from margrove.store.schema import N_FEATURES, OUTPUT, TRANSFORM_OUTPUTS, Draft, Part, Range, Schema
+from margrove.store.schema import COUNT, N_FEATURES, OUTPUT, TRANSFORM_OUTPUTS, Draft, Part, Range, Schema
 
 # What is said of each column that is kept; see `margrove.data.encoding` and `margrove.data.text`.
 _COLUMN: dict[str, type] = {"name": str, "index": int, "kind": str}
@@ -67,19 +67,9 @@ def _learned(name: str, what: str, *, is_optional: bool = False) -> Part:
 
 
 ENCODER_FILE = _EncoderFile(
-    choices={
-        "impute": ("median", "mean", "zero"),
-        "unseen": ("warn", "error", "ignore"),
-        "sparse_output": (True, False, "auto"),
-        "text_features": TEXT_FEATURES,
-    },
-    ranges={"min_df": Range(1, types=(int,)), "max_features": Range(1, LARGEST_WIDTH, (int,))},
-    later={
-        "text": None,
-        "text_features": "tfidf",
-        "min_df": 2,
-        "max_features": MOST_WORDS,
-    },  # from before there was text
+    limits={"min_df": COUNT, "max_features": Range(1, LARGEST_WIDTH, (int,))},
+    # of files from before there was text
+    later={"text": None, "text_features": "tfidf", "min_df": 2, "max_features": MOST_WORDS},
     parts=(
         N_FEATURES,
         Part("has_names", lambda model, *_: hasattr(model, "feature_names_in_"), _has_names),

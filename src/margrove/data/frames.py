@@ -13,7 +13,7 @@ from margrove.data.columns import Column, as_float, boolean_column, text_column
 from margrove.data.objects import column_from_objects
 from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
-from margrove.data.target import Target, choose_target
+from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def as_table(X: Any, target: Target = None) -> Table:
         table = as_features(X)
         check_finite(table)
     # None means "the last column" to a reader of files, and "no target" here.
-    return table if target is None else choose_target(table, target)
+    if target is None or target is False:
+        return table
+    return refuse_unlabelled(choose_target(table, target), drop_unlabelled=False)
 
 
 def as_features(X: Any) -> Table:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from margrove.advice import Advice, InPython, Part, Setting
-from margrove.data.columns import Column, clip, named
+from margrove.data.columns import Column, clip, is_number, named
 from margrove.data.table import Table
 from margrove.errors import DataWarning
 
@@ -54,7 +54,7 @@ def stray_words(column: Column) -> list[str]:
     levels = [level for level in column.levels if isinstance(level, str)]
     if column.kind != "category" or len(levels) < LEAST_ROWS:
         return []
-    words = [level for level in levels if not _is_number(level)]
+    words = [level for level in levels if not is_number(level)]
     return words if len(words) <= (1 - MOSTLY_NUMBERS) * len(levels) else []
 
 
@@ -111,11 +111,3 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
 
 def _warn(*message: Part) -> None:
     warnings.warn(Advice(*message, "."), DataWarning, stacklevel=3)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

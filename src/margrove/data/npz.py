@@ -17,13 +17,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Parameter, Setting
-from margrove.data.columns import category_column, clip, named, numeric_column
-from margrove.data.frames import as_table, check_finite, check_sparse
+from margrove.data.columns import category_column, clip, named
+from margrove.data.frames import as_features, as_table, check_finite, check_sparse
 from margrove.data.memory import check_memory
 from margrove.data.source import Content, binary_file, damage_refused
 from margrove.data.table import Table
 from margrove.data.target import Target
-from margrove.errors import InputError
 
 PAIRS = (("X_train", "y_train"), ("X", "y"), ("data", "target"))
 _CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -45,14 +44,14 @@ def read_npz(content: Content, target: Target) -> Table:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
             members = archive.namelist()
         if not all(member.endswith(".npy") for member in members):
-            raise binary_file(content.name, "a ZIP archive (an .xlsx workbook?)")
+            raise binary_file(content, "a ZIP archive (an .xlsx workbook?)")
         with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
             arrays = _Arrays(content, archive)
             return _read_arrays(arrays, content, target)
 
 
 class _Arrays:
-    """The archive's arrays by name; each is decompressed when it is asked for."""
+    """The archive's arrays by name; each is decompressed on access."""
 
     def __init__(self, content: Content, archive: Any) -> None:
         self._content, self._archive = content, archive
@@ -69,8 +68,7 @@ class _Arrays:
             if "allow_pickle" not in str(error):
                 raise
             problem = f"the array {name!r} cannot be read without running code in it ({clip(str(error), 60)})"
-            cure = "Save it as plain numbers or text, not as objects."
-            raise InputError(problem, file=self._content.name, cure=cure) from None
+            raise self._content.error(problem, cure="Save it as plain numbers or text, not as objects.") from None
         return array
 
 
@@ -79,21 +77,19 @@ def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
         is_sparse = all(f"{features}_{part}" in arrays for part in _CSR_PARTS)
         if not (is_sparse or features in arrays):
             continue
-        X = _csr(arrays, features, content) if is_sparse else _checked(arrays[features], content, features)
-        table = as_table(X)
+        table = as_table(
+            _csr(arrays, features, content) if is_sparse else _checked(arrays[features], content, features)
+        )
         names = [str(name) for name in arrays["feature_names"]] if "feature_names" in arrays else table.names
         table = table.renamed(names, source=content.name)
         if labels not in arrays or target is False:
             return table
         if target not in (None, labels, "y", "target"):
             cure = Advice("Leave ", Parameter("target"), " out, or say ", Setting("target", labels), ".")
-            raise InputError(f"the target of this file is its array {labels!r}", file=content.name, cure=cure)
-        return _with_labels(table, arrays, labels)
-    raise InputError(
-        f"no features among the arrays {named(arrays.names)}",
-        file=content.name,
-        cure="Call them X and y, or X_train and y_train.",
-    )
+            raise content.error(f"the target of this file is its array {labels!r}", cure=cure)
+        return _with_labels(table, arrays, labels, content)
+    problem = f"no features among the arrays {named(arrays.names)}"
+    raise content.error(problem, cure="Call them X and y, or X_train and y_train.")
 
 
 def _csr(arrays: _Arrays, name: str, content: Content) -> scipy.sparse.csr_matrix:
@@ -103,30 +99,27 @@ def _csr(arrays: _Arrays, name: str, content: Content) -> scipy.sparse.csr_matri
         check_sparse(matrix)
     except (ValueError, TypeError) as error:
         problem = f"the parts of the sparse matrix {name!r} do not fit together ({clip(str(error), 80)})"
-        raise InputError(problem, file=content.name, cure="Write the file again.") from None
+        raise content.error(problem, cure="Write the file again.") from None
     return matrix
 
 
 def _checked(array: NDArray[Any], content: Content, name: str) -> NDArray[Any]:
     if array.ndim != 2:
         shape = " × ".join(str(size) for size in array.shape)
-        raise InputError(
-            f"the array {name!r} has {array.ndim} dimensions ({shape}); a table has rows and columns",
-            file=content.name,
-            cure="Save it as X.reshape(len(X), -1).",
-        )
+        problem = f"the array {name!r} has {array.ndim} dimensions ({shape}); a table has rows and columns"
+        raise content.error(problem, cure="Save it as X.reshape(len(X), -1).")
     if array.size == 0:
-        raise InputError(f"the array {name!r} has no cells", file=content.name, cure="Was it fully written?")
+        raise content.error(f"the array {name!r} has no cells", cure="Was it fully written?")
     return array
 
 
-def _with_labels(table: Table, arrays: _Arrays, name: str) -> Table:
+def _with_labels(table: Table, arrays: _Arrays, name: str, content: Content) -> Table:
     y = arrays[name]
     if y.ndim == 2 and y.shape[1] == 1:
         y = y.ravel()
     if y.ndim != 1 or len(y) != table.n_rows:
         problem = f"the target {name!r} has shape {y.shape} for {table.n_rows} rows"
-        raise InputError(problem, file=table.source, cure="It must have one label for each row.")
+        raise content.error(problem, cure="It must have one label for each row.")
     notes = [f"The target is the array {name!r}."]
     if name == "y_train" and any(other.startswith("X_test") for other in arrays.names):
         notes.append("The test part of the file is not read.")
@@ -134,13 +127,10 @@ def _with_labels(table: Table, arrays: _Arrays, name: str) -> Table:
         classes = arrays["classes"]
         if y.size and not (y.min() >= 0 and y.max() < len(classes)):
             problem = f"the target {name!r} runs from {y.min()} to {y.max()} over {len(classes)} classes"
-            raise InputError(problem, file=table.source, cure="Write the file again.")
+            raise content.error(problem, cure="Write the file again.")
         target = category_column(name, y.astype(np.int64), classes.tolist())
-    elif y.dtype.kind in "fiu":
-        target = numeric_column(name, y)
     else:
-        only = as_table(y.reshape(-1, 1)).columns[0]
-        target = only.renamed(name)
+        target = as_features(y.reshape(-1, 1)).columns[0].renamed(name)
     labelled = table.with_target(target, *notes)
     check_finite(labelled)
     return labelled

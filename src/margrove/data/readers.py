@@ -1,4 +1,4 @@
-"""One door for files: `read_table` recognises the format by the content and hands it to its reader."""
+"""`read_table`: recognise the format of a file by its content, and read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.columnar import read_columnar
-from margrove.data.delimited import DEFAULT_MISSING, check_missing, read_delimited, written_cells
+from margrove.data.delimited import DEFAULT_MISSING, TextOptions, read_delimited, written_cells
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
@@ -70,64 +70,37 @@ def read_table(
     >>> table.notes[-1]
     "The target is 'ripe' (it is the last column)."
     """
-    check_missing(missing)
-    content = open_content(source)
-    table, line_of = _read(content, target, header, delimiter, encoding, tuple(missing))
-    if table.target is not None:
-        if target is False:
-            table = table.with_target(None)
-        return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
-    return choose_target(table, target, drop_unlabelled=drop_unlabelled, line_of=line_of)
+    options = TextOptions(header, delimiter, encoding, missing)
+    table, line_of = _read(open_content(source), target, options)
+    if target is False:
+        table = table.with_target(None)
+    elif table.target is None:
+        table = choose_target(table, target)
+    return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
 
 
-def read_with_cells(
-    source: Source,
-    columns: Sequence[str] | None,
-    *,
-    header: bool | str = "auto",
-    delimiter: str = "auto",
-    encoding: str = "auto",
-    missing: Sequence[str] = DEFAULT_MISSING,
-) -> tuple[Table, dict[str, list[Any]]]:
-    """A table without a target, as `read_table` reads it, and the cells of some of its columns (None: of all) to be
-    written again: of delimited text as they stand there.
-
-    Examples
-    --------
-    >>> import io
-    >>> from margrove.data.readers import read_with_cells
-    >>> table, cells = read_with_cells(io.BytesIO(b"id,size\\n0012,1.50\\n0013,?\\n"), ["id", "size"])
-    >>> table["id"].values, cells
-    (array([12., 13.]), {'id': ['0012', '0013'], 'size': ['1.50', '?']})
-    """
-    content = open_content(source)
-    table, line_of = _read(content, False, header, delimiter, encoding, tuple(missing))
+def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
+    """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
+    again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""
+    content, options = open_content(source), TextOptions(**how)
+    table, line_of = _read(content, False, options)
     table = table.with_target(None)
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
     if line_of is None or not names:
         return table, {name: table[name].cells() for name in names}
-    options: dict[str, Any] = {"header": header, "delimiter": delimiter, "encoding": encoding}
-    return table, written_cells(content, names, missing=tuple(missing), **options)
+    return table, written_cells(content, names, options)
 
 
-def _read(
-    content: Content,
-    target: Target,
-    header: bool | str,
-    delimiter: str,
-    encoding: str,
-    missing: tuple[str, ...],
-) -> tuple[Table, Callable[[int], int] | None]:
-    """The table, with a target only where the format says which it is; and the line of a row, where known."""
-    form = recognise(content, is_encoded=encoding != "auto")
-    if form == "delimited" or (form == "svmlight" and delimiter != "auto"):
-        table, lines = read_delimited(content, header=header, delimiter=delimiter, encoding=encoding, missing=missing)
-        return table, lines.of_row
+def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table, Callable[[int], int] | None]:
+    """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
+    form = recognise(content, is_encoded=options.encoding != "auto")
+    if form == "delimited" or (form == "svmlight" and options.delimiter != "auto"):
+        return read_delimited(content, options)
     if form == "svmlight":
-        check_label(target, content.name)
+        check_label(target, content)
         return read_svmlight(content), None
     if form == "arff":
-        return read_arff(content, encoding=encoding), None
+        return read_arff(content, encoding=options.encoding), None
     if form == "npz":
         return read_npz(content, target), None
     if form == "npy":

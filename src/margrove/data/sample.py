@@ -95,21 +95,21 @@ def read_sample(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Sample:
     """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
-    X, y = read_chunk(estimator, X, y, reset=True)
+    X, y = _read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
-    weight = settle_weights(X, y, sample_weight, class_weight)
+    weight = _settle_weights(X, y, sample_weight, class_weight)
     check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
+@as_input_error
 def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Values:
     """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
-    X, z = read_chunk(estimator, X, y, reset=True, y_numeric=True)
-    return Values(X, z, settle_weights(X, z, sample_weight, None))
+    X, z = _read_chunk(estimator, X, y, reset=True, y_numeric=True)
+    return Values(X, z, _settle_weights(X, z, sample_weight, None))
 
 
-@as_input_error
-def read_chunk(
+def _read_chunk(
     estimator: BaseEstimator, X: Any, y: Any, *, reset: bool, y_numeric: bool = False
 ) -> tuple[Matrix, NDArray[Any]]:
     """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
@@ -121,6 +121,9 @@ def read_chunk(
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     return merged(X), y
+
+
+read_chunk = as_input_error(_read_chunk)
 
 
 def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
@@ -297,7 +300,7 @@ def read_piece(
             cure="Give weights by class: {label: weight}.",
         )
     codes = np.searchsorted(classes, y)
-    weight = settle_weights(X, y, sample_weight, None)
+    weight = _settle_weights(X, y, sample_weight, None)
     if class_weight is not None:  # a piece may lack some of the classes that have a weight
         by_class = np.array([check_class_weight(class_weight, label) for label in classes])[codes]
         weight = by_class if weight is None else weight * by_class
@@ -344,8 +347,7 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
         )
 
 
-@as_input_error
-def settle_weights(
+def _settle_weights(
     X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> NDArray[np.float64] | None:
     """The weight of each row: its own times its class's. None where all are one."""
@@ -366,6 +368,9 @@ def settle_weights(
         by_class = class_weights(class_weight, classes, codes)[codes]
         weight = by_class if weight is None else weight * by_class
     return weight
+
+
+settle_weights = as_input_error(_settle_weights)
 
 
 def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
@@ -421,13 +426,6 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
 def float64_block(X: Matrix, rows: slice | NDArray[np.int64]) -> Matrix:
     """Some rows in float64, dense or sparse as they are: for work that goes block by block."""
     return X[rows].astype(np.float64, copy=False)
-
-
-def squared_norms(X: Matrix) -> NDArray[np.float64]:
-    """‖x_i‖² of each row, dense or sparse."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
 def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.int8]:

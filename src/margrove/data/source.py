@@ -1,4 +1,4 @@
-"""What a file holds, judged by its bytes: the source is opened, decompressed and its format recognised."""
+"""Open a source, decompress it and recognise its format by its bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,15 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Readable(Protocol):
-    """A file object, binary or of text."""
-
-    def read(self) -> bytes | str:
-        """Return all of it."""
-        ...
-
-
-Source: TypeAlias = str | os.PathLike[str] | Readable  # "-" is standard input
+Source: TypeAlias = str | os.PathLike[str] | IO[Any]  # "-" is standard input
 Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
 
 LINE_END = ord("\n")
@@ -97,7 +89,7 @@ _SVMLIGHT_LINE = re.compile(rb"\s*%s((?:\s+(?:qid|\d+):\S+)*)\s*(?:#.*)?" % _NUM
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds, decompressed. A plain file on disk is read only as far as it is asked for."""
+    """The decompressed content of a file. A plain file on disk is read only when its bytes are needed."""
 
     name: str  # of the file, for messages
     extension: str = ""  # without that of a compression, lower case: ".csv" of "A.CSV.gz"; a hint only
@@ -125,7 +117,7 @@ class Content:
             return file.read(size)
 
     def count_lines(self, start: int) -> int:
-        """How many lines there are from byte `start` on, read in pieces that fit a cache: 112 MB in 20 ms."""
+        """Return the number of lines from byte `start` on, read in pieces that fit a cache: 112 MB in 20 ms."""
         piece = np.empty(1 << 18, dtype=np.uint8)
         lines, last = 0, LINE_END
         with io.BytesIO(self.data) if self.path is None else self.path.open("rb", buffering=0) as file:
@@ -149,6 +141,10 @@ class Content:
         """The same file with other content, held in memory."""
         return Content(self.name, self.extension, held=data)
 
+    def error(self, problem: str, **details: Any) -> InputError:
+        """Return an `InputError` that names this file; ``details`` are its line, column and cure."""
+        return InputError(problem, file=self.name, **details)
+
 
 def open_content(source: Source) -> Content:
     """Open a path, ``"-"`` (standard input) or a binary file object, and decompress it. Raise `InputError` if there is
@@ -164,7 +160,7 @@ def open_content(source: Source) -> Content:
         content = content.replaced(_decompressed(content, *compression))
         head = content.head()
     if not has_text(head) and not has_text(content.data):
-        raise InputError("the file is empty", file=content.name, cure="Was it fully written?")
+        raise content.error("the file is empty", cure="Was it fully written?")
     return content
 
 
@@ -174,7 +170,7 @@ def _extension(name: str) -> str:
 
 
 def has_text(data: bytes) -> bool:
-    """Whether there is anything but white space, found without a copy."""
+    """Return whether there is anything but white space, without a copy."""
     return re.search(rb"\S", data) is not None
 
 
@@ -233,7 +229,7 @@ def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None =
     """Turn what a parser raises into an `InputError`. Parsers raise many kinds of exception on damaged bytes."""
     try:
         yield
-    except (MargroveError, FileNotFoundError):  # chunks tell of a file that is gone
+    except (MargroveError, FileNotFoundError):  # `TableChunks` reports a file that is gone
         raise
     except Exception as error:
         reason = clip(str(error).rstrip("."), 100) or type(error).__name__
@@ -241,9 +237,11 @@ def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None =
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:
-    """The format of a file, by its first bytes; its name's ending decides only where they do not. ``is_encoded``: the
-    user named the text's encoding, so that NUL bytes are no sign of a binary file. Raise `InputError` if it is none of
-    the formats that are read."""
+    """Return the format of a file, judged by its first bytes and, where these are ambiguous, by the extension.
+
+    With ``is_encoded`` the user has named the encoding, and NUL bytes do not make the file binary. Raise `InputError`
+    for any other format.
+    """
     head = content.head()
     has_nul = b"\x00" in head
     for magic, known in _MAGIC.items():
@@ -251,13 +249,14 @@ def recognise(content: Content, *, is_encoded: bool = False) -> Format:
             return known
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
-            raise binary_file(content.name, what)
-    if not is_encoded and byte_order_mark(head) is None and has_nul:
-        raise binary_file(content.name, "binary")
-    text = text_head(head)
+            raise binary_file(content, what)
+    mark = byte_order_mark(head)
+    if not is_encoded and mark is None and has_nul:
+        raise binary_file(content, "binary")
+    text = head if mark is None else head.decode(mark, errors="ignore").encode()
     for pattern, what in _FOREIGN_TEXT.items():
         if re.match(pattern, text, re.IGNORECASE):
-            raise binary_file(content.name, what)
+            raise binary_file(content, what)
     lines = [line for line in text.splitlines() if line.strip()]
     meaningful = next((line for line in lines if not line.lstrip().startswith(b"%")), b"")
     if meaningful.lstrip().lower().startswith(b"@relation"):
@@ -277,63 +276,55 @@ def _looks_svmlight(lines: list[bytes], content: Content) -> bool:
     return has_pairs and matches[0] is not None and bool(matches[0][1])
 
 
-def binary_file(name: str, what: str) -> InputError:
-    """The error about a file that is no table."""
-    kind = f"is {what}" if what != "binary" else "is a binary file, not text"
+def binary_file(content: Content, kind: str) -> InputError:
+    """Return the error about a file that is not a table."""
     cure = "Save the table as CSV, Parquet, Arrow, ARFF, LIBSVM or .npz."
-    if what == "binary":
-        said = Setting("encoding", "utf-16-le")
-        cure = Advice(cure, " If it is text in UTF-16 without a byte-order mark, say ", said, ".")
-    return InputError(f"the file {kind}; no table can be read from it", file=name, cure=cure)
+    if kind == "binary":
+        kind = "a binary file, not text"
+        setting = Setting("encoding", "utf-16-le")
+        cure = Advice(cure, " If it is text in UTF-16 without a byte-order mark, say ", setting, ".")
+    return content.error(f"the file is {kind}; no table can be read from it", cure=cure)
 
 
 def byte_order_mark(data: bytes) -> str | None:
-    """The encoding that a byte-order mark at the start announces, if there is one."""
+    """Return the encoding that a byte-order mark at the start announces, or None."""
     return next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
 
 
-def text_head(head: bytes) -> bytes:
-    """The head of a text in UTF-8, for a look at its format; what was cut off at its end is left out."""
-    encoding = byte_order_mark(head)
-    return head if encoding is None else head.decode(encoding, errors="ignore").encode()
+def is_utf8(encoding: str) -> bool:
+    """Return whether this is a name of UTF-8."""
+    return encoding.lower().replace("_", "-") in ("utf-8", "utf8")
 
 
 def as_utf8(content: Content, encoding: str) -> Content:
-    """The file as text in UTF-8 without a byte-order mark. Raise `InputError` if the bytes are not text in that
-    encoding.
+    """Return the file as text in UTF-8 without a byte-order mark. Raise `InputError` if it is not in that encoding.
 
-    Text said to be UTF-8 is passed on unchecked: whoever parses it finds a bad byte at no extra cost, and
-    then asks `bad_byte` for its place.
+    UTF-8 is not checked here: the parser finds a bad byte at no extra cost, and `bad_byte` then locates it.
     """
     mark = byte_order_mark(content.head())
-    declared = mark if encoding == "auto" else encoding
-    if declared is None or declared.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-        has_mark = mark == "utf-8-sig"
-        return content.replaced(content.data.removeprefix(b"\xef\xbb\xbf")) if has_mark else content
+    declared = (mark or "utf-8") if encoding == "auto" else encoding
+    if is_utf8(declared) or declared.lower().replace("_", "-") == "utf-8-sig":
+        return content.replaced(content.data.removeprefix(b"\xef\xbb\xbf")) if mark == "utf-8-sig" else content
     try:
         return content.replaced(content.data.decode(declared).lstrip("\ufeff").encode())
     except LookupError:
         words = f" is {encoding!r}, which Python does not know. Try 'latin-1'."
         raise ParameterError(Advice(Parameter("encoding"), words)) from None
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"the text is not {declared}: {error.reason} at byte {error.start}",
-            file=content.name,
-            line=content.data.count(b"\n", 0, error.start) + 1,
-            cure=RIGHT_ENCODING,
-        ) from None
+        line = content.data.count(b"\n", 0, error.start) + 1
+        problem = f"the text is not {declared}: {error.reason} at byte {error.start}"
+        raise content.error(problem, line=line, cure=RIGHT_ENCODING) from None
 
 
 def bad_byte(content: Content) -> InputError | None:
-    """The error about the first byte that is not UTF-8, if there is one."""
+    """Return the error about the first byte that is not UTF-8, or None."""
     data = content.data
     try:
         data.decode()
     except UnicodeDecodeError as error:
         around = data[max(error.start - 12, 0) : error.start + 8].decode("latin-1")
-        return InputError(
+        return content.error(
             f"the text is not UTF-8 (byte 0x{data[error.start]:02x}, near {' '.join(around.split())!r})",
-            file=content.name,
             line=data.count(b"\n", 0, error.start) + 1,
             cure=Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."),
         )

@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Parameter
-from margrove.data.columns import Column, clip
+from margrove.data.columns import Column, clip, is_number
 from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
@@ -32,21 +32,26 @@ def read_svmlight(content: Content) -> Table:
     """
     matrix, y = parse_svmlight(content)
     if matrix.shape[0] == 0:
-        raise InputError("the file has no rows", file=content.name, cure="Each line is a label and its features.")
+        raise no_labels(content)
     return svmlight_table(content, matrix, y, first=first_index(matrix))
 
 
-def check_label(target: Target, file: str) -> None:
+def no_labels(content: Content) -> InputError:
+    """Return the error about a file without rows."""
+    return content.error("the file has no rows", cure="Each line is a label and its features.")
+
+
+def check_label(target: Target, content: Content) -> None:
     """Raise `InputError` if the target asked for is not the label."""
     if target not in (None, False, "label"):
         problem = "the target of a LIBSVM file is the label that begins each line"
-        raise InputError(problem, file=file, cure=Advice("Leave ", Parameter("target"), " out."))
+        raise content.error(problem, cure=Advice("Leave ", Parameter("target"), " out."))
 
 
 def parse_svmlight(
     content: Content, n_features: int | None = None
 ) -> tuple[scipy.sparse.csr_matrix, NDArray[np.float64]]:
-    """A CSR matrix, whose first column is that of the index 0, and the labels."""
+    """Return a CSR matrix, whose first column is that of the index 0, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
     check_memory(48 * content.data.count(b":") + 32 * content.data.count(b"\n"), content.name)  # as measured
@@ -63,12 +68,12 @@ def parse_svmlight(
 
 
 def first_index(matrix: scipy.sparse.csr_matrix) -> int:
-    """0 where a row names it, otherwise 1."""
+    """Return 0 if a row has the index 0, otherwise 1."""
     return 0 if np.any(matrix.indices == 0) else 1
 
 
 def svmlight_table(content: Content, matrix: scipy.sparse.csr_matrix, y: NDArray[np.float64], *, first: int) -> Table:
-    """Rows that `parse_svmlight` gave as a table, whose columns begin with index ``first``."""
+    """Return the rows of `parse_svmlight` as a table, whose columns begin with index ``first``."""
     check_memory(200 * matrix.shape[1], content.name)  # the names of the columns, as measured
     table = Table(
         block=matrix[:, first:],
@@ -83,24 +88,20 @@ def svmlight_table(content: Content, matrix: scipy.sparse.csr_matrix, y: NDArray
 
 
 def _lines(content: Content) -> list[tuple[int, bytes]]:
-    """Each line with its number, remarks taken off."""
+    """Return each line with its number, without comments."""
     lines = enumerate(content.data.splitlines(), start=1)
     return [(number, line.split(b"#")[0].strip()) for number, line in lines]
 
 
 def _fault(content: Content, why: str) -> InputError:
-    """Find the line that is not a label followed by index:value pairs, and say what is wrong with it."""
+    """Return the error about the first line that is not a label followed by index:value pairs."""
     for number, line in _lines(content):
         label, *pairs = line.split() or [b"0"]
-        problem = _label_problem(label) or _pairs_problem(pairs)
+        problem = f"the label {_show(label)} is not a number" if not is_number(label) else _pairs_problem(pairs)
         if problem is not None:
             cure = "Each line of a LIBSVM file is a label and pairs, such as +1 3:0.5 7:1."
-            return InputError(problem, file=content.name, line=number, cure=cure)
-    return InputError(f"the file cannot be read as LIBSVM ({clip(why, 100)})", file=content.name)
-
-
-def _label_problem(label: bytes) -> str | None:
-    return None if _is_number(label) else f"the label {_show(label)} is not a number"
+            return content.error(problem, line=number, cure=cure)
+    return content.error(f"the file cannot be read as LIBSVM ({clip(why, 100)})")
 
 
 def _pairs_problem(pairs: list[bytes]) -> str | None:
@@ -109,7 +110,7 @@ def _pairs_problem(pairs: list[bytes]) -> str | None:
         parts = _PAIR.fullmatch(pair)
         if parts is None:
             return f"{_show(pair)} is not a pair index:value"
-        if not _is_number(parts[2]):
+        if not is_number(parts[2]):
             return f"the value in {_show(pair)} is not a number"
         if parts[1] == b"qid":
             continue
@@ -120,14 +121,6 @@ def _pairs_problem(pairs: list[bytes]) -> str | None:
             return f"the index in {_show(pair)} does not rise: {last} stands before it"
         last = index
     return None
-
-
-def _is_number(text: bytes) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _show(text: bytes) -> str:

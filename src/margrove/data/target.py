@@ -1,4 +1,4 @@
-"""Which column is the target, and whether it can be learned as classes."""
+"""Choose the target of a table, and check that it can be learned as classes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,12 @@ MOST_NUMERIC_CLASSES = 20  # a whole-number target may have as many classes as i
 LEAST_ROWS_PER_CLASS = 2  # on average; beyond the above, fewer rows per class than this is a quantity
 
 
-def choose_target(
-    table: Table,
-    target: Target,
-    *,
-    drop_unlabelled: bool = False,
-    line_of: Callable[[int], int] | None = None,
-) -> Table:
-    """Take the target out of the table's columns and say so in its notes. Raise `InputError` if there is no such
-    column, nothing would be left to learn from, or target cells are missing.
+def choose_target(table: Table, target: Target) -> Table:
+    """Take the target out of the table's columns, and note it. Raise `InputError` if there is no such column, or no
+    other.
 
-    ``target`` is a name; a position, counted from 0 and from the end where negative; None for the last column; False
-    for no target at all. ``line_of`` gives the line of the file that a row came from, for the message.
+    ``target`` is a name, a position (counted from 0, or from the end where negative), or None for the last column.
     """
-    if target is False:
-        return table
     name = _target_name(table, target)
     why = "it is the last column" if target is None else "as asked"
     rest = table.without(name)
@@ -49,8 +40,7 @@ def choose_target(
                 ".",
             ),
         )
-    chosen = rest.with_target(table[name], f"The target is {name!r} ({why}).")
-    return refuse_unlabelled(chosen, drop_unlabelled=drop_unlabelled, line_of=line_of)
+    return rest.with_target(table[name], f"The target is {name!r} ({why}).")
 
 
 def _target_name(table: Table, target: Target) -> str:
@@ -77,7 +67,8 @@ def _target_name(table: Table, target: Target) -> str:
 
 
 def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None) -> Table:
-    """The table, less its unlabelled rows where that was asked for; otherwise an error naming the first."""
+    """Return the table without its unlabelled rows if ``drop_unlabelled``; otherwise raise `InputError` naming the
+    first. ``line_of`` gives the line of the file that a row came from, for the message."""
     if table.target is None:
         return table
     missing = table.target.is_missing
@@ -109,19 +100,10 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
 
 
 def quantity_words(table: Table) -> str | None:
-    """Why the target is a quantity rather than a class; None if it is none.
+    """Return the reason why the target is a quantity rather than a class, such as "0.5 is not a whole number", or None.
 
-    A number is a class where all its values are whole and repeat: there are 20 different ones at most, or two rows for
-    each on average.
-
-    Examples
-    --------
-    >>> from margrove.data import as_table
-    >>> from margrove.data.target import quantity_words
-    >>> quantity_words(as_table([[1.0, 0.5], [2.0, 0.25], [3.0, 0.75]], target=1))
-    '0.5 is not a whole number'
-    >>> quantity_words(as_table([[1.0, 0], [2.0, 1], [3.0, 1]], target=1)) is None
-    True
+    Numbers are classes if all are whole and repeat: there are 20 different ones at most, or two rows for each on
+    average.
     """
     target = table.target
     if target is None or target.kind != "numeric":
@@ -138,19 +120,9 @@ def quantity_words(table: Table) -> str | None:
 
 
 def check_target(table: Table, *, is_class: bool = False) -> None:
-    """Refuse a target that cannot be learned as classes. Raise `InputError` if there is no target, it has one class
-    only, or it is a quantity or an identifier rather than a class.
+    """Raise `InputError` if the table has no target, or one that has a single class, is a quantity or an identifier.
 
-    ``is_class``: somebody has said that it is one; then whole numbers are classes, however many.
-
-    Examples
-    --------
-    >>> from margrove.data import as_table
-    >>> from margrove.data.target import check_target
-    >>> check_target(as_table([[1.0, 0.5], [2.0, 0.25], [3.0, 0.75]], target=1))
-    Traceback (most recent call last):
-        ...
-    margrove.errors.InputError: list, column 'x1': the target is a quantity (0.5 is not a whole number), ...
+    With ``is_class`` the user has said that the target is a class: then whole numbers are classes, however many.
     """
     target = table.target
     if target is None:
