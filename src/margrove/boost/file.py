@@ -12,28 +12,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.boost.base import settle_learner
-from margrove.boost.ensemble import LARGEST_RATE
 from margrove.boost.model import BoostModel, Grove, Rounds
-from margrove.boost.r2 import LOSSES
+from margrove.estimator import with_parameters
 from margrove.store.arrays import WHOLE, Array, Arrays
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of
 from margrove.store.fault import FaultError, shown
-from margrove.store.schema import (
-    CERTIFICATE,
-    ENDED,
-    NOT_NEGATIVE,
-    ROWS,
-    SCALARS,
-    SHARE,
-    Draft,
-    Part,
-    Range,
-    Schema,
-    fitted,
-    parameters_to_json,
-    single,
-)
+from margrove.store.schema import CERTIFICATE, ENDED, ROWS, SCALARS, Draft, Part, Schema, fitted, single
 from margrove.tree.file import (
     CLASSIFIER_FILE,
     REGRESSOR_FILE,
@@ -70,13 +55,16 @@ class _BoostFile(Schema):
         return super().take_apart(model, arrays)
 
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        tree, changes = model.estimator, {"estimator": None}
         if hasattr(model, "_drawn_seed"):
             words = "random_state is a generator, whose state is not kept; saved as what it gave."
             arrays.left_out.append(f"{type(model).__name__}: {words}")
-        tree, record = model.estimator, None
+            changes["random_state"] = model._drawn_seed
+        record = super().parameters_to_json(with_parameters(model, **changes), arrays)
         if tree is not None:
-            record = {"class": type(tree).__name__, "parameters": parameters_to_json(tree, arrays)}
-        return {**parameters_to_json(model, arrays, skipped=("estimator",)), "estimator": record}
+            of_tree = super().parameters_to_json(tree, arrays)
+            record["estimator"] = {"class": type(tree).__name__, "parameters": of_tree}
+        return record
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         given = record.get("estimator") if isinstance(record, dict) else None
@@ -142,7 +130,6 @@ _PARTS = (
 )
 _SEEN = (Array("error", "q", least=0, most=1), Array("vote", "q", least=0))
 _SCALARS = {**ENDED, **ROWS}
-_RANGES = {"n_estimators": Range(1, types=(int,)), "learning_rate": Range(0, LARGEST_RATE)}
 
 CLASSES_FILE = _BoostFile(
     (
@@ -152,16 +139,12 @@ CLASSES_FILE = _BoostFile(
         Array(_HELD_OUT, "h", WHOLE, is_optional=True, least=0),
     ),
     _SCALARS,
-    choices={"early_stopping": (True, False), "warm_start": (True, False)},
-    ranges={**_RANGES, "stop_at_bound": NOT_NEGATIVE, "validation_fraction": SHARE},
     machines=single,
     parts=_PARTS,
 )
 NUMBERS_FILE = _BoostFile(
     _SEEN,
     _SCALARS,
-    choices={"loss": LOSSES},
-    ranges={**_RANGES, "learning_rate": NOT_NEGATIVE},
     machines=single,
     is_classifier=False,
     parts=_PARTS,

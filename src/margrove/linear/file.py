@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from margrove.linear.problem import VARIANTS
 from margrove.store.arrays import WHOLE, Array
-from margrove.store.schema import NUMBER, PLANE, ROWS, SOLVE, Scalar, Schema
-from margrove.svm.file import KERNEL_NUMBERS, KERNELS, support_arrays
+from margrove.store.schema import PLANE, ROWS, SOLVE, Scalar, Schema
+from margrove.svm.file import KERNELS, support_arrays
 
 _WALKED = ("variant", ("averaged", "voted"))
 
@@ -22,8 +21,6 @@ PERCEPTRON_FILE = Schema(
         Array("prototypes_", "v d+1", given=("variant", ("voted",))),
     ),
     {**SOLVE, **ROWS, "is_warm_": Scalar(bool)},
-    choices={"variant": VARIANTS},
-    ranges={"eta0": NUMBER},
 )
 KERNEL_PERCEPTRON_FILE = Schema(
     (
@@ -32,6 +29,5 @@ KERNEL_PERCEPTRON_FILE = Schema(
         Array("norm_", "m", least=0),
     ),
     {**SOLVE, **ROWS, "gamma_": Scalar(float)},
-    choices=KERNELS,
-    ranges={**KERNEL_NUMBERS, "eta0": NUMBER},
+    limits=KERNELS,
 )

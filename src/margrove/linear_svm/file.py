@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from margrove.linear_svm.problem import PENALTIES
 from margrove.store.arrays import Array
 from margrove.store.fault import FaultError
 from margrove.store.schema import NOT_NEGATIVE, PENALTY, SOLVE, Scalar, Schema, single
@@ -22,8 +21,7 @@ _PROOF = (
     Array("dual_", "m", has_gaps=True),
 )
 _SCALARS = {**SOLVE, "solver_": Scalar(str), "n_seen_": Scalar(int, least=1, is_optional=True)}
-_CHOICES = {"fit_intercept": (True, False), "regularize_intercept": (True, False)}
-_RANGES = {"tol": NOT_NEGATIVE, "C": PENALTY, "intercept_scaling": NOT_NEGATIVE}
+_LIMITS = {"C": PENALTY, "intercept_scaling": NOT_NEGATIVE}
 
 
 def _machines(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
@@ -39,20 +37,13 @@ def _machines(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
 LINEAR_SVC_FILE = Schema(
     (Array("coef_", "w d", may_be_sparse=True), Array("intercept_", "w"), *_PROOF),
     _SCALARS,
-    choices={
-        **_CHOICES,
-        "penalty": PENALTIES,
-        "loss": ("hinge", "squared_hinge"),
-        "multi_class": ("ovr", "crammer_singer"),
-    },
-    ranges=_RANGES,
+    limits=_LIMITS,
     machines=_machines,
 )
 LINEAR_SVR_FILE = Schema(
     (Array("coef_", "d"), Array("intercept_", "m"), *_PROOF),
     _SCALARS,
-    choices={**_CHOICES, "loss": ("epsilon_insensitive", "squared_epsilon_insensitive")},
-    ranges={**_RANGES, "epsilon": NOT_NEGATIVE},
+    limits=_LIMITS,
     machines=single,
     is_classifier=False,
 )

@@ -12,8 +12,8 @@ from sklearn.utils import get_tags
 
 from margrove.data.frames import is_frame
 from margrove.errors import ParameterError
+from margrove.estimator import with_parameters
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
-from margrove.multiclass.decoding import DECODINGS
 from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
 from margrove.store.arrays import Array, Arrays, check_entries
 from margrove.store.check import check_fields
@@ -39,10 +39,9 @@ _FIXED = {"OneVsRestClassifier": one_vs_rest, "OneVsOneClassifier": one_vs_one}
 
 class _CodedFile(Schema):
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        given = model.get_params(deep=False)
-        if is_frame(given.get("code")):
-            given["code"] = model.code_  # with its rows in the order of the classes
-        return super().parameters_to_json(type(model)(**{**given, "estimator": None}), arrays)
+        # The rows of code_ are in the order of the classes, those of a frame need not be.
+        code = {"code": model.code_} if is_frame(getattr(model, "code", None)) else {}
+        return super().parameters_to_json(with_parameters(model, estimator=None, **code), arrays)
 
     def build(self, draft: Draft) -> Any:
         model = draft.notes["model"]
@@ -183,7 +182,6 @@ _PARTS = (
     Part("machines", _machines, _read_machines),
     CERTIFICATE,
 )
-_RANGES = {"n_jobs": Range(-(2**31), 2**31, (int, type(None))), "estimator": NOTHING}
+_LIMITS = {"n_jobs": Range(-(2**31), 2**31, (int, type(None))), "estimator": NOTHING}
 
-SCHEME_FILE = _CodedFile(ranges=_RANGES, parts=_PARTS, is_for_schemes=False)
-BIT_STRING_FILE = _CodedFile(choices={"decoding": DECODINGS}, ranges=_RANGES, parts=_PARTS, is_for_schemes=False)
+SCHEME_FILE = _CodedFile(limits=_LIMITS, parts=_PARTS, is_for_schemes=False)

@@ -26,7 +26,7 @@ register(
         called="machines by bit strings",
         certify="margrove.multiclass.certificate:certify_coded",
         explain="margrove.multiclass.explain:Machines",
-        file="margrove.multiclass.file:BIT_STRING_FILE",
+        file="margrove.multiclass.file:SCHEME_FILE",
         onnx="margrove.multiclass.onnx:coded_classifier",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from margrove.estimator import with_parameters
 from margrove.select.scores import KINDS
 from margrove.store.arrays import HALF_WHOLE, Array, Arrays
 from margrove.store.fault import FaultError
@@ -12,9 +13,7 @@ from margrove.store.schema import ARRAYS, ENGINE_NAME, N_FEATURES, NAMES, OUTPUT
 
 class _SelectorFile(Schema):
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        named = type(model)(
-            **{**model.get_params(deep=False), "score_func": model.score_name()}
-        )  # a file holds no code
+        named = with_parameters(model, score_func=model.score_name())  # a file holds no code
         return super().parameters_to_json(named, arrays)
 
     def build(self, draft: Draft) -> Any:
@@ -35,7 +34,7 @@ SELECTOR_FILE = _SelectorFile(
         Array("best_thresholds_", "d", has_gaps=True),
         Array("support_", "d", HALF_WHOLE, least=0, most=1, is_truth=True),
     ),
-    choices={"score_func": tuple(KINDS)},
+    limits={"score_func": tuple(KINDS)},
     parts=(N_FEATURES, NAMES, Part("engine", lambda model, *_: model.engine_, _read_engine), ARRAYS, OUTPUT),
     is_for_schemes=False,
     n_out=lambda model: int(model.support_.sum()),

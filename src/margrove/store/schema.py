@@ -1,7 +1,8 @@
-"""What a file must hold of an estimator, and the codec that follows from it.
+"""Descriptions of what a file holds of an estimator, from which reading, writing and checking follow.
 
 A record is a JSON object: the class, its parameters, and parts, each of which is taken from a fitted model and read
-back by a `Part`. Most learners have the parts of `LEARNER`, and a `Schema` lists their arrays and scalars::
+back by a `Part`. Most learners have the parts of `LEARNER`, and a `Schema` lists their arrays and scalars. What a
+parameter may be follows from the rules of the estimator's fields (`margrove.estimator.checked`)::
 
     register(Learner(MyClassifier, file=Schema((Array("means_", "K d"),))))
 """
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Setting
+from margrove.errors import check_choice, check_flag, check_number, check_share
+from margrove.errors import check_whole as check_integer
 from margrove.status import Status
 from margrove.store.arrays import Array, Arrays
 from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_names, check_whole
@@ -45,7 +48,7 @@ def single(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a parameter may have, where `predict` or `certify` looks at it."""
+    """Numbers that a parameter may have."""
 
     least: float = -sys.float_info.max
     most: float = sys.float_info.max
@@ -57,9 +60,49 @@ class Range:
 THREADS = Range(-1024, 1024, (int, NoneType), has_zero=False)
 NUMBER = Range()
 NOT_NEGATIVE = Range(least=0)
+COUNT = Range(1, types=(int,))
 SHARE = Range(0, 1)
 PENALTY = Range(0, math.inf)  # C
 NOTHING = Range(types=(NoneType,))  # such as a path, which the next fit would write to
+
+Limits: TypeAlias = tuple[Any, ...] | Range  # the values that a parameter may have, or their range
+
+
+def limits_of(estimator: type, parameters: Mapping[str, Any]) -> dict[str, Limits]:
+    """Return what the rules of an estimator say of these parameters, with the ends of an open interval; a value that is
+    right whatever its rule says has no limits."""
+    found: dict[str, Limits] = {}
+    for name, rule, also in getattr(estimator, "_rules", ()):
+        given, kind = rule.keywords, rule.func
+        if _is_one_of(parameters[name], also):
+            continue
+        if kind is check_choice:
+            found[name] = tuple(given["allowed"])
+        elif kind is check_flag:
+            found[name] = (True, False)
+        elif kind is check_share:
+            found[name] = SHARE
+        elif kind in (check_number, check_integer):
+            least, most = given.get("least", given.get("above", NUMBER.least)), given.get("most", NUMBER.most)
+            found[name] = Range(least, most, (int,) if kind is check_integer else NUMBER.types)
+    return found
+
+
+def _is_one_of(value: Any, choices: tuple[Any, ...]) -> bool:
+    return any(type(value) is type(choice) and value == choice for choice in choices)
+
+
+def check_parameter(name: str, value: Any, limits: Limits) -> None:
+    """Check a parameter against its limits."""
+    if isinstance(limits, tuple):
+        if not _is_one_of(value, limits):
+            raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, limits))}")
+        return
+    is_of_type = isinstance(value, limits.types) and not isinstance(value, bool)
+    is_inside = limits.least <= value <= limits.most if is_of_type and value is not None else is_of_type
+    if not is_inside or (value == 0 and not limits.has_zero):
+        wanted = f"a number from {limits.least:g} to {limits.most:g}"
+        raise FaultError(f"{name} is {shown(value)}; {'nothing' if limits is NOTHING else wanted} was expected")
 
 
 @dataclass(frozen=True)
@@ -239,8 +282,8 @@ class Schema:
         What `fit` leaves as arrays.
     scalars : dict of str to Scalar
         What `fit` leaves as numbers, words and truth values.
-    choices, ranges : dict
-        What parameters may be, where that decides a prediction.
+    limits : dict
+        What parameters may be, where their rules do not say so or a file is to be stricter.
     machines : function
         How many machines there are; see `Counting`.
     is_classifier : bool
@@ -258,8 +301,7 @@ class Schema:
 
     arrays: tuple[Array, ...] = ()
     scalars: Mapping[str, Scalar] = field(default_factory=dict)
-    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    ranges: Mapping[str, Range] = field(default_factory=dict)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
     machines: Counting = one_vs_rest
     is_classifier: bool = True
     later: Mapping[str, Any] = field(default_factory=dict)
@@ -303,8 +345,25 @@ class Schema:
         return [spec for spec in self.arrays if spec.applies(parameters)]
 
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        """Return the parameters for the record."""
-        return parameters_to_json(model, arrays)
+        """Return the parameters; refuse what cannot be in a file."""
+        owner = type(model).__name__
+        given = model.get_params(deep=False)
+        if hasattr(model, "_drawn_seed") and "random_state" in given:
+            given["random_state"] = model._drawn_seed  # what the fit drew: the same tree again, the same certificate
+        elif isinstance(given.get("random_state"), np.random.RandomState):
+            arrays.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
+            given["random_state"] = None
+        if "engine" in given:  # an object has a name; where it was fitted says nothing of where it is loaded
+            given["engine"] = getattr(given["engine"], "name", given["engine"])
+        if "checkpoint" in given:
+            given["checkpoint"] = None  # of the fit, not of the model
+        for name, value in given.items():
+            if callable(value):
+                cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
+                raise FaultError(
+                    f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure
+                )
+        return {name: to_json(value, f"{owner}'s {name}") for name, value in given.items()}
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         """Return the parameters: all that the constructor has, and no others."""
@@ -313,41 +372,11 @@ class Schema:
         known = estimator().get_params(deep=False)
         check_fields(record, set(known), f"the list of {estimator.__name__}'s parameters")
         parameters = {name: from_json(value) for name, value in record.items()}
-        for name, allowed in self.choices.items():
-            value = parameters[name]
-            if not isinstance(value, str | bool) or value not in allowed:
-                raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, allowed))}")
-        for name, bounds in self._ranges(known).items():
-            value, least, most = parameters[name], bounds.least, bounds.most
-            is_of_type = isinstance(value, bounds.types) and not isinstance(value, bool)
-            is_inside = value is None or (is_of_type and least <= value <= most and (bounds.has_zero or value != 0))
-            if not is_of_type or not is_inside:
-                wanted = "nothing" if bounds.types == (NoneType,) else f"a number from {least:g} to {most:g}"
-                raise FaultError(f"{name} is {shown(value)}; {wanted} was expected")
+        limits = {
+            **limits_of(estimator, parameters),
+            **({"n_jobs": THREADS} if "n_jobs" in known else {}),
+            **self.limits,
+        }
+        for name, limit in limits.items():
+            check_parameter(name, parameters[name], limit)
         return parameters
-
-    def _ranges(self, known: Mapping[str, Any]) -> dict[str, Range]:
-        return {**({"n_jobs": THREADS} if "n_jobs" in known else {}), **self.ranges}
-
-
-def parameters_to_json(model: Any, arrays: Arrays, skipped: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the parameters but those skipped; refuse what cannot be in a file."""
-    owner = type(model).__name__
-    parameters = {}
-    for name, value in model.get_params(deep=False).items():
-        if name in skipped:
-            continue
-        if name == "random_state" and hasattr(model, "_drawn_seed"):
-            value = model._drawn_seed  # what the fit drew from it: the same tree again, and the same certificate
-        elif name == "random_state" and isinstance(value, np.random.RandomState):
-            arrays.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
-            value = None
-        if name == "engine":
-            value = getattr(value, "name", value)  # of an object; where it is fitted says nothing of where it is loaded
-        if name == "checkpoint":
-            value = None  # of the fit, not of the model
-        if callable(value):
-            cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
-            raise FaultError(f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure)
-        parameters[name] = to_json(value, f"{owner}'s {name}")
-    return parameters

@@ -12,26 +12,12 @@ from typing import Any
 from margrove.errors import ParameterError
 from margrove.store.arrays import HALF_WHOLE, SINGLE_OR_DOUBLE, WHOLE, Array
 from margrove.store.fault import FaultError
-from margrove.store.schema import (
-    ENDED,
-    NOT_NEGATIVE,
-    NOTHING,
-    NUMBER,
-    PENALTY,
-    ROWS,
-    SHARE,
-    SOLVE,
-    Range,
-    Scalar,
-    Schema,
-    single,
-)
+from margrove.store.schema import ENDED, NOTHING, NUMBER, PENALTY, ROWS, SHARE, SOLVE, Limits, Scalar, Schema, single
 from margrove.svm.kernels import NATIVE_KERNELS
 from margrove.svm.kkt import HARD
 from margrove.svm.layout import check_multiclass, check_sides, code_matrix, lies_by_pairs
 
-KERNELS = {"kernel": (*NATIVE_KERNELS, "precomputed")}
-KERNEL_NUMBERS = {"degree": NUMBER, "coef0": NUMBER}
+KERNELS: Mapping[str, Limits] = {"kernel": (*NATIVE_KERNELS, "precomputed"), "degree": NUMBER, "coef0": NUMBER}
 _POINTS = ("kernel", NATIVE_KERNELS)
 _GRAM = ("kernel", ("precomputed",))
 _CALIBRATED = ("probability", (True,))
@@ -56,7 +42,7 @@ _ARRAYS = (
     Array("_grades", "n m", ("int8",), least=0, most=HARD),
 )
 _SCALARS = {**ROWS, "gamma_": Scalar(float)}
-_RANGES = {**KERNEL_NUMBERS, "tol": NOT_NEGATIVE, "checkpoint": NOTHING}
+_LIMITS = {**KERNELS, "checkpoint": NOTHING}
 
 
 def _by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
@@ -83,7 +69,7 @@ def _cache_weights(model: Any) -> None:
     model._cache_weights()
 
 
-def _classifier(later: Mapping[str, Any], **ranges: Range) -> Schema:
+def _classifier(later: Mapping[str, Any], **limits: Limits) -> Schema:
     return Schema(
         (
             *_ARRAYS,
@@ -102,13 +88,7 @@ def _classifier(later: Mapping[str, Any], **ranges: Range) -> Schema:
             "xi_alpha_bound_": Scalar(float, most=1.0),
             "solver_": Scalar(str, is_optional=True),  # older files lack it
         },
-        choices={
-            **KERNELS,
-            "decision_function_shape": ("ovr", "ovo"),
-            "break_ties": (True, False),
-            "probability": (True, False),
-        },
-        ranges={**_RANGES, **ranges},
+        limits={**_LIMITS, **limits},
         machines=_by_code,
         later={"probability": False, "checkpoint": None, **later},
         finish=_cache_weights,
@@ -116,16 +96,15 @@ def _classifier(later: Mapping[str, Any], **ranges: Range) -> Schema:
 
 
 def _lone_machine(
-    *arrays: Array, scalars: Mapping[str, Scalar] | None = None, later: Mapping[str, Any] | None = None, **ranges: Range
+    *arrays: Array, scalars: Mapping[str, Scalar] = {}, later: Mapping[str, Any] = {}, **limits: Limits
 ) -> Schema:
     return Schema(
         (*_ARRAYS, Array("n_support_", "1", HALF_WHOLE, least=0, sums_to="s"), *arrays),
-        {**SOLVE, **_SCALARS, **(scalars or {})},
-        choices=KERNELS,
-        ranges={**_RANGES, **ranges},
+        {**SOLVE, **_SCALARS, **scalars},
+        limits={**_LIMITS, **limits},
         machines=single,
         is_classifier=False,
-        later={"checkpoint": None, **(later or {})},
+        later={"checkpoint": None, **later},
         finish=_cache_weights,
     )
 
@@ -135,6 +114,6 @@ _TUBE = Scalar(float, least=-sys.float_info.max, is_optional=True)
 
 SVC_FILE = _classifier({"warm_start": False}, C=PENALTY)
 NU_SVC_FILE = _classifier({}, nu=SHARE)
-SVR_FILE = _lone_machine(later={"warm_start": False}, C=PENALTY, epsilon=NOT_NEGATIVE)
+SVR_FILE = _lone_machine(later={"warm_start": False}, C=PENALTY)
 NU_SVR_FILE = _lone_machine(C=PENALTY, nu=SHARE, scalars={"epsilon_": _TUBE})
 ONE_CLASS_FILE = _lone_machine(Array("offset_", "m"), nu=SHARE)

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import ParameterError
+from margrove.estimator import with_parameters
 from margrove.store.arrays import Arrays
 from margrove.store.check import MOST_COLUMNS, check_fields, check_whole
 from margrove.store.fault import FaultError, shown
@@ -26,7 +27,6 @@ from margrove.store.plain import to_json
 from margrove.store.schema import (
     CERTIFICATE,
     LABELS,
-    NOT_NEGATIVE,
     NOTHING,
     PENALTY,
     PLANE,
@@ -38,11 +38,8 @@ from margrove.store.schema import (
     Scalar,
     Schema,
     one_vs_rest,
-    parameters_to_json,
     read_later,
 )
-from margrove.transfer.fine_tuned import LOSSES, SCHEDULES
-from margrove.transfer.networks import DEVICES, POOLINGS, PRECISIONS
 from margrove.transfer.preparation import Preparation
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -56,13 +53,13 @@ class _NetworkFile(Schema):
         return super().take_apart(model, arrays)
 
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        parameters = parameters_to_json(model, arrays, skipped=("network", "weights", "cache", "download"))
         network = model.network if isinstance(model.network, str | os.PathLike) else None
         if network is not None and (not isinstance(network, str) or network.lower().endswith(".onnx")):
             network = os.path.basename(os.fspath(network))
         weights = None if model.weights is None else os.path.basename(os.fspath(model.weights))
         cache = {"cache": None} if hasattr(model, "cache") else {}
-        return {**parameters, "network": network, "weights": weights, "download": False, **cache}
+        plain = with_parameters(model, network=network, weights=weights, download=False, **cache)
+        return super().parameters_to_json(plain, arrays)
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         parameters = super().parameters_from_json(estimator, record)
@@ -143,12 +140,10 @@ _NETWORK = (
     Part("network_digest", lambda model, *_: model.network_digest_, _read_digest),
     Part("preparation", _preparation, _read_preparation),
 )
-_CHOICES = {"device": DEVICES, "precision": PRECISIONS, "download": (False,)}
-_BATCH = Range(1, 1 << 20, (int,))
+_LIMITS = {"download": (False,), "batch_size": Range(1, 1 << 20, (int,))}
 
 FEATURES_FILE = _NetworkFile(
-    choices={"pooling": POOLINGS, "flip": (True, False), "named": (True, False), **_CHOICES},
-    ranges={"batch_size": _BATCH, "cache": NOTHING},
+    limits={**_LIMITS, "cache": NOTHING},
     parts=(
         *_NETWORK,
         Part("layer", lambda model, *_: model.layer_, _read_layer),
@@ -159,8 +154,7 @@ FEATURES_FILE = _NetworkFile(
 )
 TUNED_FILE = _NetworkFile(
     scalars={**SOLVE, "engine_": Scalar(str, choices=("torch",)), "training_loss_": Scalar(float)},
-    choices={"loss": LOSSES, "schedule": SCHEDULES, **_CHOICES},
-    ranges={"batch_size": _BATCH, "checkpoint": NOTHING, "n_blocks": Range(0, 1 << 20, (int, type(None)))},
+    limits={**_LIMITS, "checkpoint": NOTHING, "n_blocks": Range(0, 1 << 20, (int, type(None)))},
     machines=_machines,
     parts=(
         *_NETWORK,
@@ -175,5 +169,5 @@ TUNED_FILE = _NetworkFile(
 SOFTMAX_FILE = Schema(
     PLANE,
     {**SOLVE, "engine_": Scalar(str, choices=("scikit-learn",))},
-    ranges={"C": PENALTY, "tol": NOT_NEGATIVE},
+    limits={"C": PENALTY},
 )

@@ -29,7 +29,6 @@ from margrove.store.schema import (
     LABELS,
     N_FEATURES,
     NAMES,
-    NOT_NEGATIVE,
     SCALARS,
     Draft,
     Part,
@@ -39,7 +38,7 @@ from margrove.store.schema import (
     single,
 )
 from margrove.tree.model import TreeModel, blank_levels
-from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA, Test, TreeColumn
+from margrove.tree.problem import Test, TreeColumn
 
 Columns = tuple[TreeColumn, ...]
 
@@ -280,11 +279,7 @@ _SCALARS = {**ENDED, "ccp_alpha_": Scalar(float)}
 
 CLASSIFIER_FILE = Schema(
     scalars=_SCALARS,
-    choices={"criterion": (*CLASS_CRITERIA, "log_loss")},
-    ranges={"smoothing": NOT_NEGATIVE},
     machines=single,
     parts=_PARTS,
 )
-REGRESSOR_FILE = Schema(
-    scalars=_SCALARS, choices={"criterion": VALUE_CRITERIA}, machines=single, is_classifier=False, parts=_PARTS
-)
+REGRESSOR_FILE = Schema(scalars=_SCALARS, machines=single, is_classifier=False, parts=_PARTS)
