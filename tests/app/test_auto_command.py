@@ -20,12 +20,13 @@ from margrove.app.choose import held_out as auto_estimate
 from margrove.app.choose import trial as auto_trial
 from margrove.app.choose.candidates import CANDIDATES, Candidate
 from margrove.app.choose.contest import Contest, meets_on_sample, ranked
-from margrove.app.choose.trial import Asked, Trial
+from margrove.app.choose.trial import Field, Trial
 from margrove.app.choose.words import choice_words, subsample_words, tell_plan
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.budget import Budget
+from margrove.app.options.training import Training
 from margrove.app.provenance import leaderboard_of
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import Countdown
@@ -161,7 +162,7 @@ def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
 def test_the_plan_speaks_of_a_sample_only_where_there_will_be_one(
     capsys: pytest.CaptureFixture[str], n_rows: int, n_columns: int, is_said: bool
 ) -> None:
-    tell_plan(Screen(), Asked(CLASSES), 60.0, is_sampled=meets_on_sample(n_rows, n_columns))
+    tell_plan(Screen(), Training(), 60.0, is_sampled=meets_on_sample(n_rows, n_columns))
     assert ("meet on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
 
 
@@ -175,9 +176,8 @@ def test_the_record_tells_a_status_in_plain_words() -> None:
 
 
 def test_a_perfect_simple_candidate_ends_the_contest() -> None:
-    asked = Asked(CLASSES)
     table = table_of(["a", "b"], apart=20.0)
-    result = Contest(asked, table, Budget(600), table.n_rows, Countdown(Budget(600))).run()
+    result = Contest(Training(), table, Budget(600), table.n_rows, Countdown(Budget(600))).run()
     assert result.chosen is not None
     assert [t.candidate.name for t in result.trials if t.is_scored] == ["basic"]
     assert result.is_whole
@@ -188,7 +188,7 @@ def test_many_rows_meet_on_a_sample_first_and_the_best_again_on_all(monkeypatch:
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
     table = table_of(["a", "b", "c"], n=400, apart=1.5)
-    result = Contest(Asked(CLASSES), table, Budget(600), 400, Countdown(Budget(600))).run()
+    result = Contest(Training(), table, Budget(600), 400, Countdown(Budget(600))).run()
     assert abs(result.n_first - 100) <= 2
     assert result.n_rows == 400
     assert result.best is not None
@@ -206,7 +206,7 @@ def test_who_wins_clearly_on_the_sample_does_not_meet_the_others_again(
         return Trial(candidate, {}, (0.9 if candidate.name == "tree" else 0.5,) * 2, field.table.n_rows)
 
     monkeypatch.setattr(auto, "tried", scored)
-    result = Contest(Asked(CLASSES), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))).run()
+    result = Contest(Training(), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))).run()
     assert {t.n_rows for t in result.trials} == {result.n_first}
     assert result.chosen is not None
     assert result.chosen.candidate.name == "tree"
@@ -223,14 +223,14 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
         return Trial(candidate, {}, (0.5, 0.5), field.table.n_rows, status="converged")
 
     monkeypatch.setattr(auto, "tried", spent)
-    result = Contest(Asked(CLASSES), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
+    result = Contest(Training(), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
     assert seen == ["basic"]
     assert not result.is_whole
     assert {t.note for t in result.trials if not t.is_scored} == {"the budget was spent"}
 
 
 def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    field = Asked(CLASSES).field(table_of(["a", "b"]))
+    field = Field.of(Training(), table_of(["a", "b"]))
     for n_done, n_scored in ((1, 0), (2, 2), (3, 3)):
         left = iter([9.0] * (2 * n_done - 1) + [0.0] * 9)  # asked for each limit, and before all folds but the first
         monkeypatch.setattr(Budget, "left", property(lambda _, left=left: next(left)))
@@ -249,11 +249,11 @@ def test_a_vote_that_cannot_catch_up_stops_growing() -> None:
 
 def test_a_vote_is_scored_as_it_would_be_if_fitted_at_that_size() -> None:
     table = margrove.load_penguins()
-    field = Asked(CLASSES, folds=3).field(table)
+    field = Field.of(Training(folds=3), table)
     found = auto_trial.tried(field, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
     scores = []
     for train, learned, test, truth in field.rounds(NAMES["adaboost-1"]):
-        model = field.asked.build(table, NAMES["adaboost-1"], found.params).fit(train, learned)
+        model = NAMES["adaboost-1"].build(field.training, table, found.params).fit(train, learned)
         scores.append(float(np.mean(model.predict(test) == truth)))
     assert found.scores == pytest.approx(scores)
     assert found.params["n_estimators"] in NAMES["adaboost-1"].rounds
@@ -269,10 +269,10 @@ def test_a_candidate_that_is_refused_is_noted_and_the_others_go_on(run: Run, fol
 def test_where_all_are_refused_the_first_refusal_is_the_error(
     run: Run, flowers: str, folder: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(self: Any, table: Any, candidate: Candidate, *_: Any) -> Any:
+    def refused(candidate: Candidate, *_: Any) -> Any:
         raise margrove.errors.InputError(f"{candidate.name} cannot", file="flowers.csv", cure="Do otherwise.")
 
-    monkeypatch.setattr(Asked, "build", refused)
+    monkeypatch.setattr(Candidate, "build", refused)
     result = run("train", flowers)
     assert result.exit_code == 2
     assert result.stderr == "margrove: error: flowers.csv: basic cannot. Do otherwise.\n"
@@ -317,7 +317,7 @@ def test_many_rows_are_judged_by_a_final_hold_out(run: Run, few: None, monkeypat
     rest = np.setdiff1d(np.arange(344), kept["rows"])
     line = next(line for line in record["leaderboard"] if line["is_chosen"])
     candidate = NAMES[line["candidate"]]
-    again = Asked(CLASSES).build(table, candidate, line["parameters"])
+    again = candidate.build(Training(), table, line["parameters"])
     again.fit(table.take(rest), table.labels()[rest])
     answers = again.predict(table.take(np.array(kept["rows"])))
     assert [kept["classes"][k] for k in kept["predicted"]] == answers.tolist()
@@ -335,7 +335,7 @@ def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: p
             super().__init__(asked, rows, *more)
 
     monkeypatch.setattr(auto_estimate, "Contest", Watched)
-    chosen = auto_estimate.Search(Asked(CLASSES), table, Budget(600), Countdown(Budget(600))).run()
+    chosen = auto_estimate.Search(Training(), table, Budget(600), Countdown(Budget(600))).run()
     assert met == [275]
     assert chosen.estimate.n_tested == 69
 

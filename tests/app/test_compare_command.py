@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
-from margrove.app.compare import Contender, Judged, best_of, decimals_for, rivals_of
+from margrove.app.compare import Entry, best_of, decimals_for, rivals_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import choices
@@ -55,13 +55,11 @@ def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
     assert len(lines) == len(choices()) + 4
 
 
-def _contenders(*accuracies: tuple[float, ...]) -> list[Contender]:
+def _contenders(*accuracies: tuple[float, ...]) -> list[Entry]:
     """The first learners, with these accuracies of their folds."""
     learners = list(choices())[: len(accuracies)]
     return [
-        Contender(
-            x, Judged(Estimate(CLASSES, folds, float(np.mean(folds)), (min(folds), max(folds)), 0.5), None, 1.0, None)
-        )
+        Entry(x, estimate=Estimate(CLASSES, folds, float(np.mean(folds)), (min(folds), max(folds)), 0.5))
         for x, folds in zip(learners, accuracies, strict=True)
     ]
 

@@ -21,11 +21,10 @@ from margrove import (
     load_penguins,
     save,
 )
-from margrove.app.compare import Contender, Judged
+from margrove.app.compare import Entry, best_of, schemes_for
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import choices
-from margrove.app.schemes import best_of, schemes_for
 from margrove.app.screen.progress import in_words
 from margrove.run.progress import Progress
 
@@ -125,12 +124,12 @@ def test_the_meter_counts_machines() -> None:
 
 
 def test_of_schemes_that_do_equally_well_the_one_with_fewest_machines_is_best() -> None:
-    def did(name: str, n_machines: int, *accuracies: float) -> Contender:
+    def did(name: str, n_machines: int, *accuracies: float) -> Entry:
         estimate = Estimate(CLASSES, accuracies, float(np.mean(accuracies)))
-        return Contender(name, Judged(estimate, None, 1.0, None), {"machines": n_machines})
+        return Entry(name, {"machines": n_machines}, estimate)
 
     showings = [did("long", 63, 0.9, 1.0), did("short", 15, 1.0, 0.9), did("worse", 3, 0.8, 0.9)]
-    best = best_of([Contender("none", failure="no"), *showings])
+    best = best_of([Entry("none", failure="no"), *showings])
     assert best is not None
     assert best.name == "short"
-    assert best_of([Contender("none", failure="no")]) is None
+    assert best_of([Entry("none", failure="no")]) is None

@@ -5,7 +5,7 @@ Only typer and rich may be imported here, so that ``--help`` and shell completio
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -256,26 +256,23 @@ def compare(
 ) -> None:
     """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
     from margrove.app.compare import compare as work
+    from margrove.app.compare import compare_schemes
+    from margrove.app.options.training import Training
     from margrove.errors import ParameterError
 
     reading = cells.reading(file, target, without=tuple(columns.without or ()))
     screen, preparation = shown.screen(), columns.preparation
+    options: dict[str, Any] = {"seed": seed, "folds": folds, "time_limit": time_limit, "preparation": preparation}
     if schemes and task == "regress":
         raise ParameterError(
             "--task is 'regress', and --schemes are ways to tell classes apart. Leave one of them out."
         )
     if schemes:
-        from margrove.app.options.menu import choice_named
-        from margrove.app.schemes import compare_schemes
-
-        learner = choice_named(model or DEFAULT)
-        compare_schemes(
-            screen, reading, learner, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation
-        )
+        compare_schemes(screen, reading, Training(model or DEFAULT, **options))
         return
     if model is not None:
         raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, task=task, folds=folds, seed=seed, time_limit=time_limit, preparation=preparation)
+    work(screen, reading, Training(task=task, **options))
 
 
 @app.command(epilog="Example:  margrove images pets/ --model svm --cache codes -o pets.margrove")

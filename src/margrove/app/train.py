@@ -183,15 +183,14 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
 
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Try several learners, take the best, and estimate that on rows that were set aside."""
-    asked = training.asked()
-    tell_plan(screen, asked, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
+    tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
-        search = Search(asked, table, budget, meter)
+        search = Search(training, table, budget, meter)
         chosen = search.run()
     tell_contest(screen, chosen)
     tell_choice(screen, chosen)
     trial, estimate = chosen.trial, chosen.estimate
-    candidate = CANDIDATES[asked.task.name][0] if trial is None else trial.candidate
+    candidate = CANDIDATES[training.kind.name][0] if trial is None else trial.candidate
     params = {**candidate.params, **({} if trial is None else trial.params)}
     part = provenance.auto_part(chosen)
     preparation = training.preparation.for_table(candidate.learner, table)

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from margrove.app.choose import in_digits
 from margrove.app.options.menu import Choice, choice_of
+from margrove.app.options.training import Training
+from margrove.data import Table
 from margrove.learner import learners
+
+LEAST_LIMIT = 1e-2  # seconds: a time limit must be above 0
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,15 @@ class Candidate:
     after: str = ""
     most_rows: int | None = None  # with more it is not tried
 
+    def build(self, training: Training, table: Table, params: Mapping[str, Any], seconds: float | None = None) -> Any:
+        """Return an unfitted model for the table, whose fit may take so many seconds."""
+        limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
+        preparation = training.preparation.for_table(self.learner, table)
+        own = replace(training, taken=self.learner, params={**self.params, **params}, preparation=preparation)
+        return replace(own, time_limit=max(LEAST_LIMIT, min(limits)) if limits else None).build()
+
     def proof_seconds(self, fit: float) -> float:
-        """What the certificate takes after a fit of so many seconds."""
+        """Return what the certificate takes after a fit of so many seconds."""
         return min(self.most_proof, self.proof * fit)
 
     def titled(self, params: Mapping[str, Any]) -> str:

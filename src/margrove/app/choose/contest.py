@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
-from margrove.app.choose.trial import NO_SCORE, Asked, Field, Trial, tried
+from margrove.app.choose.trial import NO_SCORE, Field, Trial, tried
 from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
+from margrove.app.options.training import Training
 from margrove.data import Table
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ class Contest:
     """The candidates on the rows of one table, within the budget of the whole run: what the best so far still needs to
     be estimated, fitted and certified on ``n_final`` rows is left over."""
 
-    def __init__(self, asked: Asked, table: Table, budget: Budget, n_final: int, meter: Countdown) -> None:
-        self._asked, self._table, self._budget, self._n_final = asked, table, budget, n_final
+    def __init__(self, training: Training, table: Table, budget: Budget, n_final: int, meter: Countdown) -> None:
+        self._training, self._table, self._budget, self._n_final = training, table, budget, n_final
         self._meter = meter
         self._least_reserve = self._reserve = 0.1 * budget.left
         self._trials: dict[str, Trial] = {}
@@ -124,14 +125,14 @@ class Contest:
 
     def run(self) -> Result:
         """Try what can be tried; Ctrl-C keeps what there is."""
-        task, labels, seed = self._asked.task, self._table.labels(), self._asked.seed
+        task, labels, seed = self._training.kind, self._table.labels(), self._training.seed
         last = task.sample(labels, MOST_ROWS, seed)
         most = first_rows(len(labels), self._table.n_columns)
         first = task.sample(labels, most, seed) if most < len(labels) else last
         is_interrupted, n_folds = False, 0
         try:
             is_sample = len(last) > len(first)
-            field = replace(self._field(first), is_sample=is_sample)
+            field = self._field(first, is_sample=is_sample)
             n_folds = len(field.folds.tests)
             if n_folds:
                 self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
@@ -146,7 +147,7 @@ class Contest:
         return Result(
             task,
             ranked(list(self._trials.values())),
-            self._asked.prefer,
+            self._training.prefer,
             n_rows=len(labels),
             n_first=len(first),
             is_whole=self._is_whole and not is_interrupted,
@@ -154,13 +155,14 @@ class Contest:
             n_folds=n_folds,
         )
 
-    def _field(self, rows: Rows) -> Field:
-        return self._asked.field(self._table if len(rows) == self._table.n_rows else self._table.take(rows))
+    def _field(self, rows: Rows, *, is_sample: bool = False) -> Field:
+        table = self._table if len(rows) == self._table.n_rows else self._table.take(rows)
+        return Field.of(self._training, table, is_sample=is_sample)
 
     def _try_all(self, field: Field, part: float) -> None:
         """Each in turn, within a part of the time."""
         stage = Budget(part * self._spendable())
-        for candidate in CANDIDATES[self._asked.task.name]:
+        for candidate in CANDIDATES[self._training.kind.name]:
             why_not = self._why_not(candidate)
             if why_not:
                 self._trials[candidate.name] = Trial(candidate, note=why_not)
@@ -203,7 +205,7 @@ class Contest:
         self._is_whole = self._is_whole and trial.status != "time_limit"
         best = self._best()
         if best is not None:
-            self._meter.best(best.title, best.mean, is_share=not self._asked.task.is_number)
+            self._meter.best(best.title, best.mean, is_share=not self._training.kind.is_number)
         # What cannot be finished anyway is not what time is kept for.
         able = [t for t in ranked(list(self._trials.values())) if self._finish(t) <= _MOST_FINISH * self._budget.left]
         self._reserve = max(self._least_reserve, self._finish(able[0]) if able else 0.0)
@@ -224,9 +226,9 @@ class Contest:
     def _why_not(self, candidate: Candidate) -> str:
         """Why a candidate need not, or cannot, be tried; empty if it should be."""
         best = self._best()
-        if best is not None and self._asked.task.is_perfect(best.mean, best.n_rows):
+        if best is not None and self._training.kind.is_perfect(best.mean, best.n_rows):
             return "a simpler one makes no mistakes"
-        if self._asked.preparation.text and candidate.learner.takes_tables:
+        if self._training.preparation.text and candidate.learner.takes_tables:
             return "it does not take text"
         if candidate.most_rows is not None and self._table.n_rows > candidate.most_rows:
             return f"not with more than {candidate.most_rows:,} rows"

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.choose.contest import PARTS, Contest, Result
-from margrove.app.choose.trial import Asked, Trial
+from margrove.app.choose.trial import Trial
 from margrove.app.estimate.intervals import WIDENED, WITHIN
 from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.predictions import Predicted, joined
 from margrove.app.estimate.task import Estimate, Rows
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
+from margrove.app.options.training import Training
 from margrove.data import Table
 from margrove.errors import MargroveError
 
@@ -89,18 +90,18 @@ class Chosen:
 class Search:
     """Contests on a table and parts of it."""
 
-    def __init__(self, asked: Asked, table: Table, budget: Budget, meter: Countdown) -> None:
-        self._asked, self._table, self._budget, self._meter = asked, table, budget, meter
-        self._task, self._labels = asked.task, asked.task.labels(table)
+    def __init__(self, training: Training, table: Table, budget: Budget, meter: Countdown) -> None:
+        self._training, self._table, self._budget, self._meter = training, table, budget, meter
+        self._task, self._labels = training.kind, training.kind.labels(table)
         self._rounds: list[Predicted] = []
         self._picks: list[str] = []
         self._notes: list[str] = []
 
     def run(self) -> Chosen:
         """Choose, and estimate; Ctrl-C keeps the best so far, and is passed on if nothing was scored yet."""
-        outer = self._task.folds(self._labels, PARTS, self._asked.seed)
+        outer = self._task.folds(self._labels, PARTS, self._training.seed)
         inner = [self._labels[self._rest(test)] for test in outer.tests[:1]]
-        if not inner or not self._task.folds(inner[0], self._asked.folds, self._asked.seed).tests:
+        if not inner or not self._task.folds(inner[0], self._training.folds, self._training.seed).tests:
             return self._without_rows_aside(outer.notes)
         began = time.monotonic()
         first = self._round(outer.tests[0])
@@ -168,13 +169,13 @@ class Search:
             return None
 
     def _estimate(self, rounds: Sequence[Predicted], method: str = "none") -> Estimate:
-        return self._task.estimate(self._labels, rounds, self._notes, method, is_pooled=True, seed=self._asked.seed)
+        return self._task.estimate(self._labels, rounds, self._notes, method, is_pooled=True, seed=self._training.seed)
 
     def _rest(self, test: Rows) -> Rows:
         return np.delete(np.arange(self._table.n_rows), test)
 
     def _contest(self, table: Table) -> Result:
-        return Contest(self._asked, table, self._budget, self._table.n_rows, self._meter).run()
+        return Contest(self._training, table, self._budget, self._table.n_rows, self._meter).run()
 
     def _round(self, test: Rows) -> Result:
         """A part of the rows is set aside; what wins on the others is asked about it."""
@@ -201,7 +202,7 @@ class Search:
         table = table_for(trial.candidate.learner, self._table)
         # Over the budget by half of it at most: a fit that is stopped early says little of one that is not.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
-        model = self._asked.build(self._table, trial.candidate, trial.params, limit)
+        model = trial.candidate.build(self._training, self._table, trial.params, limit)
         return self._task.ask(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
@@ -221,7 +222,7 @@ class Search:
                 self._meter.begin(f"learning curve, {100 * share:.0f} % of the rows, {number + 1} of {len(tests)}")
                 rest = self._rest(test)
                 n_some = max(2, round(share * len(rest)))
-                some = rest[self._task.sample(self._labels[rest], n_some, self._asked.seed)]
+                some = rest[self._task.sample(self._labels[rest], n_some, self._training.seed)]
                 try:
                     parts.append(self.ask(trial, some, test))
                 except KeyboardInterrupt:

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import margrove
-from margrove.app.choose.candidates import Candidate
+from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
 from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, Found, Question, question_of, search
 from margrove.app.estimate.task import Folds, Task
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
-from margrove.app.options.preparation import AS_USUAL, Preparation, build_model, table_for
+from margrove.app.options.preparation import table_for
+from margrove.app.options.training import Training
 from margrove.app.screen.advice import error_in_shell
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
@@ -35,9 +36,7 @@ _LEAST_FOLDS = 2  # that tell something where the time for more is over
 _LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
 _CELLS_AROUND = 12  # of the best one
 _ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
-_LEAST = 1e-2  # seconds: a time limit must be above 0
 NO_SCORE = -math.inf
-PREFERENCES = ("best", "simple")
 
 
 @dataclass(frozen=True)
@@ -86,47 +85,24 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the options say about a contest."""
-
-    task: Task
-    folds: int = 5
-    seed: int = 0
-    time_limit: float | None = None  # for each fit
-    prefer: str = "best"  # one of PREFERENCES
-    preparation: Preparation = AS_USUAL
-
-    def field(self, table: Table) -> Field:
-        """The rows to meet on, with their folds."""
-        labels = self.task.labels(table)
-        return Field(self, table, labels, self.task.folds(labels, self.folds, self.seed))
-
-    def build(self, table: Table, candidate: Candidate, params: Mapping[str, Any], seconds: float | None = None) -> Any:
-        """An unfitted model for the table, whose fit may take so many seconds."""
-        limits = [limit for limit in (self.time_limit, seconds) if limit is not None]
-        return build_model(
-            candidate.learner,
-            {**candidate.params, **params},
-            seed=self.seed,
-            time_limit=max(_LEAST, min(limits)) if limits else None,
-            preparation=self.preparation.for_table(candidate.learner, table),
-        )
-
-
-@dataclass(frozen=True)
 class Field:
     """The rows and folds on which candidates meet."""
 
-    asked: Asked
+    training: Training
     table: Table
     labels: NDArray[Any]
     folds: Folds
     is_sample: bool = False  # the best will meet again on more rows: it is measured how time grows with them
 
+    @classmethod
+    def of(cls, training: Training, table: Table, *, is_sample: bool = False) -> Field:
+        """Return the rows of a table, with their folds."""
+        labels = training.kind.labels(table)
+        return cls(training, table, labels, training.kind.folds(labels, training.folds, training.seed), is_sample)
+
     @property
     def task(self) -> Task:
-        """Classes or numbers."""
-        return self.asked.task
+        return self.training.kind
 
     def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, NDArray[Any]]]:
         """Of each fold the rows to learn from and their targets, the rows to be asked and their targets."""
@@ -185,7 +161,7 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
             break
-        model = field.asked.build(field.table, trial.candidate, trial.params, budget.left)
+        model = trial.candidate.build(field.training, field.table, trial.params, budget.left)
         started = time.monotonic()
         model.fit(train, learned)
         status = _heed(model)
@@ -216,7 +192,7 @@ def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], sec
     """The power of the rows that a fit's time grows with, at most what the candidate says, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
-    model = field.asked.build(field.table, trial.candidate, trial.params, seconds)
+    model = trial.candidate.build(field.training, field.table, trial.params, seconds)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
     _heed(model)
     quarter = max(1e-9, time.monotonic() - started)
@@ -230,7 +206,7 @@ def _grown(
     best size is kept, the smallest of equals."""
     candidate = trial.candidate
     rounds = list(field.rounds(candidate))
-    models = [field.asked.build(field.table, candidate, {}) for _ in rounds]
+    models = [candidate.build(field.training, field.table, {}) for _ in rounds]
     can_go_on = "warm_start" in models[0].get_params()
     first = min(candidate.rounds[-1], 100 if can_go_on else candidate.rounds[0])
     if before is not None:  # what it took on fewer rows it takes again
@@ -245,8 +221,8 @@ def _grown(
             meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
             if budget.left <= 0:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
-            limit = min(budget.left, field.asked.time_limit or math.inf)
-            settings = {"n_estimators": size, "time_limit": max(_LEAST, limit)}
+            limit = min(budget.left, field.training.time_limit or math.inf)
+            settings = {"n_estimators": size, "time_limit": max(LEAST_LIMIT, limit)}
             model.set_params(**settings, **({"warm_start": True} if can_go_on else {}))
             model.fit(train, learned)
             if _heed(model) is Status.TIME_LIMIT:
@@ -310,16 +286,16 @@ def _searched(
     field: Field, candidate: Candidate, budget: Budget, meter: Meter
 ) -> tuple[Found | None, dict[str, float]]:
     """C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
-    estimator = candidate.learner.estimator(candidate.params, seed=field.asked.seed, time_limit=None)
+    estimator = candidate.learner.estimator(candidate.params, seed=field.training.seed, time_limit=None)
     question = question_of(candidate.learner, candidate.params, estimator, field.task)
     if question is None:
         return None, _searched_svr(field, candidate, budget, meter)
-    preparation = field.asked.preparation.for_table(candidate.learner, field.table)
+    preparation = field.training.preparation.for_table(candidate.learner, field.table)
     question = replace(question, preparation=preparation, limit=None if question.is_linear else GRID_ROWS)
 
     def asked(question: Question, seconds: float) -> Found:
         title = f"{candidate.title}, searching {' and '.join(question.names)}"
-        found = search(question, field.table, seed=field.asked.seed, seconds=seconds, meter=meter, title=title)
+        found = search(question, field.table, seed=field.training.seed, seconds=seconds, meter=meter, title=title)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return found
@@ -347,7 +323,7 @@ def _searched(
 def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
     """C, γ and ε of support vector regression."""
     meter.begin(f"{candidate.title}, searching C, gamma and epsilon")
-    rows = field.task.sample(field.labels, SVR_ROWS, field.asked.seed)
+    rows = field.task.sample(field.labels, SVR_ROWS, field.training.seed)
     y = field.labels[rows]
     # The gaps may be wide: the folds that follow compare it with other learners, not with its neighbours.
     spread = float(y.std()) or 1.0
@@ -356,9 +332,9 @@ def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Met
         epsilons=[0.03 * spread, 0.3 * spread],
         cv=min(5, len(rows)),
         refit=False,
-        time_limit=max(_LEAST, budget.left / 2),
+        time_limit=max(LEAST_LIMIT, budget.left / 2),
     )
-    X = field.asked.preparation.encoder().fit(field.table).transform(field.table.take(rows))
+    X = field.training.preparation.encoder().fit(field.table).transform(field.table.take(rows))
     machine.fit(X, y)
     if machine.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt

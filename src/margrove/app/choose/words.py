@@ -15,21 +15,22 @@ from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_doubts, tell_value
+from margrove.app.options.training import Training
 from margrove.app.screen.console import Screen
 from margrove.run.progress import in_short
 
 if TYPE_CHECKING:
     from margrove.app.choose.contest import Result
     from margrove.app.choose.held_out import Chosen
-    from margrove.app.choose.trial import Asked, Trial
+    from margrove.app.choose.trial import Trial
 
 
-def tell_plan(screen: Screen, asked: Asked, seconds: float, *, is_sampled: bool) -> None:
+def tell_plan(screen: Screen, training: Training, seconds: float, *, is_sampled: bool) -> None:
     """Print, before it begins, what will be done, and for how long."""
-    how = "the best" if asked.prefer == "best" else "the simplest within one standard error of the best"
+    how = "the best" if training.prefer == "best" else "the simplest within one standard error of the best"
     limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
-    screen.say(f"Trying {len(CANDIDATES[asked.task.name])} learners, {limit} for everything (--budget)", indent=2)
-    taken = f"{how} by cross-validated {asked.task.measure} is taken (--prefer {asked.prefer})"
+    screen.say(f"Trying {len(CANDIDATES[training.kind.name])} learners, {limit} for everything (--budget)", indent=2)
+    taken = f"{how} by cross-validated {training.kind.measure} is taken (--prefer {training.prefer})"
     screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
     if is_sampled:
         text = "Rows are many: all learners meet on a sample first, the best of them on more if time is left."

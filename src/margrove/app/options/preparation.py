@@ -73,18 +73,6 @@ class Preparation:
 AS_USUAL = Preparation()
 
 
-def build_model(
-    learner: Choice,
-    params: dict[str, Any],
-    *,
-    seed: int,
-    time_limit: float | None,
-    preparation: Preparation = AS_USUAL,
-) -> Any:
-    """The unfitted model."""
-    return preparation.in_front_of(learner, learner.estimator(params, seed=seed, time_limit=time_limit))
-
-
 def table_for(learner: Choice, table: Table) -> Table:
     """The table without columns that name the rows, which an encoder leaves out, for a learner without an encoder."""
     if not learner.takes_tables or table.sparse is not None or table.block is not None:

@@ -1,4 +1,4 @@
-"""What the options of ``margrove train`` say about the learning."""
+"""The options of ``margrove train`` about the learning."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from margrove.app.choose.search import Question, question_of
-from margrove.app.choose.trial import PREFERENCES, Asked
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
 from margrove.app.options.menu import AUTO, Choice, check_task, choice_named, learner_of_numbers
-from margrove.app.options.preparation import AS_USUAL, Preparation, build_model
+from margrove.app.options.preparation import AS_USUAL, Preparation
 from margrove.errors import ParameterError
+
+PREFERENCES = ("best", "simple")
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the options say about the learning."""
+    """The options about the learning, of ``margrove train`` and ``margrove compare``."""
 
     model: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
@@ -94,16 +95,11 @@ class Training:
                 f"--folds is {self.folds}, and --model auto chooses by cross-validation: it must be at least 2."
             )
 
-    def asked(self) -> Asked:
-        """What is asked of a contest."""
-        return Asked(self.kind, self.folds, self.seed, self.time_limit, self.prefer, self.preparation)
-
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
-        """An unfitted model, with the parameters that a search found besides those that were typed."""
-        params = {**self.params, **(found or {})}
-        return build_model(
-            self.learner, params, seed=self.seed, time_limit=self.time_limit, preparation=self.preparation
-        )
+        """Return an unfitted model, with the parameters that a search found besides those that were typed."""
+        learner, params = self.learner, {**self.params, **(found or {})}
+        estimator = learner.estimator(params, seed=self.seed, time_limit=self.time_limit)
+        return self.preparation.in_front_of(learner, estimator)
 
     def question(self) -> Question | None:
         """What there is to search."""
