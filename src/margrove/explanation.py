@@ -1,8 +1,8 @@
-"""The explanation of a fitted model, as plain data: what it learned, and why it predicts what it predicts for a row.
+"""The explanation of a fitted model as plain data: a summary of what it learned, and the reasons for a prediction.
 
-`Explanation` says what can be said of any model. A family's explanations (its module ``explain``, or `Weights` here)
-say more, and its descriptions name them (`margrove.learner`, field ``explain``). Command line, reports and plots ask
-`explanation_of` and know no family. How explanations are drawn is not told here.
+`Explanation` serves any model. A family has its own (in its module ``explain``, or `Weights` here) and names it in its
+descriptions (`margrove.learner`, field ``explain``). Command line, reports and plots call `explanation_of` and know no
+family.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ _NOUNS = {"weights": "column", "votes": "weight vector"}  # of other kinds the k
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One column that speaks for a class: which, in words, and how strongly (1 is the strongest of that class). A word
-    of a text may speak against it."""
+class WeightedColumn:
+    """A column that counts for a class, and its weight: 1 is the strongest of that class."""
 
     column: str
     words: str
     weight: float
-    is_against: bool = False
+    is_against: bool = False  # of a word of a text: it counts against the class
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What one machine learned: the class it speaks for, and on what grounds."""
+class MachineSummary:
+    """The class that one machine tells from others, and by what."""
 
     about: str
     against: str
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[WeightedColumn, ...] = ()
     n_rows_for: int | None = None  # of a kernel machine: support vectors
     n_rows_against: int | None = None
     n_voters: int | None = None  # of a voted perceptron: weight vectors that vote
@@ -47,14 +46,14 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Questions:
-    """What a tree asks."""
+    """The questions of a tree."""
 
-    purpose: str  # what the questions are for
+    purpose: str  # of the questions
     depth: int
     n_leaves_grown: int  # before pruning
-    importances: dict[str, float]  # share of each column that is asked for in what all questions gain
-    text: str  # as nested if and else, as deep as fits
-    is_whole: bool  # whether that is all of it
+    importances: dict[str, float]  # share of each column in the gain of all questions
+    text: str  # nested if and else, as deep as fits
+    is_whole: bool  # whether the text has all of them
     rules: tuple[dict[str, Any], ...]
 
 
@@ -63,33 +62,33 @@ class Voter:
     """One tree of a vote."""
 
     round: int  # from 1
-    test: str  # what it asks: of a stump all of it, of a larger tree the first question
+    test: str  # of a stump all of it, of a larger tree the first question
     n_leaves: int
     error: float  # on the weights of its round
-    vote: float  # as scikit-learn has it
-    alpha: float | None  # as the textbook has it; None for numbers
+    vote: float  # as in scikit-learn
+    alpha: float | None  # as in the textbook; None for regression
 
 
 @dataclass(frozen=True)
 class Vote:
-    """What trees that vote ask."""
+    """The trees of a vote."""
 
     voters: tuple[Voter, ...]
-    n_rounds_done: int  # those that early stopping gave up included
-    importances: dict[str, float]  # share of each column that is asked for in what all questions gain, by vote
-    purpose: str  # what the questions are for
+    n_rounds_done: int  # with those that early stopping dropped
+    importances: dict[str, float]  # share of each column in the gain of all questions, by vote
+    purpose: str  # of the questions
 
 
 @dataclass(frozen=True)
-class Learned:
-    """What a model learned: ``kind`` says what it is made of: "weights", "rows", "votes", "rules", "machines",
-    "trees", "learners", or another plural; of a model that explains nothing, "columns"."""
+class ModelSummary:
+    """A summary of a model. ``kind`` is what it consists of: "weights", "rows", "votes", "rules", "machines", "trees",
+    "learners", or another plural; "columns" for a model without an explanation."""
 
     kind: str
-    lessons: tuple[Lesson, ...]
-    size: int  # how many of them: weights per machine, rows, weight vectors, leaves, machines, trees
+    lessons: tuple[MachineSummary, ...]  # one for each machine
+    size: int  # the number of weights per machine, rows, weight vectors, leaves, machines or trees
     n_training_rows: int | None = None
-    unit: str = ""  # of weights: a change of what they are the weight of; of machines: the learner that they are
+    unit: str = ""  # of weights: the change that each is the weight of; of machines: the class of the learner
     support: dict[str, int] | None = None  # of a support vector classifier: support vectors of each class
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
@@ -98,18 +97,23 @@ class Learned:
 
     @property
     def size_words(self) -> str:
-        """How large the model is, in a word or two."""
+        """The size with its noun."""
         return counted(self.size, _NOUNS.get(self.kind, self.kind.removesuffix("s")))
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values, without the parts that do not apply."""
+        """Return plain JSON values, without the parts that do not apply."""
         record = asdict(self)
-        record["lessons"] = [_without_gaps(lesson) for lesson in record["lessons"]]
+        record["lessons"] = [_without_gaps(machine) for machine in record["lessons"]]
         return _without_gaps(record) | {"n_training_rows": self.n_training_rows}
 
 
+# The names under which `margrove.app.screen.display` imports them.
+Learned = ModelSummary
+Lesson = MachineSummary
+
+
 def counted(n: int, noun: str) -> str:
-    """A number and its noun."""
+    """Return a number with its noun, in the plural unless it is 1."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
@@ -119,14 +123,14 @@ def _without_gaps(record: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class InputColumn:
-    """A column as the learner gets it: of a number, of one level of a category, or of a word of a text."""
+    """An encoded column: of a number, of one level of a category, or of a word of a text."""
 
     column: str
     level: str | None = None
     is_word: bool = False
 
     def words(self, weight: float) -> str:
-        """What a weight speaks for, or against."""
+        """Describe the cells that a weight favours."""
         if self.is_word:
             return f"{self.level!r} in {self.column}"
         if self.level is None:
@@ -136,7 +140,7 @@ class InputColumn:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """All columns as the learner gets them, the factor of each weight, and what a weight then is the weight of."""
+    """All encoded columns, the factor of each weight, and the unit of the product."""
 
     columns: list[InputColumn]
     factors: NDArray[np.float64] | float = 1.0
@@ -144,83 +148,57 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One question on the way of a row through a tree, and what is known of the training rows of its answer."""
-
-    column: str
-    asked: str
-    after: str
-
-
-@dataclass(frozen=True)
 class RowVoter:
-    """One tree of a vote on a row."""
+    """The vote of one tree for a row."""
 
     round: int
-    says: str
+    says: str  # the class
     weight: float  # its share of all votes
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """The support vectors that a row is compared with: kernel values, and terms of the sum that decides."""
+    """The support vectors that a row is compared with: kernel values, and terms of the decision function."""
 
-    rows: NDArray[np.intp]  # their places among the training rows
+    rows: NDArray[np.intp]  # (s,) training rows
     vectors: Any  # (s, d)
     kernel: NDArray[np.float64]  # (s,)
     terms: NDArray[np.float64]  # (s,) β K, above 0 for the class
 
 
 class Explanation:
-    """What can be said of any fitted model. Rows are as the model itself takes them."""
+    """The explanation of any fitted model. Rows are as the model itself takes them."""
 
-    is_vote = False  # whether its probabilities are made of shares of votes
-    is_probable = False  # whether its scores are probabilities
-    has_rules = False  # whether it is made of trees whose rules can be read
+    is_vote = False  # its probabilities are shares of votes
+    is_probable = False  # its scores are probabilities
+    has_rules = False  # it consists of trees whose rules can be read
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        classes = getattr(model, "classes_", None)
+        self.classes = None if classes is None else [str(label) for label in classes]
+        self.engine: str | None = getattr(model, "engine_", None)
+        # Trees predict from a table without an encoder in front.
+        self.takes_tables = self.has_rules and hasattr(model, "feature_names_in_")
 
     @property
     def called(self) -> str:
-        """What people call it; the name of its class where nobody says."""
+        """The name that people use; that of the class where the description has none."""
         described = learner_of(self.model)
         return (described.called if described is not None else "") or type(self.model).__name__
 
     @property
-    def classes(self) -> list[str] | None:
-        """The names of the classes; None where there are none."""
-        classes = getattr(self.model, "classes_", None)
-        return None if classes is None else [str(label) for label in classes]
-
-    @property
     def task(self) -> Literal["classes", "numbers", "novelty"]:
-        """What it predicts."""
+        """The kind of prediction."""
         if self.classes is not None:
             return "classes"
         return "novelty" if hasattr(self.model, "offset_") else "numbers"
 
     @property
     def status(self) -> str | None:
-        """How the learning ended, by the model or its certificate, where they say so."""
+        """The status of the solve, by the model or its certificate, where they have one."""
         found = getattr(self.model, "status_", None) or getattr(self.model, "certificate_", None)
         return None if found is None else str(getattr(found, "status", found))
-
-    @property
-    def engine(self) -> str | None:
-        """The engine that fitted it, where there is one."""
-        engine: str | None = getattr(self.model, "engine_", None)
-        return engine
-
-    @property
-    def parts(self) -> Sequence[Any]:
-        """The models that it is made of and that read the rows for it, perhaps pipelines."""
-        return ()
-
-    @property
-    def takes_tables(self) -> bool:
-        """Whether it predicts from a table as it is, without an encoder in front."""
-        return False
 
     @property
     def has_margins(self) -> bool:
@@ -229,41 +207,51 @@ class Explanation:
         return is_machine and hasattr(self.model, "decision_function")
 
     @property
-    def is_convex(self) -> bool:
-        """Whether a duality gap bounds what any other model of its kind could do better."""
-        return False
+    def parts(self) -> Sequence[Any]:
+        """The models that it consists of and that read the rows for it, perhaps pipelines."""
+        return ()
 
     @property
     def kernel(self) -> str | None:
-        """The kernel, with the numbers that `fit` settled, of a model that has one."""
+        """The kernel with the numbers that `fit` settled."""
+        return None
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether a duality gap bounds the objective of any other model of its kind."""
+        return False
+
+    @property
+    def loo_bounds(self) -> tuple[float, float] | None:
+        """Upper bounds on the leave-one-out error: the share of support vectors, and the ξα-estimate."""
         return None
 
     def solve(self) -> dict[str, Any] | None:
-        """The solver, relative gap and widths of the margins of a linear model that was solved to a gap."""
+        """Return solver, relative gap and widths of the margins of a linear model that was solved to a gap."""
         return None
 
     def columns(self) -> list[dict[str, Any]] | None:
-        """The name and kind of each column that it takes, where it keeps them."""
+        """Return the name and kind of each column that it takes, where it keeps them."""
         return None
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
-        """What it learned."""
-        return Learned("columns", (), int(self.model.n_features_in_))
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
+        """Return the summary of the model."""
+        return ModelSummary("columns", (), int(self.model.n_features_in_))
 
     def in_words(self) -> str:
-        """What kind of model it is, in a sentence."""
+        """Describe the kind of model in a sentence."""
         return f"{self.called[:1].upper()}{self.called[1:]}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
-        """The share of each column in what it decides by, the largest first; nothing where that is not known.
+        """Return the share of each column in the decisions, the largest first; nothing where it is unknown.
 
-        ``names`` are the columns of the table that its input columns come from; ``deviations`` returns the standard
-        deviation of each input column.
+        ``names`` are the columns of the table that the encoded columns come from; ``deviations`` returns the standard
+        deviation of each encoded column.
         """
         return {}
 
     def class_scores(self, rows: Any) -> NDArray[np.float64] | None:
-        """A number for each class, (n, K): its probability, or its decision value; None where there are none."""
+        """Return the probability or decision value of each class, (n, K); None where there are none."""
         if hasattr(self.model, "predict_proba"):
             return np.asarray(self.model.predict_proba(rows), np.float64)
         if not hasattr(self.model, "decision_function"):
@@ -274,8 +262,8 @@ class Explanation:
         return decision if decision.shape[1] == len(self.model.classes_) else None
 
     def scores(self, rows: Any) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
-        """What it decides by, named, (n, k): the decision value of each machine, or of each class its probability or
-        share of votes. None of a model that predicts values and has no others."""
+        """Return names and scores, (n, k): the decision value of each machine, or the probability or share of votes of
+        each class; None for a model that only predicts values."""
         model = self.model
         if self.is_probable and self.classes is not None:
             return self._of_classes("probability"), np.asarray(model.predict_proba(rows))
@@ -294,7 +282,7 @@ class Explanation:
         return tuple(f"{what} {label}" for label in self.classes or ())
 
     def lead(self, rows: Any, code: int, other: int) -> NDArray[np.float64]:
-        """How far one class is ahead of another; of numbers, the numbers themselves."""
+        """Return the score of one class less that of another; of a regressor the prediction itself."""
         if self.classes is None:
             return np.asarray(self.model.predict(rows), np.float64)
         scores = self.class_scores(rows)
@@ -302,40 +290,36 @@ class Explanation:
         return np.asarray(scores[:, code] - scores[:, other])
 
     def weights(self, code: int, other: int) -> tuple[NDArray[np.float64], float] | None:
-        """w and b of "this class rather than that one" of a linear model; None of another."""
+        """Return w and b of "this class rather than that one"; None unless the model is linear."""
         return None
 
-    def questions(self, row: Any) -> tuple[Step, ...] | None:
-        """The way of one row through a tree, from the root to its leaf; None where nothing is asked."""
+    def questions(self, row: Any) -> list[tuple[str, str, str]] | None:
+        """Return the path of one row from the root of a tree to its leaf, as (column, condition that holds, training
+        rows that it holds for); None unless the model is a tree."""
         return None
 
     def votes(self, row: Any) -> tuple[tuple[RowVoter, ...], tuple[tuple[str, float], ...]]:
-        """The heaviest voters on one row, and the share of votes of each class, the largest first."""
+        """Return the heaviest voters on one row, and the share of votes of each class, the largest first."""
         return (), ()
 
     def support(self, row: Any, code: int, other: int) -> Support | None:
-        """The support vectors that one row is compared with, to tell one class from another."""
-        return None
-
-    @property
-    def loo_bounds(self) -> tuple[float, float] | None:
-        """What the share of rows that would be misjudged, each left out in turn, is at most; and by the ξα-estimate."""
+        """Return the support vectors that one row is compared with, to tell one class from another."""
         return None
 
     def grades(self) -> NDArray[np.str_] | None:
-        """Whether each training row is easy, marginal or hard, the hardest of all machines."""
+        """Return "easy", "marginal" or "hard" for each training row, the hardest of all machines."""
         return None
 
     def share_alike(self, rows: Any) -> NDArray[np.float64] | float:
-        """The share of training rows that are treated exactly as each row is, where that is known."""
+        """Return the share of training rows with the same reasons as each row, where that is known."""
         return 0.0
 
     def is_trained_on(self, rows: Any) -> bool | None:
-        """Whether these seem to be the training rows, by what the model keeps of them; None if it keeps nothing."""
+        """Compare rows with what the model keeps of its training rows; None if it keeps nothing."""
         return None
 
     def _sides(self) -> list[tuple[str, str]]:
-        """The class that each machine speaks for, and what it speaks against."""
+        """Return the class that each machine scores, and its opposite."""
         if self.classes is None:
             return [("inside", "outside") if self.task == "novelty" else ("a high value", "a low one")]
         if len(self.classes) == 2:
@@ -361,7 +345,7 @@ def explanation_of(model: Any) -> Explanation:
 
 
 def sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str, str]]:
-    """The classes that the machine of each column of a code matrix tells from others."""
+    """Return the classes on both sides of each column of a code matrix."""
     sides = []
     for column in code.T:
         for_it, against = ([label for label, side in zip(classes, column, strict=True) if side == s] for s in (1, -1))
@@ -371,7 +355,7 @@ def sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str,
 
 
 def summed(names: Sequence[str], amounts: NDArray[np.float64]) -> dict[str, float]:
-    """The sum of the amounts of each name."""
+    """Sum the amounts of each name."""
     found: dict[str, float] = {}
     for name, amount in zip(names, amounts.tolist(), strict=True):
         found[name] = found.get(name, 0.0) + amount
@@ -379,18 +363,18 @@ def summed(names: Sequence[str], amounts: NDArray[np.float64]) -> dict[str, floa
 
 
 class Weights(Explanation):
-    """A linear model, one row of ``coef_`` for each machine."""
+    """The explanation of a linear model, with a row of ``coef_`` for each machine."""
 
     @property
     def _coef(self) -> NDArray[np.float64]:
         coef = self.model.coef_
         return np.atleast_2d(np.asarray(coef.toarray() if hasattr(coef, "toarray") else coef, np.float64))
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         found = inputs()
-        machines = zip(self._sides(), self._coef * found.factors, strict=True)
-        lessons = [Lesson(*side, evidence=_evidence(w, found.columns)) for side, w in machines]
-        return Learned("weights", tuple(lessons), len(found.columns), unit=found.unit)
+        weights = zip(self._sides(), self._coef * found.factors, strict=True)
+        machines = [MachineSummary(*side, evidence=_strongest(w, found.columns)) for side, w in weights]
+        return ModelSummary("weights", tuple(machines), len(found.columns), unit=found.unit)
 
     def in_words(self) -> str:
         shape = "A weighted sum" if self.task == "numbers" else "A straight boundary"
@@ -414,60 +398,17 @@ class Weights(Explanation):
         return np.asarray(coef[code] - coef[other]), float(b[code] - b[other])
 
 
-def _evidence(w: NDArray[np.float64], columns: list[InputColumn]) -> tuple[Evidence, ...]:
-    """The strongest weights. Only their ratios mean anything: a perceptron's w may have any length."""
+def _strongest(w: NDArray[np.float64], columns: list[InputColumn]) -> tuple[WeightedColumn, ...]:
+    """Return the strongest weights. Only their ratios mean anything: a perceptron's w may have any length."""
     strongest = float(np.abs(w).max(initial=0.0))
     if strongest == 0 or not np.isfinite(strongest):
         return ()
     shares = w / strongest
-    # Words that speak against it are listed by themselves, or those that speak for it could leave no room for them.
+    # Words that count against the class are listed by themselves: those for it could leave no room for them.
     is_against = np.array([column.is_word for column in columns]) & (shares < 0)
     found = []
     for side in (False, True):
         own = np.flatnonzero((is_against == side) & (np.abs(shares) >= LEAST_SHOWN))
         order = own[np.argsort(-np.abs(shares[own]), kind="stable")][:SHOWN_PER_CLASS]
-        found += [Evidence(columns[j].column, columns[j].words(shares[j]), float(shares[j]), side) for j in order]
+        found += [WeightedColumn(columns[j].column, columns[j].words(shares[j]), float(shares[j]), side) for j in order]
     return tuple(found)
-
-
-class Kernels(Explanation):
-    """A kernel machine, f(x) = Σ β K(x, support vector) + b."""
-
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
-        lessons = [
-            Lesson(*side, n_rows_for=int((beta > 0).sum()), n_rows_against=int((beta < 0).sum()))
-            for side, beta in zip(self._sides(), self._betas(), strict=True)
-        ]
-        return Learned("rows", tuple(lessons), len(self.model.support_), self.model.n_rows_)
-
-    def in_words(self) -> str:
-        of_all = f" of {self.model.n_rows_:,}" if self.model.n_rows_ else ""
-        shape = "A boundary that bends, with as wide a margin as possible"
-        if self.task == "numbers":
-            shape = "A curve that may bend"
-        return (
-            f"{shape}: it compares a row with the {len(self.model.support_):,}{of_all} training rows that it remembers "
-            f"({self.called})."
-        )
-
-    def support(self, row: Any, code: int, other: int) -> Support | None:
-        machine, sign = self._machine(code, other)
-        if callable(self.model.kernel) or self.model.kernel == "precomputed" or machine is None:
-            return None
-        vectors = self.model.support_vectors_
-        kernel = np.asarray(self._kernel(row, vectors), np.float64).ravel()
-        return Support(np.asarray(self.model.support_), vectors, kernel, sign * self._betas()[machine] * kernel)
-
-    def _kernel(self, rows: Any, vectors: Any) -> NDArray[np.float64]:
-        raise NotImplementedError
-
-    def _betas(self) -> NDArray[np.float64]:
-        """β of each machine."""
-        return np.asarray(self.model.dual_coef_, np.float64)
-
-    def _machine(self, code: int, other: int) -> tuple[int | None, int]:
-        """The machine that speaks for the class, and on which of its sides that is."""
-        n_machines = len(self._betas())
-        if n_machines == 1:
-            return 0, 1 if self.classes is None or code == 1 else -1
-        return (code, 1) if n_machines == len(self.model.classes_) else (None, 1)

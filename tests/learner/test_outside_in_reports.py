@@ -13,7 +13,7 @@ from margrove import learner as registry
 from margrove.app.cli import app
 from margrove.app.report.assemble import report_of
 from margrove.app.report.markdown import to_markdown
-from margrove.explanation import Explanation, Learned, Weights, explanation_of
+from margrove.explanation import Explanation, ModelSummary, Weights, explanation_of
 from margrove.learner import Learner
 from tests.learner.test_outside import MEANS, NearestMean, certify_means
 
@@ -113,4 +113,4 @@ def test_a_class_without_a_description_is_explained_as_any():
 
 
 def test_an_explanation_may_have_a_kind_of_its_own():
-    assert Learned("means", (), 3).size_words == "3 means"
+    assert ModelSummary("means", (), 3).size_words == "3 means"

@@ -9,13 +9,13 @@ import numpy as np
 
 from margrove.app.models import encoder_of, learner_of
 from margrove.data import Table
-from margrove.explanation import InputColumn, Inputs, Learned, explanation_of
+from margrove.explanation import InputColumn, Inputs, ModelSummary, explanation_of
 
 _OF_WORDS = ", that word alone against none of a text"
 _OF_COLUMNS = ", per standard deviation of a number, yes against no of a category"
 
 
-def learned(model: Any, table: Table | None = None) -> Learned:
+def learned(model: Any, table: Table | None = None) -> ModelSummary:
     """Read what a fitted model has learned.
 
     A column's weight is that of one standard deviation over the training rows, so that a rare category counts for

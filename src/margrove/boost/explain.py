@@ -1,4 +1,4 @@
-"""The explanation of AdaBoost: what votes, on a table and on a row."""
+"""The explanation of AdaBoost: the vote of its learners."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, Learned, RowVoter, Vote, Voter, counted
+from margrove.explanation import Explanation, Inputs, ModelSummary, RowVoter, Vote, Voter, counted
 from margrove.tree.explain import named_kinds, shares_of_gain
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
@@ -18,18 +18,18 @@ _SHOWN_SHARES = 5  # classes
 
 
 def explain_vote(model: Any) -> Explanation:
-    """A vote of trees, or of other learners."""
+    """Explain a vote of trees, or of other learners."""
     return LearnersThatVote(model) if model.model_ is None else TreesThatVote(model)
 
 
 class LearnersThatVote(Explanation):
-    """A vote of learners of any kind."""
+    """The explanation of a vote of learners of any kind."""
 
     is_vote = True
     noun = "learners"
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
-        return Learned(self.noun, (), int(self.model.n_estimators_), int(self.model.n_rows_))
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
+        return ModelSummary(self.noun, (), int(self.model.n_estimators_), int(self.model.n_rows_))
 
     def in_words(self) -> str:
         return f"A vote of {self._size}: each looked hardest at what the ones before got wrong (AdaBoost)."
@@ -51,20 +51,15 @@ class LearnersThatVote(Explanation):
 
 
 class TreesThatVote(LearnersThatVote):
-    """A vote of trees."""
+    """The explanation of a vote of trees."""
 
     has_rules = True
     noun = "trees"
 
-    @property
-    def takes_tables(self) -> bool:
-        """Whether its columns have names."""
-        return hasattr(self.model, "feature_names_in_")
-
     def columns(self) -> list[dict[str, Any]]:
         return named_kinds(self.model.model_.grove.tree(0))
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         model, grove, classes = self.model, self.model.model_.grove, self.classes
         trees = [grove.tree(t) for t in range(grove.n_trees)]
         alphas = model.alphas_.tolist() if classes is not None else [None] * len(trees)
@@ -76,7 +71,7 @@ class TreesThatVote(LearnersThatVote):
         n_done = model.rounds_.n_rounds if classes is not None else len(trees)
         purpose = "the estimate" if classes is None else "telling them apart"
         vote = Vote(tuple(voters), n_done, shares_of_gain(model, trees[0]), purpose)
-        return Learned("trees", (), len(trees), n_training_rows=int(model.n_rows_), vote=vote)
+        return ModelSummary("trees", (), len(trees), n_training_rows=int(model.n_rows_), vote=vote)
 
     @property
     def _size(self) -> str:
@@ -100,23 +95,23 @@ class TreesThatVote(LearnersThatVote):
 
 
 def _asked(tree: TreeModel, classes: list[str] | None) -> str:
-    """What a small tree asks first; of a stump with two branches, its predictions too."""
+    """Return the first question of a tree; of a stump with two branches, the predictions too."""
 
-    def answer(node: int) -> str:
+    def prediction(node: int) -> str:
         value = tree.value[node]
         return rounded(float(value[0])) if classes is None else classes[int(value.argmax())]
 
     if tree.n_nodes == 1:
-        return f"always {answer(0)}"
+        return f"always {prediction(0)}"
     first = list(places(tree, max_depth=1))[1:]
     asked = "" if first[0].branch is None else first[0].branch.words(most=MOST_LEVELS)
     if tree.n_nodes > 3:
         return asked
-    return f"{asked}: {answer(first[0].node)}, else {answer(first[1].node)}"
+    return f"{asked}: {prediction(first[0].node)}, else {prediction(first[1].node)}"
 
 
 def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """s_k, of f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
+    """Return the shares s_k, where f_k = (K s_k − 1)/(K − 1); of two classes f = 2 (s_1 − s_0)."""
     if decision.ndim == 1:
         second = (2 + decision) / 4
         return np.column_stack([1 - second, second])
@@ -125,7 +120,7 @@ def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def vote_margins(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The share of votes for the true class of each row less that for the strongest other."""
+    """Return the share of votes for the true class of each row less that for the strongest other."""
     shares, rows = vote_shares(decision), np.arange(len(codes))
     others = shares.copy()
     others[rows, codes] = -np.inf

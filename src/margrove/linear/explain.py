@@ -6,30 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, Kernels, Learned, Lesson, Weights
-from margrove.svm.explain import kernel_words
-from margrove.svm.kernels import kernel_of
+from margrove.explanation import Explanation, Inputs, MachineSummary, ModelSummary, Weights
+from margrove.svm.explain import Kernels
 
 
 def explain_perceptron(model: Any) -> Explanation:
-    """A perceptron with one weight vector, or with many that vote."""
+    """Explain a perceptron with one weight vector, or with many that vote."""
     return VotedPerceptron(model) if model.variant == "voted" else Weights(model)
 
 
 class VotedPerceptron(Weights):
-    """The weight vectors of a voted perceptron."""
+    """The explanation of a voted perceptron."""
 
-    @property
-    def has_margins(self) -> bool:
-        """No: a vote has no w."""
-        return False
+    has_margins = False  # a vote has no w
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         voters = np.diff(self.model.starts_)
-        lessons = [Lesson(*side, n_voters=int(n)) for side, n in zip(self._sides(), voters, strict=True)]
-        return Learned("votes", tuple(lessons), int(voters.sum()))
+        machines = [MachineSummary(*side, n_voters=int(n)) for side, n in zip(self._sides(), voters, strict=True)]
+        return ModelSummary("votes", tuple(machines), int(voters.sum()))
 
     def in_words(self) -> str:
         return f"A vote of {int(np.diff(self.model.starts_).sum()):,} straight boundaries ({self.called})."
@@ -39,11 +34,4 @@ class VotedPerceptron(Weights):
 
 
 class KernelPerceptronRows(Kernels):
-    """The rows that a kernel perceptron made mistakes on."""
-
-    @property
-    def kernel(self) -> str:
-        return kernel_words(self.model)
-
-    def _kernel(self, rows: Any, vectors: Any) -> NDArray[np.float64]:
-        return kernel_of(self.model).matrix(rows, vectors)
+    """The explanation of a kernel perceptron: by the rows that it made mistakes on."""

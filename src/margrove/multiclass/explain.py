@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from margrove.explanation import Explanation, Inputs, Learned, Lesson, counted, explanation_of, sides_of_code
+from margrove.explanation import (
+    Explanation,
+    Inputs,
+    MachineSummary,
+    ModelSummary,
+    counted,
+    explanation_of,
+    sides_of_code,
+)
 
 
 class Machines(Explanation):
@@ -13,13 +21,12 @@ class Machines(Explanation):
 
     @property
     def parts(self) -> Sequence[Any]:
-        """The machines."""
         return list(self.model.estimators_)
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
-        lessons = tuple(Lesson(*side) for side in sides_of_code(self.model.code_, self.classes or []))
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
+        machines = tuple(MachineSummary(*side) for side in sides_of_code(self.model.code_, self.classes or []))
         of = type(explanation_of(self.parts[0]).model).__name__
-        return Learned("machines", lessons, len(lessons), unit=of)
+        return ModelSummary("machines", machines, len(machines), unit=of)
 
     def in_words(self) -> str:
         size = counted(self.model.code_.shape[1], "machine")

@@ -1,4 +1,4 @@
-"""Explanations of support vector machines: by their weights where the kernel is linear, else by support vectors."""
+"""Explanations of kernel machines: by their weights where the kernel is linear, else by support vectors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, Kernels, Learned, Weights, sides_of_code
+from margrove.explanation import Explanation, Inputs, MachineSummary, ModelSummary, Support, Weights, sides_of_code
 from margrove.status import Status
 from margrove.svm.kernels import kernel_of
 from margrove.svm.layout import code_of, coefficients_of
 
-# Kernels whose matrices are never indefinite.
-_SEMIDEFINITE = ("linear", "rbf", "laplacian", "chi2", "intersection")
+_SEMIDEFINITE = ("linear", "rbf", "laplacian", "chi2", "intersection")  # their matrices are never indefinite
 _GRADES = ("easy", "marginal", "hard")
-
-
-_NUMBERS = {  # that kernels have, other than γ alone
+_PARAMETERS = {  # of kernels with others than γ alone
     "linear": (),
     "intersection": (),
     "precomputed": (),
@@ -28,29 +25,66 @@ _NUMBERS = {  # that kernels have, other than γ alone
 }
 
 
-def kernel_words(model: Any) -> str:
-    """The kernel of a model with the numbers that `fit` settled."""
-    kernel = kernel_of(model)
-    numbers = _NUMBERS.get(kernel.name, ("gamma",))
-    return ", ".join([kernel.name, *(f"{name} {getattr(kernel, name):.4g}" for name in numbers)])
-
-
 def explain_machine(model: Any) -> Explanation:
-    """A machine of any of the forms."""
+    """Explain a support vector machine of any form."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
     return LinearMachine(model) if is_linear else KernelMachine(model)
 
 
-class _Machine(Explanation):
+class Kernels(Explanation):
+    """The explanation of a kernel machine, f(x) = Σ β K(x, support vector) + b."""
+
+    @property
+    def kernel(self) -> str:
+        kernel = kernel_of(self.model)
+        names = _PARAMETERS.get(kernel.name, ("gamma",))
+        return ", ".join([kernel.name, *(f"{name} {getattr(kernel, name):.4g}" for name in names)])
+
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
+        machines = [
+            MachineSummary(*side, n_rows_for=int((beta > 0).sum()), n_rows_against=int((beta < 0).sum()))
+            for side, beta in zip(self._sides(), self._betas(), strict=True)
+        ]
+        return ModelSummary("rows", tuple(machines), len(self.model.support_), self.model.n_rows_)
+
+    def in_words(self) -> str:
+        of_all = f" of {self.model.n_rows_:,}" if self.model.n_rows_ else ""
+        shape = "A boundary that bends, with as wide a margin as possible"
+        if self.task == "numbers":
+            shape = "A curve that may bend"
+        return (
+            f"{shape}: it compares a row with the {len(self.model.support_):,}{of_all} training rows that it remembers "
+            f"({self.called})."
+        )
+
+    def support(self, row: Any, code: int, other: int) -> Support | None:
+        machine, sign = self._machine(code, other)
+        if callable(self.model.kernel) or self.model.kernel == "precomputed" or machine is None:
+            return None
+        vectors = self.model.support_vectors_
+        kernel = np.asarray(kernel_of(self.model).matrix(row, vectors), np.float64).ravel()
+        return Support(np.asarray(self.model.support_), vectors, kernel, sign * self._betas()[machine] * kernel)
+
+    def _betas(self) -> NDArray[np.float64]:
+        """Return β of each machine."""
+        return np.asarray(self.model.dual_coef_, np.float64)
+
+    def _machine(self, code: int, other: int) -> tuple[int | None, int]:
+        """Return the machine that scores the class, and the sign of the class in it."""
+        n_machines = len(self._betas())
+        if n_machines == 1:
+            return 0, 1 if self.classes is None or code == 1 else -1
+        return (code, 1) if n_machines == len(self.model.classes_) else (None, 1)
+
+
+class _SupportVectors(Explanation):
+    """What the explanations of support vector machines share, linear or not."""
+
     @property
     def is_convex(self) -> bool:
         return isinstance(self.model.kernel, str) and self.model.kernel in _SEMIDEFINITE
 
-    @property
-    def kernel(self) -> str:
-        return kernel_words(self.model)
-
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         found, model = super().data(inputs), self.model
         if self.classes is None:
             return found
@@ -60,7 +94,7 @@ class _Machine(Explanation):
 
     @property
     def loo_bounds(self) -> tuple[float, float] | None:
-        # They are of the optimum, and of nothing else.
+        # They hold at the optimum only.
         if self.classes is None or self.model.status_ is not Status.CONVERGED:
             return None
         return self.model.loo_bound_, self.model.xi_alpha_bound_
@@ -72,19 +106,19 @@ class _Machine(Explanation):
         return np.asarray(sign * np.asarray(self.model.machine_decision(rows))[:, machine])
 
     def grades(self) -> NDArray[np.str_]:
-        words = np.asarray(self.model.kkt_)
-        if words.ndim == 1:
-            return words
-        hardest = np.full(len(words), "", dtype=words.dtype)
-        for word in _GRADES:
-            hardest[(words == word).any(axis=1)] = word
+        grades = np.asarray(self.model.kkt_)
+        if grades.ndim == 1:
+            return grades
+        hardest = np.full(len(grades), "", dtype=grades.dtype)
+        for grade in _GRADES:
+            hardest[(grades == grade).any(axis=1)] = grade
         return hardest
 
     def _sides(self) -> list[tuple[str, str]]:
         return super()._sides() if self.classes is None else sides_of_code(code_of(self.model), self.classes)
 
     def _pair(self, code: int, other: int) -> tuple[int | None, int]:
-        """The machine, of several, that only tells these two classes apart, and on which of its sides the first is."""
+        """Return the machine, of several, between these two classes alone, and the sign of the first in it."""
         if self.classes is None or len(self.classes) == 2:
             return None, 1
         matrix = code_of(self.model)
@@ -93,8 +127,10 @@ class _Machine(Explanation):
         return (int(alone[0]), int(matrix[code, alone[0]])) if len(alone) else (None, 1)
 
 
-class LinearMachine(_Machine, Weights):
-    """A support vector machine with a linear kernel."""
+class LinearMachine(_SupportVectors, Weights):
+    """The explanation of a support vector machine with a linear kernel."""
+
+    kernel = "linear"
 
     def weights(self, code: int, other: int) -> tuple[NDArray[np.float64], float] | None:
         machine, sign = self._pair(code, other)
@@ -103,11 +139,8 @@ class LinearMachine(_Machine, Weights):
         return np.asarray(sign * self._coef[machine]), float(sign * np.ravel(self.model.intercept_)[machine])
 
 
-class KernelMachine(_Machine, Kernels):
-    """A support vector machine with another kernel."""
-
-    def _kernel(self, rows: Any, vectors: Any) -> NDArray[np.float64]:
-        return kernel_of(self.model).matrix(rows, vectors)
+class KernelMachine(_SupportVectors, Kernels):
+    """The explanation of a support vector machine with another kernel."""
 
     def _betas(self) -> NDArray[np.float64]:
         return super()._betas() if self.classes is None else coefficients_of(self.model)

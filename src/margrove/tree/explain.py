@@ -1,4 +1,4 @@
-"""The explanation of a decision tree: its questions."""
+"""The explanation of a decision tree by its questions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import clip
-from margrove.explanation import Explanation, Inputs, Learned, Questions, Step, counted
+from margrove.explanation import Explanation, Inputs, ModelSummary, Questions, counted
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
 
@@ -17,20 +17,15 @@ MOST_RULE_LINES = 30  # of a tree's rules: what somebody reads without scrolling
 
 
 class TreeQuestions(Explanation):
-    """The questions of a tree."""
+    """The explanation of a decision tree."""
 
     has_rules = True
     is_probable = True
 
-    @property
-    def takes_tables(self) -> bool:
-        """Whether its columns have names."""
-        return hasattr(self.model, "feature_names_in_")
-
     def columns(self) -> list[dict[str, Any]]:
         return named_kinds(self.model.tree_)
 
-    def data(self, inputs: Callable[[], Inputs]) -> Learned:
+    def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         tree = self.model
         # The line of a node stands at its depth; the root has none, unless it is all there is.
         lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
@@ -44,7 +39,7 @@ class TreeQuestions(Explanation):
             is_whole=tree.get_depth() <= depth,
             rules=tuple(tree.rules().data()),
         )
-        return Learned("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=questions)
+        return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=questions)
 
     def in_words(self) -> str:
         size = counted(self.model.get_n_leaves(), "rule")
@@ -53,22 +48,21 @@ class TreeQuestions(Explanation):
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.tree_)
 
-    def questions(self, row: Any) -> tuple[Step, ...]:
+    def questions(self, row: Any) -> list[tuple[str, str, str]]:
         tree = self.model.tree_
         node = int(np.asarray(self.model.apply(row))[0])
-        way = [node]
+        path = [node]
         while (node := int(tree.parent[node])) >= 0:
-            way.append(node)
-        branches = {place.node: place.branch for place in places(tree) if place.node in set(way)}
-        found = []
-        for node in way[::-1][1:]:
-            branch = branches[node]
-            assert branch is not None
-            found.append(Step(branch.column.name, branch.words(most=MOST_LEVELS), self._rows_words(node)))
-        return tuple(found)
+            path.append(node)
+        branches = {place.node: place.branch for place in places(tree)}
+        return [
+            (branch.column.name, branch.words(most=MOST_LEVELS), self._rows_words(node))
+            for node in path[::-1]
+            if (branch := branches[node]) is not None
+        ]
 
     def _rows_words(self, node: int) -> str:
-        """How many training rows a node has, and what it would predict for them."""
+        """Return the number of training rows of a node, and the prediction for them."""
         tree = self.model.tree_
         n = counted(int(tree.n_rows[node]), "row")
         if self.classes is None:
@@ -88,7 +82,7 @@ class TreeQuestions(Explanation):
 
 
 def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
-    """The name and kind of each column of a tree."""
+    """Return the name and kind of each column of a tree."""
     found = []
     for column in tree.columns:
         kind = "boolean" if column.levels == (False, True) else "category"
@@ -97,7 +91,7 @@ def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
 
 
 def shares_of_gain(model: Any, tree: TreeModel) -> dict[str, float]:
-    """The importance of each column that is asked for, the largest first."""
+    """Return the importance of each column that a question uses, the largest first."""
     names = [column.name for column in tree.columns]
     shares = sorted(zip(names, model.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
     return {name: share for name, share in shares if share > 0}

@@ -152,7 +152,7 @@ def _explained(subject: Subject, kind: str, place: int) -> Example:
     steps = explanation.questions(encoded)
     if steps is not None:
         found["questions"] = tuple(
-            Question(step.asked, _cell(subject, step.column, place), step.after) for step in steps
+            Question(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
         )
     else:
         found.update(_pushes(subject, place, code, other))

@@ -27,7 +27,7 @@ from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.summary import learned
 from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
-from margrove.explanation import Learned
+from margrove.explanation import ModelSummary
 from margrove.plots.judgement import MEANINGS
 from margrove.plots.style import WORD_COLOURS, colour_of
 from margrove.svm.margins import margins
@@ -39,7 +39,7 @@ _SHOWN_COLUMNS = 8  # of a row
 _SHOWN_RULES, _MOST_RULES = 12, 40  # at once, and folded away
 _LEVELS_OF_RULE = 6
 _SHOWN_ROUNDS = 10
-_SHOWN_LESSONS = 12
+_SHOWN_MACHINES = 12
 _MOST_LINES = 60  # of a tree's rules, nested
 _WHY_VOTES = (
     "Each tree need only be a little better than chance: its error is of rows weighted by how often they were wrong "
@@ -109,7 +109,7 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     return blocks, data
 
 
-def _vote(subject: Subject, summary: Learned) -> tuple[list[Block], dict[str, Any]]:
+def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[str, Any]]:
     learner, blocks, vote = subject.learner, list[Block](), summary.vote
     data: dict[str, Any] = {"rounds": summary.size}
     if vote is not None:
@@ -158,8 +158,8 @@ def _vote_margins(subject: Subject) -> Block:
     return vote_margins_chart(found)
 
 
-def _margin(subject: Subject, found: Learned, columns: Sequence[str]) -> tuple[list[Block], dict[str, Any]]:
-    blocks, data = _lessons(found), found.to_dict()
+def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tuple[list[Block], dict[str, Any]]:
+    blocks, data = _machines(found), found.to_dict()
     judged = subject.judged
     if judged is None or judged.rows is None or judged.classes is None or not subject.explanation.has_margins:
         return blocks, data
@@ -241,16 +241,16 @@ def _extremes(
     return found
 
 
-def _lessons(found: Learned) -> list[Block]:
+def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
-        for lesson in found.lessons[:_SHOWN_LESSONS]:
+        for machine in found.lessons[:_SHOWN_MACHINES]:
             # The words say "low" or "is not" where a weight is below 0: all of them speak for the class.
-            bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in lesson.evidence]
-            rather = "" if lesson.against == "the rest" else f" rather than {lesson.against!r}"
+            bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
+            rather = "" if machine.against == "the rest" else f" rather than {machine.against!r}"
             if bars:
-                blocks.append(Bars(bars, f"What speaks for {lesson.about!r}{rather}"))
-        more = len(found.lessons) - _SHOWN_LESSONS
+                blocks.append(Bars(bars, f"What speaks for {machine.about!r}{rather}"))
+        more = len(found.lessons) - _SHOWN_MACHINES
         if more > 0:
             blocks.append(note(f"… and {more:,} more machines."))
         blocks.append(
@@ -262,12 +262,14 @@ def _lessons(found: Learned) -> list[Block]:
         n_support = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
         caption = f"Training rows that carry the decision (support vectors): {n_support}"
         support = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
-        blocks.append(support if len(counts) <= _SHOWN_LESSONS else Folded(caption, [support]))
+        blocks.append(support if len(counts) <= _SHOWN_MACHINES else Folded(caption, [support]))
     if found.kind == "votes":
-        rows = [[lesson.about, lesson.against, f"{lesson.n_voters or 0:,}"] for lesson in found.lessons[:_MOST_RULES]]
+        rows = [
+            [machine.about, machine.against, f"{machine.n_voters or 0:,}"] for machine in found.lessons[:_MOST_RULES]
+        ]
         blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))
     if found.kind == "machines":
-        rows = [[lesson.about, lesson.against] for lesson in found.lessons[:30]]
+        rows = [[machine.about, machine.against] for machine in found.lessons[:30]]
         more = len(found.lessons) - len(rows)
         caption = f"The machines, each a {found.unit}" + (f"; and {more:,} more" if more else "")
         blocks.append(Grid(["tells", "from"], rows, caption))
