@@ -166,12 +166,12 @@ def test_a_hard_margin_of_scikit_learns(rng):
 
 
 def test_blocks_add_up_to_the_whole(rng, monkeypatch):
-    from margrove.svm import sums
+    from margrove.svm import kernels
 
     X, y = rng.normal(size=(90, 3)), np.arange(90) % 3
     model = SVC(tol=1e-4).fit(X, y)
     whole = certify(model, X, y)
-    monkeypatch.setattr(sums, "TILE", 7)
+    monkeypatch.setattr(kernels, "TILE", 7)
     pieces = certify(model, X, y)
     for one, other in zip(whole.claims, pieces.claims, strict=True):
         np.testing.assert_allclose(one.values, other.values, rtol=1e-9, atol=1e-9)

@@ -32,11 +32,10 @@ from margrove.data.sample import (
     one_vs_rest_signs,
     read_points,
     settle_weights,
-    squared_norms,
 )
 from margrove.errors import InputError
 from margrove.linear.problem import ROUNDING_OF_A_MEAN, machine_names, normalised
-from margrove.svm.kernels import Matrix, kernel_norms, kernel_of
+from margrove.svm.kernels import Matrix, kernel_norms, kernel_of, squared_norms
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of the kernel, held in float64 at once
 IDENTITY_TOLERANCE = 1e-12  # of sums that only differ in the order of their terms, relative to the sum of their sizes

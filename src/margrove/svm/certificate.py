@@ -197,10 +197,10 @@ def certify_duals(
     """Judge a fitted model by the duals that its machines solve on these points; ``support`` are the rows of its
     support vectors, None those of ``support_``."""
     kernel = kernel_of(model)
+    diagonal = diagonal_of(kernel, points)
     support = np.asarray(model.support_, dtype=np.int64) if support is None else support
     coefficients = coefficients_of(model) if form.is_classifier else dense(model.dual_coef_)
     intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
-    diagonal = diagonal_of(kernel, points)
     machines, findings = [], []
     for number, (name, dual, beta) in enumerate(zip(names, duals, coefficients, strict=True)):
         tell = _teller(number, len(names)) if is_reported else None
@@ -369,7 +369,7 @@ def claims_of(
     numbers = {name: np.array([getattr(each, name) for each in findings], np.float64) for name in _NUMBERS}
     # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
     limits = tol * numbers["unit"] * np.where(numbers["is_hard_margin"] > 0, 2.0, 1.0)
-    is_indefinite = kernel.is_semidefinite is False or bool(numbers["is_indefinite"].any())
+    is_semidefinite = False if numbers["is_indefinite"].any() else kernel.is_semidefinite
     scale = np.array([machine.scale for machine in machines])
     counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
     support, n = carrying_rows(machines) if form.is_classifier else (0, 1)
@@ -383,10 +383,10 @@ def claims_of(
     shares = np.full(len(findings), BOUND_TOLERANCE)
     claims.append(Claim.bounded("α outside [0, C]", numbers["outside"], shares, "worst excess, as a share of its C"))
     claims.append(Claim.bounded("b outside its interval", numbers["off_b"], limits, "KKT leaves b between two numbers"))
-    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], kernel, is_indefinite))
+    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], is_semidefinite))
     claims.append(Claim("primal", per_machine(numbers["primal"]), words=form.primal))
     claims.append(Claim("dual", per_machine(numbers["dual"]), words=form.dual))
-    if form.is_classifier and not is_indefinite:
+    if form.is_classifier and is_semidefinite is not False:
         with np.errstate(divide="ignore"):
             width = 2 / (scale * numbers["norm"])
         claims.append(Claim("margin width", per_machine(width), words="2/‖w‖, in the feature space"))
@@ -402,19 +402,16 @@ def claims_of(
 
 
 def _gap_claim(
-    primal: NDArray[np.float64],
-    dual: NDArray[np.float64],
-    size: NDArray[np.float64],
-    kernel: Kernel,
-    is_indefinite: bool,
+    primal: NDArray[np.float64], dual: NDArray[np.float64], size: NDArray[np.float64], is_semidefinite: bool | None
 ) -> Claim:
-    """The gap informs: how small is small depends on the problem. Below 0 the numbers are not of this problem."""
+    """Return the gap, without a limit: how small is small depends on the problem. Below 0 the numbers are not of this
+    problem."""
     gap = primal - dual
     words = "primal − dual: 0 at the optimum alone"
-    if is_indefinite:
+    if is_semidefinite is False:
         words = "primal − dual; the kernel is not positive semidefinite: a KKT point, and no proof of an optimum"
         return Claim("duality gap", per_machine(gap), words=words)
-    if kernel.is_semidefinite is None:
+    if is_semidefinite is None:
         words += ", if the kernel is positive semidefinite"
     is_possible = bool((gap >= -BOUND_TOLERANCE * (size + np.abs(primal) + np.abs(dual))).all())
     return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)

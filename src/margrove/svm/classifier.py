@@ -39,7 +39,7 @@ from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, training_data, weighted_rows
+from margrove.svm.training import Machines, TrainingData, rows_by_class, training_data
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
@@ -116,7 +116,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
         data = training_data(self, sample.X)
-        rows_of = _rows_by_class(sample)
+        rows_of = rows_by_class(sample)
         duals = []
         for column in code.T:
             rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
@@ -335,27 +335,19 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """``dual_coef_``; see `margrove.svm.layout`."""
         place = np.full(len(codes), -1)
         place[support] = np.arange(len(support))
-        k = len(self.classes_)
-        dual = np.zeros((k - 1 if self._lies_by_pairs else len(solved), len(support)))
+        k, by_pairs = len(self.classes_), self._lies_by_pairs
+        dual = np.zeros((k - 1 if by_pairs else len(solved), len(support)))
         pairs = list(pairs_of(k))
         for number, each in enumerate(solved):
             beta = each.beta
             nonzero = np.flatnonzero(beta)
             rows = each.machine.dual.point[nonzero]
             line: int | NDArray[np.intp] = number
-            if self._lies_by_pairs:
+            if by_pairs:
                 i, j = pairs[number]
                 line = np.where(codes[rows] == i, j - 1, i)
             dual[line, place[rows]] = beta[nonzero]
         return dual
-
-
-def _rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
-    """Return the rows of each class whose weight is not 0."""
-    counted = weighted_rows(sample.weight, len(sample.codes))
-    order = counted[np.argsort(sample.codes[counted], kind="stable")]
-    ends = np.cumsum(np.bincount(sample.codes[counted], minlength=len(sample.classes)))
-    return np.split(order, ends[:-1])
 
 
 def _votes(for_first: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.float32]:

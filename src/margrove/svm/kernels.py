@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
 
 from margrove.data.rows import Matrix as Matrix
-from margrove.data.sample import squared_norms
 from margrove.errors import InputError, ParameterError
 from margrove.run.threads import blas_held_back, threads_allowed
 
@@ -155,6 +154,13 @@ def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64
     if not np.isfinite(values).all():
         raise InputError("the kernel gave NaN or infinite values")
     return values
+
+
+def squared_norms(X: Matrix) -> NDArray[np.float64]:
+    """Return ‖x_i‖² of each row, dense or sparse."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X), dtype=np.float64)
 
 
 def squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:

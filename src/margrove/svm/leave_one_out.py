@@ -23,6 +23,7 @@ from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import AT_UPPER, HARD
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem
+from margrove.svm.solving import kernel_cache
 
 if TYPE_CHECKING:
     from margrove.svm.svc import SVC
@@ -78,7 +79,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         machines.data.solver_kernel,
         solved,
         tol=float(model.tol),
-        cache_bytes=model._cache_bytes(),
+        cache_bytes=kernel_cache(model.cache_size),
         precision=model.precision,
     )
     effort = model._effort()

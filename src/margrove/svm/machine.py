@@ -34,7 +34,6 @@ from margrove.svm.solving import Solved
 from margrove.svm.training import Machines, TrainingData
 
 PRECISIONS = ("auto", "single", "double")
-_MIB = 1 << 20
 _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
 _FEW_MACHINES, _FEW_CELLS = 16, 1 << 22  # a certificate is recomputed in fit up to these: some milliseconds
 
@@ -139,17 +138,8 @@ class SupportVectorMachine(RunsOnEngine):
             settle_checkpoint(self.checkpoint)
             check_engine(self.engine, Capability.CHECKPOINT)
 
-    def _cache_bytes(self) -> int | None:
-        """The bytes for kernel values; None leaves them to the engine."""
-        return None if isinstance(self.cache_size, str) else int(min(self.cache_size * _MIB, 2.0**62))
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
-
-    @property
-    def _is_warm(self) -> bool:
-        """Whether this fit starts from the solution of the last one."""
-        return getattr(self, "warm_start", False) and self.__sklearn_is_fitted__()
 
     @abstractmethod
     def _warm(self, machines: Machines) -> Sequence[Dual]:

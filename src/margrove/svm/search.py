@@ -31,6 +31,7 @@ from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.problem import penalties, regression
 from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution
+from margrove.svm.solving import kernel_cache
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
 from margrove.svm.training import check_weighted, settle_kernel, training_data
@@ -96,7 +97,7 @@ class SupportVectorSearch(CrossValidatedSearch):
             folds,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            cache_bytes=template._cache_bytes(),
+            cache_bytes=kernel_cache(self.cache_size),
             precision=self.precision,
         )
         return problem, splits

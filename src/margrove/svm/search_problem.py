@@ -1,9 +1,9 @@
 """The problem of a search, as data: machines under several kernels, on several folds, along C. No solver lives here.
 
-The `DualVariables` of a machine are its dual without the bounds, over the rows of all folds. A *fold* gives each row its
-weight in training (0 for none) and lists the rows held out. A *unit* is one fold under one kernel, for ascending values
-of C. The bound of a variable is C times the weight of its row. Along C each solution starts the next: as the bounds
-grow by C'/C, so may α, and v + y p grows with it exactly.
+The `DualVariables` of a machine are its dual without the bounds, over the rows of all folds. A *fold* gives each row
+its weight in training (0 for none) and lists the rows held out. A *unit* is one fold under one kernel, for ascending
+values of C. The bound of a variable is C times the weight of its row. Along C each solution starts the next: as the
+bounds grow by C'/C, so may α, and v + y p grows with it exactly.
 """
 
 from __future__ import annotations

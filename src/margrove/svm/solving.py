@@ -63,7 +63,8 @@ class Solved:
 def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solved]:
     """Solve all duals; set ``engine_`` and ``status_`` of the model, and warn if a solve ended early."""
     effort, record = model._effort(), None
-    duals = starts = model._warm(machines) if model._is_warm else machines.duals
+    is_warm = getattr(model, "warm_start", False) and hasattr(model, "dual_coef_")
+    duals = starts = model._warm(machines) if is_warm else machines.duals
     if model.checkpoint is not None:
         fingerprint = solve_fingerprint(machines.data.points, machines.data.solver_kernel, duals)
         record = Record(settle_checkpoint(model.checkpoint), fingerprint)
@@ -101,11 +102,16 @@ def dual_problem(model: SupportVectorMachine, machines: Machines) -> tuple[Machi
         tuple(machines.duals),
         tol=float(model.tol) * min(tolerance_unit(dual, data.diagonal[dual.point]) for dual in machines.duals),
         max_iter=int(model.max_iter),
-        cache_bytes=model._cache_bytes(),
+        cache_bytes=kernel_cache(model.cache_size),
         precision=precision,
         shrinking=bool(model.shrinking),
     )
     return replace(machines, data=data), problem
+
+
+def kernel_cache(size: str | float) -> int | None:
+    """Return the bytes for kernel values from the parameter ``cache_size``; None leaves them to the engine."""
+    return None if isinstance(size, str) else int(min(size * _MIB, 2.0**62))
 
 
 def settle_solutions(

@@ -27,6 +27,7 @@ from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
 from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution
+from margrove.svm.solving import kernel_cache
 from margrove.svm.training import TrainingData, bounds
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
@@ -220,7 +221,7 @@ class SVC(SupportVectorClassifier):
             take,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            cache_bytes=self._cache_bytes(),
+            cache_bytes=kernel_cache(self.cache_size),
             precision=self.precision,
         )
         self._tell_folds(solve(problem, self.engine, self._effort()))

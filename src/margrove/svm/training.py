@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython, Setting
 from margrove.data.memory import free_memory
+from margrove.data.sample import Sample
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 from margrove.svm.kernels import KERNELS, Kernel, KernelFunction, Matrix, called, diagonal_of, squared_distances
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual
@@ -220,6 +221,14 @@ def _median_gamma(X: Matrix) -> float:
 def weighted_rows(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.int64]:
     """Return the rows whose weight is not 0."""
     return np.arange(n) if weight is None else np.flatnonzero(weight > 0)
+
+
+def rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
+    """Return the rows of each class whose weight is not 0."""
+    counted = weighted_rows(sample.weight, len(sample.codes))
+    order = counted[np.argsort(sample.codes[counted], kind="stable")]
+    ends = np.cumsum(np.bincount(sample.codes[counted], minlength=len(sample.classes)))
+    return np.split(order, ends[:-1])
 
 
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.advice import Advice, Setting
-from margrove.data.sample import squared_norms
 from margrove.engine.by_steps import search_by_duals
 from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
@@ -21,7 +20,7 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
-from margrove.svm.kernels import Kernel
+from margrove.svm.kernels import Kernel, squared_norms
 from margrove.svm.problem import Dual, LeaveOneOutProblem, LeftOut
 from margrove.svm.search_problem import SearchProblem, UnitSolution
 

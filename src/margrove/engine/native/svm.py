@@ -31,8 +31,7 @@ def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolutio
         if has_ended(found):
             return found
         problem, may_be_explicit = continued(problem, found), False
-    duals, reason = _run(engine, problem, (), effort)
-    found = _step(duals, 0, problem, reason)
+    (found,) = _path(engine, problem, (), effort)
     if may_be_explicit and any(solution.status is Status.MAX_ITER for solution in found):
         # Columns of very different scales: pairs crawl where Newton's method does not notice.
         again = solve_by_weights(continued(problem, found), effort)
@@ -42,18 +41,14 @@ def _(engine: Engine, problem: DualProblem, effort: Effort) -> tuple[DualSolutio
 
 @register(NAME, PathProblem)
 def _(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualSolution, ...], ...]:
-    """Solve step after step of the path; the last one that was reached may be an interrupted one."""
-    first, n_steps = problem.first, 1 + len(problem.uppers)
-    duals, reason = _run(engine, first, problem.uppers, effort)
-    machines = range(len(first.machines))
-    reached = n_steps if duals.ended == n_steps * len(machines) else 1 + min(duals.steps_ended(k) for k in machines)
-    return tuple(_step(duals, step, first, reason) for step in range(min(reached, n_steps)))
+    return _path(engine, problem.first, problem.uppers, effort)
 
 
-def _run(
+def _path(
     engine: Engine, problem: DualProblem, uppers: Sequence[Sequence[NDArray[np.float64]]], effort: Effort
-) -> tuple[core.Duals, Status]:
-    """Solve all machines, each along its ``uppers``, and return them with the reason why the solve ended."""
+) -> tuple[tuple[DualSolution, ...], ...]:
+    """Solve all machines, each along its ``uppers``; return the steps that were reached, the last perhaps stopped
+    early."""
     X = problem.X
     room = cache_bytes(engine, problem.cache_bytes, 8 * X.shape[0] ** 2)
     duals = _duals(problem, X, room, threads_for(effort.n_jobs))
@@ -68,21 +63,29 @@ def _run(
             hulls=machine.hulls,
             uppers=np.array([step[k] for step in uppers]).reshape(len(uppers), len(machine.y)),
         )
-    total, most = (1 + len(uppers)) * len(problem.machines), problem.step_limit
+    machines, n_steps, most = range(len(problem.machines)), 1 + len(uppers), problem.step_limit
+    total = n_steps * len(machines)
 
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if duals.run(most, seconds) else None
 
     def present() -> list[NDArray[np.float64]]:
-        return [duals.alpha(k) for k in range(len(problem.machines))]
+        return [duals.alpha(k) for k in machines]
 
     def tell() -> None:
         if effort.look_around is not None:
             effort.look_around(present)
-        report(Progress("svm", float(duals.ended), float(total), duals.violation, "violation", problem.tol))
+        report(
+            Progress(
+                "svm", float(duals.ended), float(n_steps * len(machines)), duals.violation, "violation", problem.tol
+            )
+        )
 
     with blas_held_back():
-        return duals, run_in_slices(advance, effort, tell)
+        reason = run_in_slices(advance, effort, tell)
+    reached = n_steps if duals.ended == total else 1 + min(duals.steps_ended(k) for k in machines)
+    steps = range(min(reached, n_steps))
+    return tuple(tuple(_solution(duals.state(k, step), reason, most) for k in machines) for step in steps)
 
 
 def _duals(problem: DualProblem, X: Matrix, room: int, threads: int) -> core.Duals:
@@ -110,12 +113,6 @@ def _duals(problem: DualProblem, X: Matrix, room: int, threads: int) -> core.Dua
         threads=threads,
         shrinking=problem.shrinking,
     )
-
-
-def _step(duals: core.Duals, step: int, problem: DualProblem, reason: Status) -> tuple[DualSolution, ...]:
-    """Return all machines at one step of their path."""
-    states = (duals.state(k, step) for k in range(len(problem.machines)))
-    return tuple(_solution(state, reason, problem.step_limit) for state in states)
 
 
 def _solution(state: core.DualState, reason: Status, most: int) -> DualSolution:
