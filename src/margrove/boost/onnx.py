@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from margrove.boost.problem import EQUAL_VOTES
-from margrove.onnx.answer import Answer, decided, one_hot, softmax
 from margrove.onnx.graph import Value
 from margrove.onnx.model import written
+from margrove.onnx.prediction import Prediction, decided, one_hot, softmax
 from margrove.onnx.table import Columns
 from margrove.tree.onnx import Ensemble
 
 
-def boosted_classes(model: Any, columns: Columns) -> Answer:
+def boosted_classes(model: Any, columns: Columns) -> Prediction:
     """`AdaBoostClassifier`."""
     k, weights = len(model.classes_), model.estimator_weights_
     if model.model_ is not None:
@@ -30,7 +30,7 @@ def boosted_classes(model: Any, columns: Columns) -> Answer:
         votes = ensemble.into(columns, k)
     else:
         pairs = zip(model.estimators_, weights.tolist(), strict=True)
-        votes = reduce(add, [_said(model, each, columns) * vote for each, vote in pairs])
+        votes = reduce(add, [_vote(model, each, columns) * weight for each, weight in pairs])
     share = votes / float(weights.sum())
     top = share.op("ReduceMax", np.array([1]))
     share = (share >= top - EQUAL_VOTES).where(top, share)
@@ -42,15 +42,15 @@ def boosted_classes(model: Any, columns: Columns) -> Answer:
     return replace(decided(model.classes_, scores), probabilities=softmax(scores / (k - 1.0)))
 
 
-def _said(model: Any, estimator: Any, columns: Columns) -> Value:
+def _vote(model: Any, estimator: Any, columns: Columns) -> Value:
     """1 for the class that a learner predicts, else 0, (n, K)."""
-    answer = written(estimator, columns)
-    assert answer.classes is not None
-    place = columns.graph.op("Gather", np.searchsorted(model.classes_, answer.classes), answer.place)
+    prediction = written(estimator, columns)
+    assert prediction.classes is not None
+    place = columns.graph.op("Gather", np.searchsorted(model.classes_, prediction.classes), prediction.place)
     return one_hot(place, len(model.classes_)).cast("double")
 
 
-def boosted_numbers(model: Any, columns: Columns) -> Answer:
+def boosted_numbers(model: Any, columns: Columns) -> Prediction:
     """`AdaBoostRegressor`: the median of what the learners predict, weighted by their votes."""
     graph, n_learners = columns.graph, len(model.estimator_weights_)
     if model.model_ is not None:
@@ -66,4 +66,4 @@ def boosted_numbers(model: Any, columns: Columns) -> Answer:
     so_far = graph.op("Gather", model.estimator_weights_, order).op("CumSum", 1)
     is_half = so_far >= so_far.columns([n_learners - 1]) * 0.5
     place = is_half.cast("int64").op("ArgMax", axis=1, keepdims=1)
-    return Answer(value=ascending.op("GatherElements", place, axis=1))
+    return Prediction(value=ascending.op("GatherElements", place, axis=1))

@@ -51,8 +51,8 @@ def _numbers(numeric: list[tuple[Description, int]], columns: Columns) -> tuple[
             columns.note_truth(column["index"])
     is_absent = cells.op("IsNaN")
     blocks, places = [is_absent.where((fill - mean) / scale, (cells - mean) / scale)], [start for _, start in numeric]
-    told = [number for number, (column, _) in enumerate(numeric) if column["indicator"]]
-    if told:
-        blocks.append(is_absent.cast("double").columns(told))
-        places += [places[number] + 1 for number in told]
+    indicated = [number for number, (column, _) in enumerate(numeric) if column["indicator"]]
+    if indicated:
+        blocks.append(is_absent.cast("double").columns(indicated))
+        places += [places[number] + 1 for number in indicated]
     return blocks, places

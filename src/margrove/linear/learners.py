@@ -9,7 +9,7 @@ register(
         certify="margrove.linear.certificate:certify_centroid",
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
-        onnx="margrove.onnx.answer:linear_classifier",
+        onnx="margrove.onnx.prediction:linear_classifier",
         offer=Offer("basic", "halfway between the class means", place=1),
     ),
     Learner(
@@ -18,7 +18,7 @@ register(
         certify="margrove.linear.certificate:certify_least_squares",
         explain="margrove.explanation:Weights",
         file="margrove.linear.file:LINEAR_FILE",
-        onnx="margrove.onnx.answer:linear_classifier",
+        onnx="margrove.onnx.prediction:linear_classifier",
         offer=Offer("least-squares", "the plane with the least squared error", place=2),
     ),
     Learner(

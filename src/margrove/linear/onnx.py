@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from margrove.onnx.answer import Answer, decided, linear_classifier, plane
 from margrove.onnx.graph import Value
+from margrove.onnx.prediction import Prediction, decided, linear_classifier, plane
 from margrove.onnx.table import Columns
 from margrove.svm.onnx import machine_values
 
 
-def perceptron(model: Any, columns: Columns) -> Answer:
+def perceptron(model: Any, columns: Columns) -> Prediction:
     """`Perceptron`."""
     if model.variant == "voted":
         return decided(model.classes_, _votes(model, columns.numbers()))
     return linear_classifier(model, columns)
 
 
-def kernel_perceptron(model: Any, columns: Columns) -> Answer:
+def kernel_perceptron(model: Any, columns: Columns) -> Prediction:
     """`KernelPerceptron`."""
     return decided(model.classes_, machine_values(model, columns.numbers()))
 

@@ -1,4 +1,4 @@
-"""Schemes for many classes as ONNX operators: what the machines say, and how that is decoded.
+"""Schemes for many classes as ONNX operators: the values of their machines, and the decoding of these.
 
 The formulas are those of `margrove.multiclass.decoding`.
 """
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
 from margrove.multiclass.decoding import CERTAIN, MOST
-from margrove.onnx.answer import Answer, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.graph import Value
 from margrove.onnx.model import written
+from margrove.onnx.prediction import Prediction, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.table import Columns
 from margrove.svm.onnx import coupled, machine_values, positive_sides, with_law
 
@@ -31,17 +31,17 @@ _LOSSES: dict[str, Loss] = {
 _AT_ZERO = {"hamming": 0.5, "hinge": 1.0, "exponential": 1.0, "linear": 0.0}
 
 
-def coded_classifier(model: Any, columns: Columns) -> Answer:
+def coded_classifier(model: Any, columns: Columns) -> Prediction:
     """`OneVsRestClassifier`, `OneVsOneClassifier` and `BitStringClassifier`."""
     values, q = _machines(model, columns)
-    answer = decided(model.classes_, _scores(model, values))
-    if q is None or answer.place is None:
-        return answer
-    return replace(answer, probabilities=_probabilities(model, q, answer.place))
+    prediction = decided(model.classes_, _scores(model, values))
+    if q is None or prediction.place is None:
+        return prediction
+    return replace(prediction, probabilities=_probabilities(model, q, prediction.place))
 
 
 def _machines(model: Any, columns: Columns) -> tuple[Value, Value | None]:
-    """What each machine says, and gives to its positive side if it has probabilities; both (n, machines)."""
+    """Return the value of each machine, and the probability of its positive side if it has one; both (n, machines)."""
     machines = model._machines
     if machines.is_shared:
         svc = machines.estimators[0]
@@ -51,18 +51,20 @@ def _machines(model: Any, columns: Columns) -> tuple[Value, Value | None]:
         if machines.flips:
             return -values, None if q is None else 1.0 - q
         return values, q
-    answers = [written(each, columns) for each in machines.estimators]
-    sides = [answer.probabilities.columns([1]) for answer in answers if answer.probabilities is not None]
-    q = columns.graph.joined(sides) if len(sides) == len(answers) else None
-    return columns.graph.joined([_value(answer) for answer in answers]), q
+    predictions = [written(each, columns) for each in machines.estimators]
+    sides = [
+        prediction.probabilities.columns([1]) for prediction in predictions if prediction.probabilities is not None
+    ]
+    q = columns.graph.joined(sides) if len(sides) == len(predictions) else None
+    return columns.graph.joined([_value(prediction) for prediction in predictions]), q
 
 
-def _value(answer: Answer) -> Value:
+def _value(prediction: Prediction) -> Value:
     """As `margrove.multiclass.machines.value_of`: every classifier here has scores or probabilities."""
-    if answer.scores is not None:
-        return answer.scores
-    assert answer.probabilities is not None
-    return answer.probabilities.columns([1]) - 0.5
+    if prediction.scores is not None:
+        return prediction.scores
+    assert prediction.probabilities is not None
+    return prediction.probabilities.columns([1]) - 0.5
 
 
 def _scores(model: Any, values: Value) -> Value:
@@ -80,13 +82,13 @@ def _scores(model: Any, values: Value) -> Value:
 
 
 def _losses(code: Any, values: Value, loss: Loss, at_zero: float) -> Value:
-    """What the word of each class pays, (n, K)."""
+    """Return the loss of each class's code word, (n, K)."""
     unseen: NDArray[np.float64] = at_zero * (code == 0).sum(axis=1)
     return by_sides(loss(values), loss(-values), code) + unseen
 
 
 def _probabilities(model: Any, q: Value, place: Value) -> Value:
-    """`predict_proba` of what the machines give to their positive sides."""
+    """Return `predict_proba`, given the probabilities of the machines' positive sides."""
     k, joined = len(model.classes_), q.graph.joined
     if type(model) is OneVsRestClassifier:
         if k == 2:

@@ -1,8 +1,8 @@
-"""An ONNX graph under construction: operators, constants, and the model that comes of them.
+"""An ONNX graph under construction: operators, constants, and the finished model.
 
 A `Value` is a tensor of the graph, and arithmetic with it adds operators. All arithmetic is float64: a Python float or
-an array of floats that is handed to an operator becomes a constant of doubles, a whole number one of int64. What no
-output needs is left out in the end, so that those who build a graph may offer more than is asked for.
+an array of floats that is given to an operator becomes a constant of doubles, an integer one of int64. Operators that
+no output needs are removed in the end, so that a family may add more than is used.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ ROWS = "rows"  # the name of the dimension that is free
 
 
 def onnx_package() -> Any:
-    """The package ``onnx``.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is not installed; names the line that installs it.
-    """
+    """Return the package ``onnx``; `MissingExtraError` names the line that installs it."""
     try:
         import onnx
     except ImportError as error:
@@ -52,26 +46,16 @@ class Tensor:
 
 @dataclass
 class Graph:
-    """Operators in the order in which they run, and their constants by name.
+    """Operators in the order in which they run, and their constants by name."""
 
-    Examples
-    --------
-    >>> from margrove.onnx.graph import Graph, Tensor, Value
-    >>> graph = Graph()
-    >>> doubled = Value(graph, "X") * 2.0
-    >>> model = graph.model("doubled", [Tensor("X", "double", 3)], {doubled: Tensor("Y", "double", 3)})
-    >>> [node.op_type for node in model.graph.node]
-    ['Mul', 'Identity']
-    """
-
-    taken: set[str] = field(default_factory=set)  # names that are not to be given to a tensor of ours
+    taken: set[str] = field(default_factory=set)  # names of inputs, which no other tensor may have
     nodes: list[Any] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
     prefix: str = "/"
     n_names: int = 0
 
     def fresh(self, word: str) -> str:
-        """A name that nothing has."""
+        """Return an unused name."""
         while True:
             self.n_names += 1
             name = f"{self.prefix}{word}_{self.n_names}"
@@ -108,34 +92,33 @@ class Graph:
         return name
 
     def joined(self, tensors: Sequence[Value]) -> Value:
-        """Matrices side by side."""
+        """Return matrices side by side."""
         return tensors[0] if len(tensors) == 1 else self.op("Concat", *tensors, axis=1)
 
     def body(self, word: str) -> Graph:
-        """A graph for the inside of a loop, whose names are not those of this one."""
+        """Return a graph for the body of a loop, whose names differ from those of this one."""
         return Graph(self.taken, prefix=f"{self.fresh(word)}/")
 
     def proto(self, name: str, inputs: Iterable[Any], outputs: Iterable[Any]) -> Any:
-        """The graph as ONNX has it."""
+        """Return the graph as ONNX's message."""
         onnx = onnx_package()
         constants = [_tensor(onnx, name, array) for name, array in self.constants.items()]
         return onnx.helper.make_graph(self.nodes, name, list(inputs), list(outputs), initializer=constants)
 
     def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[Value, Tensor]) -> Any:
-        """The finished model, checked; ``outputs`` says under which names its results leave the graph."""
+        """Return the finished model; ``outputs`` has the names under which its results leave the graph."""
         onnx = onnx_package()
         for tensor, output in outputs.items():
             self.nodes.append(onnx.helper.make_node("Identity", [str(tensor)], [output.name], name=output.name))
-        self._leave_out_what_nobody_needs({output.name for output in outputs.values()})
-        size = sum(array.nbytes for array in self.constants.values())
-        check_size(size)
+        self._drop_unused({output.name for output in outputs.values()})
+        check_size(sum(array.nbytes for array in self.constants.values()))
         graph = self.proto(name, map(_described, inputs), map(_described, outputs.values()))
         domains = [onnx.helper.make_opsetid("", OPSET)]
         if any(node.domain == ML for node in self.nodes):
             domains.append(onnx.helper.make_opsetid(ML, ML_OPSET))
         return onnx.helper.make_model(graph, opset_imports=domains, ir_version=IR_VERSION)
 
-    def _leave_out_what_nobody_needs(self, needed: set[str]) -> None:
+    def _drop_unused(self, needed: set[str]) -> None:
         kept = []
         for node in reversed(self.nodes):
             if needed.intersection(node.output):
@@ -179,11 +162,11 @@ class Value:
         return self.op("Neg")
 
     def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
-        """The result of an operator whose first operand it is."""
+        """Return the result of an operator with this tensor as first operand."""
         return self.graph.op(kind, self, *operands, **attributes)
 
     def where(self, then: Operand, otherwise: Operand) -> Value:
-        """Of truth values: one where they are true, the other where not."""
+        """Return ``then`` where this tensor is true, ``otherwise`` elsewhere."""
         return self.graph.op("Where", self, then, otherwise)
 
     def exp(self) -> Value:
@@ -220,7 +203,7 @@ class Value:
 
 
 def check_size(n_bytes: int) -> None:
-    """Refuse what no ONNX file holds, before it is made."""
+    """Refuse a model that is too large for an ONNX file, before it is made."""
     if n_bytes > MOST_BYTES:
         raise FaultError(
             f"its numbers take {n_bytes / 2**30:.1f} GiB, and an ONNX file holds less than 2",
@@ -229,7 +212,7 @@ def check_size(n_bytes: int) -> None:
 
 
 def described(name: str, type_name: str, shape: Sequence[Any]) -> Any:
-    """A tensor's name, type and shape as ONNX has it."""
+    """Return name, type and shape of a tensor as ONNX's message."""
     return onnx_package().helper.make_tensor_value_info(name, _type_number(type_name), list(shape))
 
 

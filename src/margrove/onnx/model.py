@@ -1,7 +1,7 @@
-"""A fitted model of any kind as an ONNX graph: who writes it, and what goes in and comes out.
+"""A fitted model of any kind as an ONNX model, with its inputs and outputs.
 
 The field ``onnx`` of a description is a function of the model and the `Columns` that come to it. That of a learner
-returns an `Answer`, that of a transformer other `Columns`.
+returns an `Prediction`, that of a transformer other `Columns`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.learner import description_of, loaded
-from margrove.onnx.answer import Answer
 from margrove.onnx.graph import Graph, Tensor, Value, onnx_package
+from margrove.onnx.prediction import Prediction
 from margrove.onnx.table import Columns, Inputs, TableColumns
 from margrove.store.fault import FaultError, shown
 
@@ -29,7 +29,7 @@ _LABEL_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "double", "U": "st
 
 @dataclass(frozen=True)
 class Export:
-    """An ONNX model, and what a person has to know of its inputs and outputs."""
+    """An ONNX model, and a description of its inputs and outputs."""
 
     proto: Any
     inputs: list[dict[str, Any]]
@@ -37,13 +37,7 @@ class Export:
 
 
 def export(model: Any) -> Export:
-    """The ONNX model of a fitted model of ours, checked.
-
-    Raises
-    ------
-    FaultError
-        If it has no form in ONNX.
-    """
+    """Return the ONNX model of a fitted model, checked; raise `FaultError` if it has no form in ONNX."""
     onnx = onnx_package()
     model = _chosen(model)
     check_is_fitted(model)
@@ -56,9 +50,9 @@ def export(model: Any) -> Export:
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
     inputs = Inputs(graph, names, int(model.n_features_in_))
-    answer = written(model, TableColumns(inputs, range(len(inputs.names))))
+    predicted = written(model, TableColumns(inputs, range(len(inputs.names))))
     tensors, facts = inputs.make()
-    outputs = _outputs(graph, answer, {tensor.name for tensor in tensors})
+    outputs = _outputs(graph, predicted, {tensor.name for tensor in tensors})
     learner = model.steps[-1][1] if isinstance(model, Pipeline) else model
     proto = graph.model(type(learner).__name__, tensors, outputs)
     names_out = [tensor.name for tensor in outputs.values()]
@@ -69,8 +63,8 @@ def export(model: Any) -> Export:
     return Export(proto, facts, names_out)
 
 
-def written(model: Any, columns: Columns) -> Answer:
-    """The operators of a model, whatever it is."""
+def written(model: Any, columns: Columns) -> Prediction:
+    """Add the operators of a model of any kind; return what it predicts."""
     model = _chosen(model)
     kind = type(model)
     if kind is Pipeline:
@@ -79,8 +73,8 @@ def written(model: Any, columns: Columns) -> Answer:
         return written(model.steps[-1][1], columns)
     learner = description_of(model)
     if learner is not None and learner.onnx is not None and not hasattr(model, "transform"):
-        answer: Answer = loaded(learner.onnx)(model, columns)
-        return answer
+        predicted: Prediction = loaded(learner.onnx)(model, columns)
+        return predicted
     cure = "Export a learner of Margrove's, alone or at the end of a Pipeline."
     if kind.__module__.startswith("sklearn."):
         cure = "Take it over first, if it is an SVM or a tree: margrove.from_sklearn(model)."
@@ -88,7 +82,7 @@ def written(model: Any, columns: Columns) -> Answer:
 
 
 def _transformed(step: Any, columns: Columns) -> Columns:
-    """The columns after one step of a pipeline."""
+    """Return the columns after one step of a pipeline."""
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return columns
     if type(step) in _SCALERS:
@@ -124,7 +118,7 @@ _SCALERS: dict[type, Callable[[Any], tuple[Any, Any]]] = {
 
 
 def _chosen(model: Any) -> Any:
-    """The model that a search has chosen; any other model itself."""
+    """Return the best model of a search, any other model itself."""
     if not hasattr(model, "cv_results_") and not hasattr(model, "best_params_"):
         return model
     if not hasattr(model, "best_estimator_"):
@@ -135,40 +129,37 @@ def _chosen(model: Any) -> Any:
     return model.best_estimator_
 
 
-def _outputs(graph: Graph, answer: Answer, taken: set[str]) -> dict[Value, Tensor]:
-    """What leaves the graph, by the tensor it is."""
+def _outputs(graph: Graph, prediction: Prediction, taken: set[str]) -> dict[Value, Tensor]:
+    """Return the outputs of the graph, by their tensors."""
 
     def free(name: str) -> str:
         while name in taken:  # a column has that name
             name = f"{name}_"
         return name
 
-    if answer.value is not None:
-        return {answer.value.flat(): Tensor(free("prediction"), "double", None)}
-    assert answer.classes is not None
-    classes = answer.classes
-    if classes.dtype.kind not in _LABEL_TYPES or not _are_plain(classes):
+    if prediction.value is not None:
+        return {prediction.value.flat(): Tensor(free("prediction"), "double", None)}
+    assert prediction.classes is not None
+    classes = prediction.classes
+    is_plain = classes.dtype != object or all(isinstance(label, str) for label in classes)
+    if classes.dtype.kind not in _LABEL_TYPES or not is_plain:
         raise FaultError(
             f"labels such as {shown(classes[0])} (dtype {classes.dtype}) cannot be in an ONNX file",
             "Use text, integers, floats or Booleans as labels, y.astype(str) for instance.",
         )
-    label = graph.op("Gather", classes, answer.place)
+    label = graph.op("Gather", classes, prediction.place)
     outputs = {label: Tensor(free("label"), _LABEL_TYPES[classes.dtype.kind], None)}
-    if answer.scores is not None:
-        is_vector = answer.n_scores == 1
-        scores = answer.scores.flat() if is_vector else answer.scores
-        outputs[scores] = Tensor(free("scores"), "double", None if is_vector else answer.n_scores)
-    if answer.probabilities is not None:
-        outputs[answer.probabilities] = Tensor(free("probabilities"), "double", len(classes))
+    if prediction.scores is not None:
+        is_vector = prediction.n_scores == 1
+        scores = prediction.scores.flat() if is_vector else prediction.scores
+        outputs[scores] = Tensor(free("scores"), "double", None if is_vector else prediction.n_scores)
+    if prediction.probabilities is not None:
+        outputs[prediction.probabilities] = Tensor(free("probabilities"), "double", len(classes))
     return outputs
 
 
-def _are_plain(classes: Any) -> bool:
-    return bool(classes.dtype != object or all(isinstance(label, str) for label in classes.tolist()))
-
-
 def _properties(learner: Any, facts: list[dict[str, Any]]) -> dict[str, str]:
-    """What the file says of where it comes from."""
+    """Return the metadata of the file."""
     properties = {
         "margrove.version": version("margrove"),
         "margrove.learner": type(learner).__name__,
@@ -177,8 +168,7 @@ def _properties(learner: Any, facts: list[dict[str, Any]]) -> dict[str, str]:
     if hasattr(learner, "status_"):
         properties["margrove.status"] = str(learner.status_)
     if hasattr(learner, "certificate_"):
-        text = learner.certificate_.to_json()
-        holds = learner.certificate_.holds
+        text, holds = learner.certificate_.to_json(), learner.certificate_.holds
         properties["margrove.certificate.sha256"] = hashlib.sha256(text.encode()).hexdigest()
         properties["margrove.certificate.holds"] = "not recomputed" if holds is None else str(holds).lower()
     return properties

@@ -28,7 +28,7 @@ UNSEEN, MISSING, FIRST_LEVEL = 0, 1, 2
 
 
 class Columns:
-    """What a learner or an encoder asks for by place: a matrix of numbers, such as an encoder makes."""
+    """The columns that a learner or an encoder reads, by place: here a matrix of numbers, such as an encoder makes."""
 
     def __init__(self, matrix: Value, width: int) -> None:
         self.graph, self._matrix, self.width = matrix.graph, matrix, width
@@ -52,8 +52,8 @@ class Columns:
 
 
 class Inputs:
-    """The inputs of the graph. What is asked for is noted, and the inputs are made of it in the end: only then it is
-    known which columns are text."""
+    """The inputs of the graph. Requests for columns are noted, and the inputs are made of them in the end: only then
+    it is known which columns are text."""
 
     def __init__(self, graph: Graph, names: Sequence[str] | None, n_columns: int) -> None:
         self.graph = graph
@@ -102,7 +102,7 @@ class Inputs:
             )
 
     def make(self) -> tuple[list[Tensor], list[dict[str, Any]]]:
-        """The inputs, and what a person has to know of each; the operators that read them come first in the graph."""
+        """Return the inputs and a description of each; the operators that read them come first in the graph."""
         asked, self.graph.nodes = self.graph.nodes, []
         for j, name in self._empty.items():
             if self.kinds.setdefault(j, "text") == "text":
@@ -178,14 +178,7 @@ class TableColumns(Columns):
 
 
 def missing_word(levels: Sequence[str]) -> str:
-    """What a missing cell of text is: "", or where that is a level a word that is none.
-
-    Examples
-    --------
-    >>> from margrove.onnx.table import missing_word
-    >>> missing_word(["no", "yes"]), missing_word(["", "yes"])
-    ('', '(missing)')
-    """
+    """Return the word for a missing cell of text: "" or the first of "(missing)", "((missing))", … that is no level."""
     word, known = "", set(levels)
     while word in known:
         word = f"({word})" if word else "(missing)"

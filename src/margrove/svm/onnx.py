@@ -1,5 +1,5 @@
-"""Kernel machines as ONNX operators: f(x) = Σ β_i K(x_i, x) + b, in float64, how the machines of `SVC` and `NuSVC`
-decide together, and what their probabilities are.
+"""Kernel machines as ONNX operators: f(x) = Σ β_i K(x_i, x) + b, in float64, the decision of the machines of `SVC`
+and `NuSVC` together, and their probabilities.
 
 Kernels of products (linear, poly, sigmoid, rbf) are a product of matrices and a function of each value. Those of single
 columns (laplacian, chi2, intersection) are summed up column by column in a loop, so that no more than (rows, support
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.onnx.answer import (
-    Answer,
+from margrove.onnx.graph import Value, check_size, described
+from margrove.onnx.prediction import (
+    Prediction,
     by_sides,
     decided,
     largest,
@@ -29,7 +30,6 @@ from margrove.onnx.answer import (
     sigmoid,
     softmax,
 )
-from margrove.onnx.graph import Value, check_size, described
 from margrove.onnx.table import Columns
 from margrove.store.fault import FaultError
 from margrove.svm.kernels import Kernel, kernel_of
@@ -39,27 +39,27 @@ from margrove.svm.probability import ON_TOP, RIDGE
 _MOST_WEIGHTS = 1 << 24  # of all machines of a linear kernel: beyond, support vectors take less room
 
 
-def support_vector_classifier(model: Any, columns: Columns) -> Answer:
+def support_vector_classifier(model: Any, columns: Columns) -> Prediction:
     """`SVC` and `NuSVC`."""
     values, k = machine_values(model, columns.numbers()), len(model.classes_)
     place = _place(model, values)
-    answer = Answer(model.classes_, place, *_scores(model, values))
+    prediction = Prediction(model.classes_, place, *_scores(model, values))
     if not (model._is_calibrated and hasattr(model, "probA_")):
-        return answer
+        return prediction
     sides = positive_sides(model, values)
     if lies_by_pairs(model.multiclass, k):
         p = coupled(sigmoid(sides), k)
     else:  # proportional to the product of what the machines give to the side of a class
         p = softmax(by_sides(log_sigmoid(sides), log_sigmoid(-sides), code_of(model)))
-    return replace(answer, probabilities=with_law(p, place, k))
+    return replace(prediction, probabilities=with_law(p, place, k))
 
 
-def kernel_regression(model: Any, columns: Columns) -> Answer:
+def kernel_regression(model: Any, columns: Columns) -> Prediction:
     """`SVR` and `NuSVR`."""
-    return Answer(value=machine_values(model, columns.numbers()))
+    return Prediction(value=machine_values(model, columns.numbers()))
 
 
-def one_class(model: Any, columns: Columns) -> Answer:
+def one_class(model: Any, columns: Columns) -> Prediction:
     """`OneClassSVM`: inside, +1, where f(x) > 0."""
     return decided(np.array([-1, 1]), machine_values(model, columns.numbers()))
 
@@ -184,7 +184,7 @@ def _scores(model: Any, values: Value) -> tuple[Value, int]:
 
 
 def _votes(is_for_first: Value, code: NDArray[np.float64]) -> Value:
-    """How many pairs each class wins."""
+    """Return the number of pairs that each class wins."""
     n_second: NDArray[np.float64] = (code < 0).sum(axis=0).astype(np.float64)
     return is_for_first.cast("double") @ code + n_second
 

@@ -3,7 +3,7 @@
 Every test is x ≤ θ, and NaN goes where the tree says. Where x is a number, that is the tree's own test. A test of the
 levels of a category, or of intervals, first becomes a number: a table has the branch of each code
 (`margrove.onnx.table`; an interval counts as a level), so that missing cells and codes that the node has not seen are
-entries like others. Its branches are then told apart by halves.
+entries like others. Its branches are then separated by halves.
 
 Sets of codes have a test of their own in ONNX, BRANCH_MEMBER, which is not used: onnxruntime (1.31) takes leaves of
 equal weight for the same leaf there, whatever class they are for.
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.onnx.answer import Answer
 from margrove.onnx.graph import ML, Value, onnx_package
+from margrove.onnx.prediction import Prediction
 from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
@@ -135,8 +135,8 @@ class Ensemble:
         )
 
     def _cells(self, columns: Columns) -> tuple[Value, dict[Asked, int]]:
-        """What the nodes ask as doubles, (n, asked), and where each stands there: numbers as they are, then of each
-        other column the branches that its tables give, each table once."""
+        """Return the cells that the nodes test as doubles, (n, asked), and the place of each: numbers as they are, then
+        of each other column the branches that its tables give, each table once."""
         tables: dict[int, dict[Asked, None]] = {}
         for asked in self.asked:
             if asked[1]:
@@ -162,22 +162,22 @@ def _interval_codes(column: TreeColumn, number: Value) -> Value:
     return number.op("IsNaN").where(MISSING, count)
 
 
-def tree_classifier(model: Any, columns: Columns) -> Answer:
+def tree_classifier(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeClassifier` and `DecisionStump`: the number of the leaf, and what is known of it."""
     tree: TreeModel = model.tree_
     gather, leaf = columns.graph.op, _leaf(tree, columns)
     smoothed = tree.value + model.smoothing
-    return Answer(
+    return Prediction(
         model.classes_,
         gather("Gather", tree.value.argmax(axis=1), leaf),
         probabilities=gather("Gather", smoothed / smoothed.sum(axis=1, keepdims=True), leaf, axis=0),
     )
 
 
-def tree_regression(model: Any, columns: Columns) -> Answer:
+def tree_regression(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeRegressor`."""
     leaf = _leaf(model.tree_, columns)
-    return Answer(value=columns.graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
+    return Prediction(value=columns.graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
 
 
 def _leaf(tree: TreeModel, columns: Columns) -> Value:

@@ -1,4 +1,4 @@
-"""What a learner's operators come to, and the formulas that several families use."""
+"""The tensors that a learner predicts, and the formulas that several families use."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BYTES = 8  # of a double
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a learner predicts, all of it with a row for each row of the table. Of a regression only ``value``; of a
-    classifier the others, as far as it has them."""
+class Prediction:
+    """Tensors with a row for each row of the table: of a regression only ``value``, of a classifier the others, as far
+    as it has them."""
 
     classes: NDArray[Any] | None = None
     place: Value | None = None  # (n,) int64, of the label among the classes
@@ -28,14 +28,14 @@ class Answer:
     value: Value | None = None  # (n, 1)
 
 
-def linear_classifier(model: Any, columns: Columns) -> Answer:
+def linear_classifier(model: Any, columns: Columns) -> Prediction:
     """Any classifier that goes by the sign, or the largest, of X wᵀ + b."""
     return decided(model.classes_, plane(columns.numbers(), model.coef_, model.intercept_))
 
 
-def linear_regression(model: Any, columns: Columns) -> Answer:
+def linear_regression(model: Any, columns: Columns) -> Prediction:
     """Any regression with the values X wᵀ + b."""
-    return Answer(value=plane(columns.numbers(), model.coef_, model.intercept_))
+    return Prediction(value=plane(columns.numbers(), model.coef_, model.intercept_))
 
 
 def plane(points: Value, coef: Any, intercept: Any) -> Value:
@@ -50,12 +50,12 @@ def largest(scores: Value) -> Value:
     return scores.op("ArgMax", axis=1, keepdims=0, select_last_index=0)
 
 
-def decided(classes: NDArray[Any], scores: Value, *, is_zero_second: bool = False) -> Answer:
+def decided(classes: NDArray[Any], scores: Value, *, is_zero_second: bool = False) -> Prediction:
     """A classifier that goes by its scores: of one column, > 0 is the second class (or ≥ 0, as LIBSVM has it)."""
     if len(classes) != 2:
-        return Answer(classes, largest(scores), scores, len(classes))
+        return Prediction(classes, largest(scores), scores, len(classes))
     is_second = scores >= 0.0 if is_zero_second else scores > 0.0
-    return Answer(classes, is_second.cast("int64").flat(), scores, 1)
+    return Prediction(classes, is_second.cast("int64").flat(), scores, 1)
 
 
 def one_hot(place: Value, n_classes: int) -> Value:
