@@ -16,18 +16,18 @@ import numpy as np
 
 from margrove.data.columns import Column, Kind, Level, named
 from margrove.data.encoder import TableEncoder
-from margrove.data.encoding import Description, numbers_of
+from margrove.data.encoding import Description, category_description, number_description, numbers_of
 from margrove.data.inspection import LEAST_ROWS, MOSTLY_DISTINCT, is_free_text
 from margrove.data.table import Table
-from margrove.data.text import MOST_WORDS, check_text_columns, hashed_text, text_names
+from margrove.data.text import MOST_WORDS, check_text_columns, text_description, text_names
 from margrove.errors import DataWarning, InputError, level_of_caller
 
 MOST_LEVELS = 100_000  # of a category; one with more names its rows
 
 
 @dataclass
-class _Known:
-    """What is known of a column after some chunks."""
+class _Statistics:
+    """The statistics of a column over the chunks so far."""
 
     name: str
     kind: Kind
@@ -41,7 +41,7 @@ class _Known:
     is_text: bool = False  # whose words are to be numbers
     looks_like_text: bool = False
 
-    def see(self, column: Column) -> None:
+    def add(self, column: Column) -> None:
         n_missing = column.n_missing
         self.n_missing += n_missing
         n = len(column) - n_missing
@@ -51,8 +51,7 @@ class _Known:
         if self.kind == "category":
             self.looks_like_text = self.looks_like_text or is_free_text(column)
             if len(self.levels) <= MOST_LEVELS:
-                occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
-                self.levels |= {level for level, is_there in zip(column.levels, occurs, strict=True) if is_there}
+                self.levels |= {column.levels[code] for code in column.present()}
         elif n:
             numbers = numbers_of(column).astype(np.float64)
             present = numbers[~np.isnan(numbers)]
@@ -77,25 +76,19 @@ class _Known:
 
     def description(self, index: int) -> Description:
         if self.is_text:
-            return hashed_text(self.name, index, MOST_WORDS)
-        told = {"name": self.name, "index": index, "kind": self.kind}
+            return text_description(self.name, index, "hashing", MOST_WORDS)
         if self.kind == "category":
-            return {**told, "levels": sorted(self.levels, key=str), "missing_seen": self.n_missing > 0}
-        deviation = np.sqrt(self.squares / (self.n_present + self.n_missing))
-        is_number = self.kind == "numeric"
-        return {
-            **told,
-            "fill": self.mean,
-            "mean": self.mean if is_number else 0.0,
-            "scale": (float(deviation) or 1.0) if is_number else 1.0,
-            "indicator": False,
-        }
+            return category_description(self.name, index, sorted(self.levels, key=str), self.n_missing > 0)
+        if self.kind == "boolean":
+            return number_description(self.name, index, self.kind, self.mean)
+        deviation = float(np.sqrt(self.squares / (self.n_present + self.n_missing)))
+        return number_description(self.name, index, self.kind, self.mean, self.mean, deviation or 1.0)
 
 
 def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = None) -> TableEncoder:
-    """One walk over the chunks: levels, fills, means and scales. Words of ``text`` are hashed: weights of words by how
-    rare they are would take all of them at once."""
-    known: list[_Known] = []
+    """Learn levels, fills, means and scales in one pass. Words of ``text`` are hashed: tf-idf would need all rows at
+    once."""
+    known: list[_Statistics] = []
     texts = text_names(text)
     source, target = "chunks", None
     for table in chunks:
@@ -104,9 +97,9 @@ def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = No
         source, target = table.source, table.target
         if not known:
             check_text_columns(table, texts)
-            known = [_Known(column.name, column.kind, is_text=column.name in texts) for column in table]
+            known = [_Statistics(column.name, column.kind, is_text=column.name in texts) for column in table]
         for column, own in zip(table, known, strict=True):
-            own.see(column)
+            own.add(column)
     kept: list[Description] = []
     dropped: list[dict[str, Any]] = []
     for index, own in enumerate(known):
@@ -117,7 +110,7 @@ def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = No
             dropped.append({"name": own.name, "index": index, "why": why})
     if not kept:
         raise InputError("no column is left to learn from: each is constant or an identifier", file=source)
-    _tell_dropped(source, [column["name"] for column in dropped], [own.name for own in known if own.looks_like_text])
+    _warn_dropped(source, [column["name"] for column in dropped], [own.name for own in known if own.looks_like_text])
     return TableEncoder.from_state(
         {
             "parameters": TableEncoder(
@@ -132,7 +125,7 @@ def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = No
     )
 
 
-def _tell_dropped(source: str, names: list[str], texts: list[str]) -> None:
+def _warn_dropped(source: str, names: list[str], texts: list[str]) -> None:
     """Warn of columns that are left out, and of those that hold text, left out or not."""
     others = [name for name in names if name not in texts]
     if others:

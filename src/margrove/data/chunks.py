@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from margrove.data.arrow import table_from_arrow
-from margrove.data.columnar import columnar_batches, no_records, table_from_batches
+from margrove.data.columnar import columnar_batches, table_from_batches
 from margrove.data.delimited import DEFAULT_MISSING, TextOptions, carries_nothing, no_rows, parse_block
 from margrove.data.dialect import squeezed
 from margrove.data.fault import line_of_row
@@ -40,7 +40,7 @@ from margrove.data.source import (
     open_file,
     recognise,
 )
-from margrove.data.svmlight import check_label, first_index, no_labels, parse_svmlight, svmlight_table
+from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError, check_whole
@@ -442,7 +442,7 @@ class SvmlightChunks(TableChunks):
             self.n_rows += matrix.shape[0]
             report(Progress("looking through the file", self.n_rows))
         if self.n_rows == 0:
-            raise no_labels(self._content)
+            raise self._content.error("the file has no rows", cure="Each line is a label and its features.")
 
     def _parsed(self, width: int | None) -> Iterator[tuple[int, Content, csr_matrix, NDArray[np.float64]]]:
         for line, block in self._file.blocks(self._size, 0, None):
@@ -479,7 +479,7 @@ class ColumnarChunks(TableChunks):
         else:
             self.n_rows = sum(table.n_rows for table in self._tables())
         if self.n_rows == 0:
-            raise no_records(self._content)
+            raise self._content.error("the file has columns but no rows", cure="Was it fully written?")
 
     def _tables(self) -> Iterator[Table]:
         for batch in columnar_batches(self._content, self._form, self.rows):

@@ -10,7 +10,6 @@ from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.source import Content, Format, damage_refused
 from margrove.data.table import Table
-from margrove.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,13 +29,8 @@ def read_columnar(content: Content, form: Format) -> Table:
         # The table needs as much again, at least 8 bytes per cell.
         check_memory(max(n_bytes, 8 * n_rows * batch.num_columns), content.name)
     if n_rows == 0:
-        raise no_records(content)
+        raise content.error("the file has columns but no rows", cure="Was it fully written?")
     return table_from_batches(batches, content.name, form)
-
-
-def no_records(content: Content) -> InputError:
-    """Return the error about a file without rows."""
-    return content.error("the file has columns but no rows", cure="Was it fully written?")
 
 
 def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[pa.RecordBatch]:

@@ -78,10 +78,10 @@ class Column:
     @property
     def n_distinct(self) -> int:
         """How many different values occur, missing cells aside."""
-        return len(self._present())
+        return len(self.present())
 
-    def _present(self) -> NDArray[Any]:
-        """The distinct values (codes, for a category) that occur, sorted, missing cells aside."""
+    def present(self) -> NDArray[Any]:
+        """Return the distinct values (codes, for a category) that occur, sorted, without missing cells."""
         if self.kind == "category":
             # Codes are dense, so counting beats sorting.
             return np.flatnonzero(np.bincount(self.values[self.values >= 0], minlength=1))
@@ -135,7 +135,7 @@ class Column:
 
     def summary(self) -> dict[str, Any]:
         """What a person wants to know at a glance: name, kind, missing, distinct, and a range or examples."""
-        present = self._present()
+        present = self.present()
         if self.kind == "numeric":
             example = f"{_short(present[0])} … {_short(present[-1])}" if present.size else ""
         elif self.kind == "boolean":

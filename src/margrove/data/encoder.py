@@ -1,4 +1,4 @@
-"""Tables for margin-based learners: a scikit-learn transformer from columns of any kind to numbers."""
+"""`TableEncoder`: a scikit-learn transformer from columns of any kind to numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,16 +25,17 @@ from margrove.data.encoding import (
     Origin,
     describe_category,
     describe_numeric,
+    describe_sparse,
     encode_dense,
     encode_sparse,
     encoded_name,
     origins,
+    scale_sparse,
     width,
 )
 from margrove.data.inspection import is_constant, is_identifier
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_features
-from margrove.data.sparse_encoding import learn_sparse, scale_sparse
 from margrove.data.table import Table
 from margrove.data.text import (
     LARGEST_WIDTH,
@@ -175,11 +177,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 ),
             )
         self.target_ = None if table.target is None else table.target.name
-        self._tell_dropped(table.source)
+        self._warn_dropped(table.source)
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """The table as numbers, by what `fit` learned; the object is not changed.
+        """Return the table as numbers; the encoder is not changed.
 
         Parameters
         ----------
@@ -203,7 +205,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encode(columns, table.n_rows)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """The names of the output's columns.
+        """Return the names of the output's columns.
 
         Parameters
         ----------
@@ -226,23 +228,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(out, dtype=object)
 
     def output_origins(self) -> list[Origin]:
-        """For each output column the input column, the level it stands for, and whether it says "missing"."""
+        """Return for each output column its input column, its level, and whether it means "missing"."""
         check_is_fitted(self)
         return origins(self.columns_)
 
     def remember_deviations(self, encoded: Matrix) -> Self:
-        """Keep the standard deviation of each output column; ``encoded`` is what `transform` made of the training rows,
-        sparse or not."""
-        n = encoded.shape[0]
-        ones = np.ones(n)
-        mean = np.asarray(encoded.T @ ones, np.float64) / n
-        squares = encoded.multiply(encoded) if hasattr(encoded, "multiply") else np.square(encoded)
-        deviations = np.sqrt(np.maximum(np.asarray(squares.T @ ones, np.float64) / n - mean**2, 0.0))
-        self.deviations_ = [float(f"{deviation:.4g}") for deviation in deviations.tolist()]
+        """Set ``deviations_``; ``encoded`` is the output of `transform` for the training rows."""
+        variances = StandardScaler(with_mean=False).fit(encoded).var_
+        self.deviations_ = [float(f"{deviation:.4g}") for deviation in np.sqrt(variances).tolist()]
         return self
 
     def state(self) -> dict[str, Any]:
-        """All that was set and learned, as plain JSON; `from_state` makes the same encoder of it."""
+        """Return all parameters and fitted attributes as plain JSON, for `from_state`."""
         check_is_fitted(self)
         return {
             "parameters": self.get_params(),
@@ -256,7 +253,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TableEncoder:
-        """The encoder that `state` describes."""
+        """Return the encoder that `state` describes."""
         encoder = cls(**state["parameters"])
         encoder.columns_, encoder.dropped_ = state["columns"], state["dropped"]
         encoder.n_features_in_ = state["n_features_in"]
@@ -264,8 +261,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if state.get("deviations") is not None:
             encoder.deviations_ = state["deviations"]
         if state["has_names"]:
-            everything = sorted((*encoder.columns_, *encoder.dropped_), key=lambda column: column["index"])
-            encoder.feature_names_in_ = np.array([column["name"] for column in everything], dtype=object)
+            encoder.feature_names_in_ = np.array(encoder._names_in(), dtype=object)
         return encoder
 
     def __sklearn_tags__(self) -> Tags:
@@ -287,52 +283,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn_dense(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
         kept, dropped, texts = [], [], text_names(self.text)
         for index, column in enumerate(table):
-            why = self._why_drop(column)
+            why = self._why_drop(column, is_text=column.name in texts)
             if why is not None:
                 dropped.append({"name": column.name, "index": index, "why": why})
             elif column.name in texts:
-                kept.append(
-                    describe_text(
-                        column,
-                        index,
-                        features=self.text_features,
-                        min_df=self.min_df,
-                        max_features=self.max_features,
-                        source=table.source,
-                    )
-                )
+                words = (self.text_features, self.min_df, self.max_features)
+                kept.append(describe_text(column, index, *words, source=table.source))
             elif column.kind == "category":
                 kept.append(describe_category(column, index))
             else:
-                kept.append(
-                    describe_numeric(
-                        column,
-                        index,
-                        impute=self.impute,
-                        standardise=self.standardise,
-                        add_indicator=self.add_indicator,
-                    )
-                )
+                numbers = (self.impute, self.standardise, self.add_indicator)
+                kept.append(describe_numeric(column, index, *numbers))
         return kept, dropped
 
-    def _why_drop(self, column: Column) -> str | None:
+    def _why_drop(self, column: Column, *, is_text: bool) -> str | None:
         if self.drop_constant and is_constant(column):
             return "constant"
-        if column.name in text_names(self.text):
-            return None
-        return "identifier" if self.drop_identifiers and is_identifier(column) else None
+        return "identifier" if self.drop_identifiers and not is_text and is_identifier(column) else None
 
     def _learn_sparse(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
-        learned, is_constant_column = learn_sparse(table, impute=self.impute, standardise=self.standardise)
+        learned, constant = describe_sparse(table, impute=self.impute, standardise=self.standardise)
         kept, dropped = [], []
-        for description, is_same in zip(learned, is_constant_column, strict=True):
+        for description, is_same in zip(learned, constant.tolist(), strict=True):
             if is_same and self.drop_constant:
                 dropped.append({key: description[key] for key in ("name", "index")} | {"why": "constant"})
             else:
                 kept.append(description)
         return kept, dropped
 
-    def _tell_dropped(self, source: str) -> None:
+    def _warn_dropped(self, source: str) -> None:
         reasons = {"constant": "are constant", "identifier": "name the rows (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
@@ -341,19 +320,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 warnings.warn(message, DataWarning, stacklevel=3)
 
     def _is_plain(self) -> bool:
-        """Whether the encoding is arithmetic alone: numbers in, the same number of numbers out."""
+        """Return whether the encoding is arithmetic alone, from numbers to as many numbers."""
         return self.sparse_output is not True and all(
             column["kind"] == "numeric" and not column["indicator"] for column in self.columns_
         )
-
-    def _vector(self, key: str) -> NDArray[np.float64]:
-        return np.array([column[key] for column in self.columns_])
 
     def _scale_block(self, table: Table, wanted: list[str]) -> NDArray[Any]:
         """(X − mean) / scale over a whole block at once."""
         block = table.select(wanted).block
         assert block is not None
-        mean, scale, fill = self._vector("mean"), self._vector("scale"), self._vector("fill")
+        mean, scale, fill = (np.array([column[key] for column in self.columns_]) for key in ("mean", "scale", "fill"))
         out = np.empty(block.shape, dtype=block.dtype)
         # In float64 whatever comes in: a mean rounded to float32 would shift a column whose spread is small.
         np.subtract(block, mean, out=out, dtype=np.float64, casting="same_kind")

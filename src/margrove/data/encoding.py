@@ -1,8 +1,10 @@
-"""How one column becomes numbers for a margin: what is learned of it, and how that is applied.
+"""Encode one column as numbers for a margin-based learner: what is learned of it, and how it is applied.
 
 numeric, boolean    x  ↦  (x̂ − mean) / scale,   x̂ = x, or `fill` where x is missing
 category            x  ↦  one column for each level, 1 where x is that level; one more for missing cells where
                           training had any. A level that training did not know is 0 in all of them.
+sparse table        x  ↦  x̂ / scale,   scale = √(Σx̂²/n), the root mean square with all zeros. Nothing is centred,
+                          since that would turn every zero into a number.
 
 What is learned is a plain dict, so that a model file can hold it as JSON:
 
@@ -11,8 +13,8 @@ What is learned is a plain dict, so that a model file can hold it as JSON:
 
 and of a column of free text, see `text`.
 
-Booleans stay 0 and 1 (mean 0, scale 1). ``indicator`` says that the column is followed by another, 1 where
-the cell is missing. How a sparse table is encoded is told in `sparse_encoding`.
+Booleans stay 0 and 1 (mean 0, scale 1). With ``indicator`` the column is followed by another, 1 where the cell is
+missing.
 """
 
 from __future__ import annotations
@@ -24,8 +26,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
-from margrove.data.columns import MISSING, Column, Level
+from margrove.advice import Advice, InPython
+from margrove.data.alignment import sparse_as_trained
+from margrove.data.columns import MISSING, Column, Kind, Level
+from margrove.data.rows import Matrix
+from margrove.data.table import Table
 from margrove.data.text import encode_text, word_of
+from margrove.errors import InputError
 
 Description = dict[str, Any]
 
@@ -34,8 +41,7 @@ _SAFE = (1e-140, 1e140)
 
 
 class Origin(NamedTuple):
-    """What an encoded column says of the table: that `column` is `level`, or is missing, or its number, or has the
-    word `level` in it."""
+    """The meaning of an encoded column: `column` is `level`, or is missing, or its number, or has the word `level`."""
 
     column: str
     level: Level | None
@@ -44,47 +50,74 @@ class Origin(NamedTuple):
 
 
 def describe_category(column: Column, index: int) -> Description:
-    """What is learned of a category: the levels that occur, and whether cells are missing."""
-    occurs = np.bincount(column.values[column.values >= 0], minlength=len(column.levels)) > 0
-    levels = [level for level, is_there in zip(column.levels, occurs, strict=True) if is_there]
-    missing_seen = bool(np.any(column.values == MISSING))
-    return {
-        "name": column.name,
-        "index": index,
-        "kind": "category",
-        "levels": levels,
-        "missing_seen": missing_seen,
-    }
+    """Return what is learned of a category: the levels that occur, and whether cells are missing."""
+    levels = [column.levels[code] for code in column.present()]
+    return category_description(column.name, index, levels, column.n_missing > 0)
 
 
-def describe_numeric(column: Column, index: int, *, impute: str, standardise: bool, add_indicator: bool) -> Description:
-    """What is learned of a numeric or boolean column: what fills it, its mean and its scale."""
+def category_description(name: str, index: int, levels: list[Level], missing_seen: bool) -> Description:
+    """Return the description of a category."""
+    return {"name": name, "index": index, "kind": "category", "levels": levels, "missing_seen": missing_seen}
+
+
+def number_description(
+    name: str, index: int, kind: Kind, fill: float, mean: float = 0.0, scale: float = 1.0, indicator: bool = False
+) -> Description:
+    """Return the description of a numeric or boolean column."""
+    formula = {"fill": fill, "mean": mean, "scale": scale, "indicator": indicator}
+    return {"name": name, "index": index, "kind": kind, **formula}
+
+
+def describe_numeric(column: Column, index: int, impute: str, standardise: bool, add_indicator: bool) -> Description:
+    """Return what is learned of a numeric or boolean column: its fill, mean and scale."""
     numbers = numbers_of(column).astype(np.float64)
     is_absent = np.isnan(numbers)
-    present = numbers[~is_absent]
-    fill = 0.0
-    if present.size and impute == "median":
-        fill = float(np.median(present))
-    elif present.size and impute == "mean":
-        fill = mean_and_deviation(present)[0]
+    fill = _fill_of(numbers[~is_absent], impute)
     mean, scale = 0.0, 1.0
     if standardise and column.kind == "numeric":
         numbers[is_absent] = fill
         mean, deviation = mean_and_deviation(numbers)
         scale = deviation or 1.0
-    return {
-        "name": column.name,
-        "index": index,
-        "kind": column.kind,
-        "fill": fill,
-        "mean": mean,
-        "scale": scale,
-        "indicator": bool(add_indicator and is_absent.any()),
-    }
+    indicator = bool(add_indicator and is_absent.any())
+    return number_description(column.name, index, column.kind, fill, mean, scale, indicator)
+
+
+def _fill_of(present: NDArray[np.float64], impute: str) -> float:
+    if not present.size or impute == "zero":
+        return 0.0
+    return float(np.median(present)) if impute == "median" else mean_and_deviation(present)[0]
+
+
+def describe_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[list[Description], NDArray[np.bool_]]:
+    """Return what is learned of each column of a sparse table, and a mask of the constant columns."""
+    matrix = table.sparse.tocsc(copy=True).astype(np.float64, copy=False)
+    matrix.sum_duplicates()
+    n, d = matrix.shape
+    column_of = np.repeat(np.arange(d), np.diff(matrix.indptr))  # of each stored cell
+    is_absent = np.isnan(matrix.data)
+    fills = np.zeros(d)
+    for index in np.unique(column_of[is_absent]):
+        column = matrix[:, [index]].toarray().ravel()
+        fills[index] = _fill_of(column[~np.isnan(column)], impute)
+    matrix.data[is_absent] = fills[column_of[is_absent]]
+    low, high = matrix.min(axis=0).toarray().ravel(), matrix.max(axis=0).toarray().ravel()
+    largest = np.maximum(np.abs(low), np.abs(high))
+    scales = np.ones(d)
+    if standardise:
+        # Squares of cells relative to the column's largest neither overflow nor vanish.
+        unit = np.where(largest > 0, largest, 1.0)
+        squares = np.bincount(column_of, weights=(matrix.data / unit[column_of]) ** 2, minlength=d)
+        scales = np.where(largest > 0, unit * np.sqrt(squares / n), 1.0)
+    learned = zip(table.names, fills.tolist(), scales.tolist(), strict=True)
+    descriptions = [
+        number_description(name, index, "numeric", fill, scale=scale)
+        for index, (name, fill, scale) in enumerate(learned)
+    ]
+    return descriptions, low == high
 
 
 def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
-    """The mean and the standard deviation (0 exactly, where all numbers are equal), sound from 1e-300 to 1e300."""
+    """Return mean and standard deviation (exactly 0 if all numbers are equal), accurate from 1e-300 to 1e300."""
     least, most = float(numbers.min()), float(numbers.max())
     if least == most:
         return most, 0.0
@@ -95,14 +128,14 @@ def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def numbers_of(column: Column) -> NDArray[Any]:
-    """The cells of a numeric or boolean column as floats, missing ones as NaN."""
+    """Return the cells of a numeric or boolean column as floats, missing ones as NaN."""
     if column.kind == "numeric":
         return column.values
     return np.where(column.values == MISSING, np.float32(np.nan), column.values.astype(np.float32))
 
 
 def width(description: Mapping[str, Any]) -> int:
-    """How many columns the encoded column takes."""
+    """Return the number of columns that the encoded column takes."""
     if description["kind"] == "category":
         return len(description["levels"]) + int(description["missing_seen"])
     if description["kind"] == "text":
@@ -111,7 +144,7 @@ def width(description: Mapping[str, Any]) -> int:
 
 
 def origins(descriptions: Iterable[Mapping[str, Any]]) -> list[Origin]:
-    """What each encoded column says of the table, in order."""
+    """Return the meaning of each encoded column, in order."""
     found = []
     for description in descriptions:
         name = description["name"]
@@ -127,8 +160,8 @@ def origins(descriptions: Iterable[Mapping[str, Any]]) -> list[Origin]:
 
 
 def encoded_name(origin: Origin, levels: Iterable[Level] = ()) -> str:
-    """``body_mass``, ``island=Biscoe``, ``island=missing`` (``=(missing)`` beside a level of that name), ``body:
-    word``."""
+    """Return the name of an encoded column: ``mass``, ``island=Biscoe``, ``island=missing`` (``island=(missing)`` if there
+    is a level of that name), or ``body: word``."""
     if origin.is_word:
         return f"{origin.column}: {origin.level}"
     if origin.is_missing:
@@ -157,7 +190,7 @@ def encode_dense(column: Column, description: Mapping[str, Any], out: NDArray[An
 
 
 def encode_sparse(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> scipy.sparse.csr_matrix:
-    """A column, encoded, as a CSR matrix of shape (n, width)."""
+    """Return an encoded column as a CSR matrix of shape (n, width)."""
     n, d = len(column), width(description)
     if description["kind"] == "text":
         return encode_text(column, description, dtype)
@@ -172,7 +205,22 @@ def encode_sparse(column: Column, description: Mapping[str, Any], dtype: DTypeLi
 
 
 def _output_codes(column: Column, description: Mapping[str, Any]) -> NDArray[np.int32]:
-    """The encoded column that is 1 in each row; negative where none is."""
+    """Return the encoded column that is 1 in each row; negative where none is."""
     if not description["missing_seen"]:
         return column.values
     return np.where(column.values == MISSING, np.int32(len(description["levels"])), column.values)
+
+
+def scale_sparse(table: Table, descriptions: list[Description]) -> Matrix:
+    """Return the encoded sparse table as a new CSR matrix. Raise `InputError` if training was on a dense table, so that
+    this one would have to become dense."""
+    if any(column["kind"] != "numeric" or column["mean"] or column["indicator"] for column in descriptions):
+        dense = InPython("Pass a dense table (X.toarray())", "Give a table of the format that it was trained on")
+        problem = "the table is sparse, but training was on a dense one, whose columns were centred"
+        raise InputError(problem, file=table.source, cure=Advice(dense, "."))
+    matrix = sparse_as_trained(table, [column["name"] for column in descriptions])
+    fill = np.array([column["fill"] for column in descriptions])
+    scale = np.array([column["scale"] for column in descriptions])
+    cells = np.where(np.isnan(matrix.data), fill[matrix.indices], matrix.data) / scale[matrix.indices]
+    parts = (cells.astype(matrix.dtype), matrix.indices.copy(), matrix.indptr.copy())
+    return type(matrix)(parts, shape=matrix.shape)

@@ -38,7 +38,7 @@ def is_free_text(column: Column) -> bool:
 
 def mean_words(column: Column) -> float:
     """How many words the distinct cells of a category have on average."""
-    occurs = np.unique(column.values[column.values >= 0])
+    occurs = column.present()
     return sum(len(str(column.levels[code]).split()) for code in occurs) / max(1, len(occurs))
 
 

@@ -77,9 +77,8 @@ def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
         is_sparse = all(f"{features}_{part}" in arrays for part in _CSR_PARTS)
         if not (is_sparse or features in arrays):
             continue
-        table = as_table(
-            _csr(arrays, features, content) if is_sparse else _checked(arrays[features], content, features)
-        )
+        X = _csr(arrays, features, content) if is_sparse else _checked(arrays[features], content, features)
+        table = as_table(X)
         names = [str(name) for name in arrays["feature_names"]] if "feature_names" in arrays else table.names
         table = table.renamed(names, source=content.name)
         if labels not in arrays or target is False:

@@ -32,13 +32,8 @@ def read_svmlight(content: Content) -> Table:
     """
     matrix, y = parse_svmlight(content)
     if matrix.shape[0] == 0:
-        raise no_labels(content)
+        raise content.error("the file has no rows", cure="Each line is a label and its features.")
     return svmlight_table(content, matrix, y, first=first_index(matrix))
-
-
-def no_labels(content: Content) -> InputError:
-    """Return the error about a file without rows."""
-    return content.error("the file has no rows", cure="Each line is a label and its features.")
 
 
 def check_label(target: Target, content: Content) -> None:

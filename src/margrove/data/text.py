@@ -1,4 +1,4 @@
-"""How a column of free text becomes numbers for a margin: its words, counted and weighed by scikit-learn's vectorisers.
+"""Encode a column of free text: its words are counted and weighted by scikit-learn's vectorisers.
 
 tfidf      x  ↦  t / ‖t‖,   t_w = (how often w is in x) · idf_w,   idf_w = 1 + ln((1 + n)/(1 + n_w))
 hashing    x  ↦  t / ‖t‖,   t_j = Σ ± (how often w is in x), over the words w whose hash is j
@@ -40,15 +40,8 @@ LARGEST_WIDTH = 2**24  # beyond, one machine's weights take 128 MiB
 
 
 def text_names(text: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The names of the columns that the parameter ``text`` names. Raise `ParameterError` if it is something else, or
-    names a column twice.
-
-    Examples
-    --------
-    >>> from margrove.data.text import text_names
-    >>> text_names("body"), text_names(["title", "body"]), text_names(None)
-    (('body',), ('title', 'body'), ())
-    """
+    """Return the parameter ``text`` as names of columns. Raise `ParameterError` if it is something else, or names a
+    column twice."""
     if text is None:
         return ()
     if isinstance(text, str):
@@ -93,12 +86,11 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def describe_text(
-    column: Column, index: int, *, features: str, min_df: int, max_features: int, source: str
+    column: Column, index: int, features: str, min_df: int, max_features: int, *, source: str
 ) -> dict[str, Any]:
-    """What is learned of a column of text. Raise `InputError` if no word is left."""
-    description = hashed_text(column.name, index, max_features)
+    """Return what is learned of a column of text. Raise `InputError` if no word is left."""
     if features == "hashing":
-        return description
+        return text_description(column.name, index, features, max_features)
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = _texts(column)
@@ -113,30 +105,19 @@ def describe_text(
             cure=Advice(LEAVE_OUT, *([InPython(", or lower min_df")] if min_df > 1 else []), "."),
         ) from error
     words = vectoriser.get_feature_names_out().tolist()
-    return {
-        **description,
-        "features": "tfidf",
-        "n_columns": len(words),
-        "words": words,
-        "idf": vectoriser.idf_.tolist(),
-    }
+    return text_description(column.name, index, features, len(words), words, vectoriser.idf_.tolist())
 
 
-def hashed_text(name: str, index: int, width: int) -> dict[str, Any]:
-    """What is learned of a column of text whose words are hashed: nothing but where it is."""
-    return {
-        "name": name,
-        "index": index,
-        "kind": "text",
-        "features": "hashing",
-        "n_columns": width,
-        "words": [],
-        "idf": [],
-    }
+def text_description(
+    name: str, index: int, features: str, width: int, words: Sequence[str] = (), idf: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Return the description of a column of text."""
+    vocabulary = {"n_columns": width, "words": list(words), "idf": list(idf)}
+    return {"name": name, "index": index, "kind": "text", "features": features, **vocabulary}
 
 
 def encode_text(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> scipy.sparse.csr_matrix:
-    """A column of text, encoded, as a CSR matrix of shape (n, n_columns)."""
+    """Return an encoded column of text as a CSR matrix of shape (n, n_columns)."""
     # Each distinct text once; a table of some rows may know the levels of many more.
     occurs, places = np.unique(column.values, return_inverse=True)
     distinct = Column(column.name, "category", occurs, column.levels)
@@ -144,7 +125,7 @@ def encode_text(column: Column, description: Mapping[str, Any], dtype: DTypeLike
 
 
 def word_of(description: Mapping[str, Any], j: int) -> str:
-    """What the encoded column j stands for: its word, or the number of its hash."""
+    """Return the word of the encoded column j, or the number of its hash."""
     return str(description["words"][j]) if description["features"] == "tfidf" else f"#{j}"
 
 
@@ -153,7 +134,7 @@ def _texts(column: Column) -> list[str]:
 
 
 def _vectoriser(description: Mapping[str, Any]) -> HashingVectorizer | TfidfVectorizer:
-    """scikit-learn's, as if it had been fitted."""
+    """Return a vectoriser as it was after its fit."""
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 
     if description["features"] == "hashing":
