@@ -1,4 +1,4 @@
-"""The arrays of a model file: what each must be (`Array`), and where they lie (`Arrays`).
+"""The arrays of a model file: the description of each (`Array`), and their store (`Arrays`).
 
 Shapes are written in symbols that must mean the same number throughout a model. K is the number of labels, m of
 machines, d of columns (``n_features_in_``), n of training rows (``n_rows_``); any other takes the size that it has in
@@ -42,10 +42,6 @@ class Array:
     sums_to: str = ""  # the entries add up to this symbol
     has_gaps: bool = False  # may be NaN or infinite
 
-    def applies(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether a model with these parameters has this array."""
-        return self.given is None or parameters[self.given[0]] in self.given[1]
-
 
 @dataclass
 class Arrays:
@@ -56,7 +52,7 @@ class Arrays:
     left_out: list[str] = field(default_factory=list)  # warnings about what a file does not keep
 
     def within(self, place: str) -> Arrays:
-        """The same arrays, seen from a part of the model."""
+        """Return the same arrays, seen from a part of the model."""
         return replace(self, prefix=f"{self.prefix}{place}.")
 
     def put(self, name: str, array: Any) -> str:

@@ -1,6 +1,6 @@
-"""A model of any class that a file may hold, taken apart and put together again by its codec: pipelines, too.
+"""Models of any class that a file may hold, pipelines too, taken apart and put together again by their codecs.
 
-Which codec a class has is for the registry (`margrove.learner`). A file names a class and causes no import: classes are
+The registry (`margrove.learner`) has the codec of each class. A file names a class and causes no import: classes are
 found among those that are described.
 """
 
@@ -24,7 +24,7 @@ _IDLE = ("passthrough", None)  # steps that do nothing
 
 
 class Codec(Protocol):
-    """What the field ``file`` of a description is. `margrove.store.schema.Schema` is one for most estimators."""
+    """The field ``file`` of a description. `margrove.store.schema.Schema` is one for most estimators."""
 
     def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
         """Return the record of a fitted model, JSON values with its ``class``; put its arrays into ``arrays``."""
@@ -37,7 +37,7 @@ class Codec(Protocol):
 
 
 def codec_of(model: Any) -> Any:
-    """The codec of a model, None if it has none."""
+    """Return the codec of a model, None if it has none."""
     learner = description_of(model)  # not of a class of that name: scikit-learn has a Perceptron, too
     if learner is None or learner.file is None:
         return None
@@ -49,7 +49,7 @@ def codec_of(model: Any) -> Any:
 
 
 def codec_named(name: Any) -> tuple[Any, type] | None:
-    """The codec and the class of that name, None if there is none."""
+    """Return the codec and the class of that name, None if there is none."""
     learner = learner_named(name) if isinstance(name, str) else None
     if learner is None or learner.file is None:
         return None
@@ -130,7 +130,7 @@ def _put_pipeline_together(record: dict[str, Any], arrays: Arrays) -> Any:
 
 
 def _check_chain(steps: list[tuple[str, Any]]) -> None:
-    """Each step but the last passes a table on, of as many columns as the next one wants."""
+    """Check that each step but the last transforms, and passes as many columns on as the next one wants."""
     passed: int | None = None
     for name, step in steps:
         if step in _IDLE:

@@ -8,7 +8,7 @@ r"""Bytes: a JSON header and named arrays, in one safetensors file with a digest
     data            the arrays, one after the other, nothing in between and nothing after
 
 Our header's ``sha256`` is the SHA-256 of the whole file with these 64 digits read as zeros: it covers every byte. It
-tells damage, not forgery: whoever changes a file on purpose can also compute a new digest. So nothing here or later
+detects damage, not forgery: whoever changes a file on purpose can also compute a new digest. So nothing here or later
 trusts it.
 """
 
@@ -29,8 +29,7 @@ from margrove.store.versions import Header, Tensors, check_format
 
 KEY = "margrove"
 LENGTH_BYTES = 8
-# Parsed JSON takes up to some 30 times its text; long lists lie in tensors (`long_lists`), so that honest headers are
-# small.
+# Parsed JSON takes up to some 30 times its text; long lists are in tensors (`long_lists`), so that headers stay small.
 MOST_HEADER_BYTES = 1 << 24
 _CHUNK = 1 << 20  # bytes asked of a stream at once, so that a length that lies costs no memory
 _BLANK = "0" * 64
@@ -45,7 +44,7 @@ SAVE_ONE = "Give a file that margrove.save wrote."
 
 
 def pack(header: Header, tensors: Tensors) -> bytearray:
-    """The whole file. The same header and tensors give the same bytes."""
+    """Return the whole file. The same header and tensors give the same bytes."""
     # One key only: safetensors writes several in no fixed order.
     metadata = {KEY: json.dumps({"sha256": _BLANK, **header}, allow_nan=False, separators=(",", ":"))}
     raw = bytearray(safetensors.numpy.save(tensors, metadata))
@@ -61,7 +60,7 @@ def pack(header: Header, tensors: Tensors) -> bytearray:
 
 
 def unpack(stream: BinaryIO) -> tuple[Header, Tensors]:
-    """Our header and the arrays, writable; nothing is read or allocated that the header does not account for."""
+    """Return our header and the arrays, writable. Nothing is read or allocated that the header does not account for."""
     raw = bytearray()
     _read(stream, raw, LENGTH_BYTES)
     if not raw:
@@ -119,7 +118,7 @@ def _own_header(layout: dict[str, Any]) -> Header:
 
 
 def _data_bytes(layout: dict[str, Any]) -> int:
-    """Where the last array ends. That the arrays lie end to end is for the safetensors library to check."""
+    """Return the end of the last array. The safetensors library checks that the arrays lie end to end."""
     ends = [0]
     for name, entry in layout.items():
         if name == "__metadata__":
@@ -132,7 +131,7 @@ def _data_bytes(layout: dict[str, Any]) -> int:
 
 
 def _digest_place(raw: bytearray) -> slice:
-    """Where the digits of the digest are, given the file up to the end of its header."""
+    """Return the place of the digits of the digest, given the file up to the end of its header."""
     found = list(_DIGEST.finditer(raw))
     if len(found) != 1:
         raise FaultError("its header is damaged: it has no SHA-256, or several")
@@ -140,13 +139,13 @@ def _digest_place(raw: bytearray) -> slice:
 
 
 def _check_digest(raw: bytearray, place: slice) -> None:
-    told = raw[place].decode()
+    stated = raw[place].decode()
     raw[place] = _BLANK.encode()
     found = hashlib.sha256(raw).hexdigest()
-    raw[place] = told.encode()
-    if found != told:
+    raw[place] = stated.encode()
+    if found != stated:
         raise FaultError(
-            f"it is damaged or was tampered with: its SHA-256 is {found[:12]}…, its header says {told[:12]}…"
+            f"it is damaged or was tampered with: its SHA-256 is {found[:12]}…, its header says {stated[:12]}…"
         )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a model or a file, said where it is found; `model_file` adds the name of the file and the cure."""
+"""The error for a model or a file that is wrong, raised where that is found; `files.naming` adds the file's name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ class FaultError(Exception):
 
 
 def shown(value: object, width: int = 60) -> str:
-    """A value from a file, short enough for one line of a message, however long or odd it is."""
+    """Return a value from a file, short enough for one line of a message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= width else f"{text[: width - 1]}…"

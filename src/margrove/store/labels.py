@@ -19,15 +19,7 @@ _PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 
 
 def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
-    """The dtype and the values, as JSON.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.store.labels import labels_to_json
-    >>> labels_to_json(np.array(["no", "yes"]))
-    {'dtype': '<U3', 'values': ['no', 'yes']}
-    """
+    """Return the labels as JSON: ``{"dtype": "<U3", "values": ["no", "yes"]}``."""
     dtype, values = labels.dtype.str, labels.tolist()
     if labels.dtype == object:  # NumPy's own text may be among the objects
         values = [str(value) if isinstance(value, str) else value for value in values]
@@ -38,7 +30,7 @@ def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
 
 
 def labels_from_json(record: Any) -> NDArray[Any]:
-    """The labels that `labels_to_json` wrote; sorted and distinct, as a classifier needs them."""
+    """Return the labels that `labels_to_json` wrote; sorted and distinct, as a classifier needs them."""
     if not isinstance(record, dict) or record.keys() != {"dtype", "values"}:
         raise FaultError(f"the labels are {shown(record)}; a dtype and values were expected")
     name, values = record["dtype"], from_json(record["values"])

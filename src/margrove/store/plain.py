@@ -26,14 +26,7 @@ _DTYPE = re.compile(r"[<>|]([iu][1248]|f[248])")
 
 
 def to_json(value: Any, what: str) -> Any:
-    """A value of the kinds that a parameter may have, as JSON values; ``what`` names it should it be of another kind.
-
-    Examples
-    --------
-    >>> from margrove.store.plain import to_json
-    >>> to_json({0: float("inf")}, "class_weight")
-    {'$dict': [[0, {'$float': 'inf'}]]}
-    """
+    """Return a parameter's value as JSON values; ``what`` names it in the error for a value of another kind."""
     if isinstance(value, np.generic):
         value = value.item()
     # The exact types: a subclass (an enum, say) would come back as something else.
@@ -58,14 +51,7 @@ def to_json(value: Any, what: str) -> Any:
 
 
 def from_json(record: Any) -> Any:
-    """The value that `to_json` wrote.
-
-    Examples
-    --------
-    >>> from margrove.store.plain import from_json
-    >>> from_json({"$dict": [[0, {"$float": "inf"}]]})
-    {0: inf}
-    """
+    """Return the value that `to_json` wrote."""
     if isinstance(record, list):
         return [from_json(item) for item in record]
     if not isinstance(record, dict):

@@ -117,7 +117,7 @@ class Scalar:
     is_word: bool = False  # of a text: lower-case letters, digits and underscores, at most 40
 
     def read(self, name: str, value: Any) -> Any:
-        """The value, of the type it had before."""
+        """Return the value, in the type it had before."""
         if self.choices:
             if not isinstance(value, str) or value not in self.choices:
                 raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, self.choices))}")
@@ -166,12 +166,12 @@ class Draft:
 
     @property
     def d(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return int(self.fitted["n_features_in_"])
 
     @property
     def symbols(self) -> dict[str, int]:
-        """What the shapes of arrays are written in."""
+        """The sizes that the symbols in the shapes of arrays stand for."""
         of_labels = {"K": len(self.labels), **self.counts} if self.counts else {}
         return {**of_labels, "d": self.d, **({"n": self.fitted["n_rows_"]} if "n_rows_" in self.fitted else {})}
 
@@ -187,7 +187,7 @@ class Part:
 
 
 def fitted(model: Any, name: str) -> Any:
-    """What a complete fit leaves under this name."""
+    """Return the attribute that a complete fit leaves."""
     if not hasattr(model, name):
         raise FaultError(f"{type(model).__name__} has no {name}: its fit did not come to an end")
     return getattr(model, name)
@@ -268,33 +268,33 @@ def _read_output(value: Any, draft: Draft) -> None:
         draft.fitted["_sklearn_output_config"] = {"transform": value}
 
 
-# Where scikit-learn's set_output keeps its word; a learner fitted on named columns expects them again.
+# The setting of scikit-learn's set_output; a learner fitted on named columns expects them again.
 OUTPUT = Part("output", lambda model, *_: getattr(model, "_sklearn_output_config", {}).get("transform"), _read_output)
 
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """What a file holds of an estimator. It is the codec of the model file for it.
+    """The description of what a file holds of an estimator, and its codec.
 
     Parameters
     ----------
     arrays : tuple of Array
-        What `fit` leaves as arrays.
+        The arrays that `fit` leaves.
     scalars : dict of str to Scalar
-        What `fit` leaves as numbers, words and truth values.
+        The numbers, words and truth values that `fit` leaves.
     limits : dict
-        What parameters may be, where their rules do not say so or a file is to be stricter.
+        Limits of parameters that have no rule, or another one than a file has.
     machines : function
-        How many machines there are; see `Counting`.
+        The number of machines; see `Counting`.
     is_classifier : bool
     later : dict
-        Parameters that older files lack, and what such files mean.
+        Parameters that older files lack, with the values that such files mean.
     parts : tuple of Part
         The fields of a record behind the class and its parameters.
     is_for_schemes : bool
         Whether a scheme for many classes may name it as its estimator.
     n_out : function, optional
-        ``n_out(model)`` is how many columns a transformer puts out.
+        ``n_out(model)`` is the number of columns that a transformer returns.
     finish : function, optional
         ``finish(model)`` is called for a loaded model in the end.
     """
@@ -341,8 +341,8 @@ class Schema:
         return model
 
     def arrays_of(self, parameters: Mapping[str, Any]) -> list[Array]:
-        """The arrays of a model with these parameters."""
-        return [spec for spec in self.arrays if spec.applies(parameters)]
+        """Return the arrays of a model with these parameters."""
+        return [spec for spec in self.arrays if spec.given is None or parameters[spec.given[0]] in spec.given[1]]
 
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
         """Return the parameters; refuse what cannot be in a file."""
