@@ -1,7 +1,4 @@
-"""What a report is made of: sections of blocks, plain data that each format writes in its own way.
-
-Texts are as people wrote them: nothing is escaped before a format writes it.
-"""
+"""The blocks of a report: plain data that each format writes in its own way. Texts are escaped by the formats alone."""
 
 from __future__ import annotations
 
@@ -14,33 +11,32 @@ Tone = Literal["plain", "lead", "note", "warning"]
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph. "lead" is what nobody should miss, "note" a small remark, "warning" what to beware of."""
+    """A paragraph: "lead" for what nobody should miss, "note" for a small remark."""
 
     text: str
     tone: Tone = "plain"
 
 
 def note(text: str) -> Words:
-    """A small remark."""
+    """Return a small remark."""
     return Words(text, "note")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of texts; ``numeric`` are the columns that stand to the right, ``long`` those with sentences, ``strong``
-    the rows that stand out."""
+    """A table of texts."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
-    numeric: frozenset[int] = frozenset()
-    strong: frozenset[int] = frozenset()
-    long: frozenset[int] = frozenset()
+    numeric: frozenset[int] = frozenset()  # columns that are aligned to the right
+    strong: frozenset[int] = frozenset()  # rows in bold
+    long: frozenset[int] = frozenset()  # columns of sentences
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that is shown large: what it is, and perhaps how sure it is."""
+    """A number that is shown large, with its label and perhaps its interval."""
 
     label: str
     value: str
@@ -57,7 +53,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Bar:
-    """One line of bars: ``share`` of the full width, below 0 to the left; perhaps a stretch where the truth lies."""
+    """One bar: ``share`` of the full width, to the left below 0; perhaps with an interval."""
 
     label: str
     share: float
@@ -69,7 +65,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars with their numbers beside them, which need no script; ``left`` and ``right`` say what the sides mean."""
+    """Bars with their numbers beside them; ``left`` and ``right`` name the sides."""
 
     bars: Sequence[Bar]
     caption: str
@@ -78,7 +74,7 @@ class Bars:
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether bars go to both sides."""
+        """Whether there are bars to both sides."""
         return bool(self.left)
 
 
@@ -95,7 +91,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Chart:
-    """A plotly figure as JSON, what it shows in words, and its numbers as a table."""
+    """A plotly figure as JSON, its description, and its numbers as a table."""
 
     name: str
     title: str
@@ -106,7 +102,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG whose texts are escaped already, and the same in words."""
+    """A drawing as SVG whose texts are escaped already, and its description."""
 
     title: str
     svg: str
@@ -115,7 +111,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Bitmap:
-    """A picture as a PNG file, and the same in words."""
+    """A picture as a PNG file, and its description."""
 
     title: str
     png: bytes
@@ -124,7 +120,7 @@ class Bitmap:
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture as a PNG file, where it comes from, and what is said below it."""
+    """A small picture as a PNG file, the name of its source, and its caption."""
 
     png: bytes
     name: str
@@ -133,8 +129,7 @@ class Thumbnail:
 
 @dataclass(frozen=True)
 class Example:
-    """A picture that was judged: what it ``is`` and, where that is wrong, what it was ``taken_for``; perhaps others
-    that are ``near`` it."""
+    """A picture, its true class, the predicted one if that is wrong, and perhaps training pictures near it."""
 
     picture: Thumbnail
     true: str
@@ -143,7 +138,7 @@ class Example:
 
     @property
     def words(self) -> str:
-        """In one line."""
+        """The classes in one line."""
         return f"{self.true}, taken for {self.taken_for}" if self.taken_for else self.true
 
 
@@ -163,7 +158,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines to be shown as they are: rules, commands."""
+    """Verbatim lines: rules, commands."""
 
     text: str
     caption: str = ""
@@ -171,7 +166,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks that are shown when somebody asks for them."""
+    """Blocks that are hidden until they are opened."""
 
     title: str
     blocks: Sequence[Block]
@@ -179,7 +174,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Card:
-    """Blocks that belong together, in a frame."""
+    """Blocks in a frame."""
 
     title: str
     blocks: Sequence[Block]
@@ -190,7 +185,7 @@ Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Bitmap | Gal
 
 @dataclass(frozen=True)
 class Section:
-    """A part with a title: blocks for people, and the same as plain ``data`` for programs."""
+    """A section: blocks for people, and the same as plain ``data`` for programs."""
 
     key: str
     title: str
@@ -200,7 +195,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole report: first the parts for everybody, then the details."""
+    """A report: first the sections for everybody, then the details."""
 
     title: str
     subtitle: str
@@ -209,21 +204,16 @@ class Report:
 
     @property
     def sections(self) -> list[Section]:
-        """All of them in order."""
+        """All sections in order."""
         return [*self.first, *self.details]
 
     def to_dict(self) -> dict[str, Any]:
-        """The data of every section under its key, as plain JSON values."""
+        """Return the data of every section under its key."""
         parts = {section.key: section.data for section in self.sections}
         return {"report": 1, "title": self.title, "subtitle": self.subtitle, **parts}
 
 
 def charts_of(blocks: Sequence[Block]) -> list[Chart]:
-    """The charts among blocks, at any depth."""
-    found: list[Chart] = []
-    for block in blocks:
-        if isinstance(block, Chart):
-            found.append(block)
-        elif isinstance(block, Card | Folded):
-            found += charts_of(block.blocks)
-    return found
+    """Return the charts among blocks, at any depth."""
+    inner = [charts_of(b.blocks) if isinstance(b, Card | Folded) else [b] for b in blocks]
+    return [block for found in inner for block in found if isinstance(block, Chart)]

@@ -1,4 +1,4 @@
-"""Tables with a column changed: shuffled, or set to its typical value; and cells as people read them."""
+"""Tables with a column shuffled or set to its typical value, and the text of cells."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _USUAL = 0.1  # of the rows, at least, have what is called usual
 
 
 def typical(column: Column) -> Any:
-    """The median of numbers, the most frequent level or truth value, as the column keeps it; missing if that is more
-    frequent: than any level, or than all numbers."""
+    """Return the median of numbers, or the most frequent level or truth value, as the column stores it; missing if that
+    is more frequent than any level, or than all numbers."""
     present, n_missing = column.values[~column.is_missing], column.n_missing
     most = len(present) if column.kind == "numeric" else np.bincount(present, minlength=1).max()
     if n_missing > most:
@@ -30,23 +30,23 @@ def typical(column: Column) -> Any:
 
 
 def cell_text(column: Column, row: int) -> str:
-    """A cell as a person would write it."""
+    """Return the text of a cell."""
     return value_text(column, column.values[row])
 
 
 def value_text(column: Column, value: Any) -> str:
-    """A value that the column keeps, as a person would write it."""
+    """Return the text of a value that the column stores."""
     if _is_missing(column, value):
         return "missing"
     if column.kind == "numeric":
         return rounded(float(value))
-    return (
-        ("yes" if value else "no") if column.kind == "boolean" else clip(str(column.levels[int(value)]), _LONGEST_CELL)
-    )
+    if column.kind == "boolean":
+        return "yes" if value else "no"
+    return clip(str(column.levels[int(value)]), _LONGEST_CELL)
 
 
 def estimate_text(number: float) -> str:
-    """An estimate with the digits that mean anything: four, and all before the point.
+    """Return an estimate with its significant digits: four, and all before the point.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def estimate_text(number: float) -> str:
 
 
 def typical_words(column: Column, value: Any) -> str:
-    """The typical value of a column in words: "usually" only where a tenth of the rows have it."""
+    """Describe the typical value of a column: "usually" only where a tenth of the rows have it."""
     text = value_text(column, value)
     has_it = column.is_missing if _is_missing(column, value) else column.values == value
     if has_it.mean() >= _USUAL:
@@ -71,7 +71,7 @@ def _is_missing(column: Column, value: Any) -> bool:
 
 
 def with_column(table: Table, name: str, values: NDArray[Any]) -> Table:
-    """The same table with other cells in one column."""
+    """Return the table with other cells in one column."""
     if table.block is not None:
         block = table.block.copy()
         block[:, table.position(name)] = values
@@ -81,7 +81,7 @@ def with_column(table: Table, name: str, values: NDArray[Any]) -> Table:
 
 
 def each_typical(table: Table, row: int, values: list[Any]) -> Table:
-    """One row again and again: as it is, then with each column in turn set to its typical value, at last with all."""
+    """Repeat one row: as it is, then with each column in turn set to its typical value, at last with all of them."""
     d = table.n_columns
     if table.block is not None:
         block = np.repeat(table.block[[row]], d + 2, axis=0)

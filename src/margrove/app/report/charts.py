@@ -1,6 +1,6 @@
 """Charts: plotly figures as plain JSON, each with its numbers as a table.
 
-plotly reads some HTML in its texts, so every text of a user's goes through `label`. Axes of labels have numbers as
+plotly reads some HTML in its texts, so every text of a user goes through `label`. Axes of labels have numbers as
 places and the labels as ``ticktext``: otherwise plotly would take "1" for a number and "2020-01-01" for a date.
 Colours of ink, lines and paper are set by the style sheet, for light, dark and paper alike.
 """
@@ -31,7 +31,7 @@ GREY = "#888888"  # of what is only for comparison
 
 
 def label(text: str, most: int = _LONGEST) -> str:
-    """A user's text for plotly: shortened, and nothing in it is read as HTML.
+    """Shorten and escape a user's text for plotly.
 
     Examples
     --------
@@ -44,23 +44,23 @@ def label(text: str, most: int = _LONGEST) -> str:
 
 
 def wrapped(text: str) -> str:
-    """A user's text as a label of a few short lines, so that it leaves room for the drawing on a phone."""
+    """Wrap a user's text into a few short lines, so that it leaves room for the drawing on a phone."""
     lines = textwrap.wrap(text, _LINE, max_lines=_MOST_LINES, placeholder="…")
     return "<br>".join(escape(line, quote=False) for line in lines)
 
 
 def digits(value: float | None, most: int = 4) -> str:
-    """A number for a table."""
+    """Return a number for a table."""
     return "" if value is None or np.isnan(value) else f"{value:.{most}g}"
 
 
 def capital(text: str) -> str:
-    """The same at the beginning of a sentence."""
+    """Return a text with a capital first."""
     return text[:1].upper() + text[1:]
 
 
 def percent(share: float | None) -> str:
-    """A share for a table."""
+    """Return a share for a table."""
     return "" if share is None else f"{100 * share:.1f} %"
 
 
@@ -108,7 +108,7 @@ def axis(title: str, **look: Any) -> dict[str, Any]:
 def numbers(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (), caption: str = ""
 ) -> Grid:
-    """A table of numbers but for the columns of texts."""
+    """Return a table of numbers but for the columns of texts."""
     return Grid(header, rows, caption, frozenset(range(len(header))) - set(texts))
 
 
@@ -117,7 +117,7 @@ def plain(numbers: Any) -> list[Any]:
 
 
 def some_of(n: int) -> list[int]:
-    """Places of a few of n rows, the first and the last among them."""
+    """Return the places of a few of n rows, with the first and the last."""
     return [int(place) for place in np.unique(np.linspace(0, n - 1, min(n, TABLE_ROWS)).round())]
 
 
@@ -130,12 +130,12 @@ def score_axis(measure: str, **look: Any) -> dict[str, Any]:
 
 
 def score_text(measure: str) -> Callable[[float | None], str]:
-    """What writes a score for a table: R², and its error, with three decimals, as the command line prints it."""
+    """Return the format of a score in a table: R² and its error have three decimals, as on the command line."""
     return percent if measure == "accuracy" else lambda value: "" if value is None else f"{value:.3f}"
 
 
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
-    """Found against false alarms, as the threshold goes down."""
+    """Draw ROC curves."""
     shown = _hardest(found, lambda ranking: ranking.auc)
     data = [diagonal("by chance")]
     data += [line_of(*r.roc, f"‘{label(r.name)}’: area {r.auc:.3f}", i) for i, r in enumerate(shown)]
@@ -158,7 +158,7 @@ def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
 
 
 def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
-    """How often it is right when it says so, against how many are found."""
+    """Draw precision-recall curves."""
     shown = _hardest(found, lambda ranking: ranking.average_precision)
     data = [line_of(*r.pr, f"‘{label(r.name)}’: mean {r.average_precision:.3f}", i) for i, r in enumerate(shown)]
     figure = figure_of(data, share_axis("of the class found"), share_axis("right when it says so"), showlegend=True)
@@ -175,19 +175,19 @@ def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
 
 
 def _drawn(found: Sequence[Ranking], shown: Sequence[Ranking]) -> str:
-    """Which classes are drawn, where it is not all of them."""
+    """Return a remark if not all classes are drawn."""
     is_all = len(found) == len(shown)
     return "" if is_all else f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
 
 
 def _hardest(found: Sequence[Ranking], by: Any) -> list[Ranking]:
-    """Those that are told apart worst, as many as there are colours, in their order."""
+    """Return the classes with the lowest score, as many as there are colours, in their order."""
     hardest = {id(ranking) for ranking in sorted(found, key=by)[: len(LINES)]}
     return [ranking for ranking in found if id(ranking) in hardest]
 
 
 def calibration_chart(bins: Sequence[Bin]) -> Chart:
-    """What the model said against what was."""
+    """Draw the share of correct predictions against their probability."""
     errors = {
         "type": "data",
         "symmetric": False,
@@ -211,7 +211,7 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
 
 
 def learning_chart(points: Sequence[Point], measure: str) -> Chart:
-    """The score by the number of rows learned from."""
+    """Draw the score against the number of training rows."""
     errors = {"type": "data", "array": plain([p.error or 0.0 for p in points]), "color": BLUE}
     trace = line_of([p.rows for p in points], [p.score for p in points], measure, mode="lines+markers", error_y=errors)
     figure = figure_of([trace], axis("rows learned from", rangemode="tozero"), score_axis(measure))
@@ -228,7 +228,7 @@ def learning_chart(points: Sequence[Point], measure: str) -> Chart:
 
 
 def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
-    """The score of each learner with its standard error."""
+    """Draw the score of each learner with its standard error."""
     scored = [c for c in contenders if c.score is not None][::-1]  # the best on top
     titles = [wrapped(c.title) for c in scored]
     n_lines = max(1 + title.count("<br>") for title in titles)

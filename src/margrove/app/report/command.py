@@ -10,7 +10,8 @@ from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import pictures_for
 from margrove.app.images.report import report_of_pictures
 from margrove.app.options.table import STANDARD_STREAM, Reading
-from margrove.app.report.writing import FORMATS, check_format, in_format, report_content
+from margrove.app.report.assemble import report_of
+from margrove.app.report.writing import check_format, in_format
 from margrove.app.report_path import report_path
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen, put
@@ -23,23 +24,20 @@ _SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
 def report(
     screen: Screen, model_path: str, reading: Reading, output: str | None, format: str, *, is_opened: bool
 ) -> None:
-    """Read model and table, gather, write, and perhaps open."""
+    """Read a model and a table, write the report of both, and perhaps open it."""
     check_format(format)
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    ending = FORMATS[format]
-    destination = output or report_path(model_path, ending) or f"model.report.{ending}"
+    destination = output or report_path(model_path, format) or f"model.report.{format}"
     if is_opened and (destination == STANDARD_STREAM or format != "html"):
         raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
-    check_output(destination, f"report.{ending}", model_path, reading.file)
+    check_output(destination, f"report.{format}", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
     with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if pictures is None:
-            content = report_content(model, reading.unlabelled(), format)
-        else:
-            content = in_format(report_of_pictures(model, pictures), format)
+        found = report_of(model, reading.unlabelled()) if pictures is None else report_of_pictures(model, pictures)
+        content = in_format(found, format)
     for message in warnings_in_shell(caught):
         screen.warn(message)
     if destination == STANDARD_STREAM:
@@ -55,7 +53,7 @@ def report(
 
 
 def size_words(n_bytes: int) -> str:
-    """The size of a file.
+    """Return the size of a file in words.
 
     Examples
     --------

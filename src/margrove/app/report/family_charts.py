@@ -1,4 +1,4 @@
-"""Charts of single families: the course of a solve, margins, searches, prunings, rounds."""
+"""Charts of single families: the progress of a solve, margins, searches, pruning paths, rounds, residuals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AT_ZERO = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1,
 
 
 def course_chart(steps: Sequence[Step]) -> Chart:
-    """What the solver reported over time; on a logarithmic axis where all is above 0."""
+    """Draw the reports of the solver over time; on a logarithmic axis where all are above 0."""
     names = list(dict.fromkeys(step.name for step in steps))[: len(LINES)]
     data = []
     for place, name in enumerate(names):
@@ -59,7 +59,7 @@ def course_chart(steps: Sequence[Step]) -> Chart:
 def margins_chart(
     name: str, title: str, values: NDArray[np.float64], parts: Sequence[tuple[str, str, NDArray[np.bool_]]], across: str
 ) -> Chart:
-    """Bars of how many rows have which margin, each part in its colour; no bar straddles 0."""
+    """Draw a histogram of margins, each part in its colour; no bar straddles 0."""
     width = float(np.ptp(values)) / 40 or 1.0
     first, last = np.floor(values.min() / width), np.floor(values.max() / width) + 1
     edges = width * np.arange(first, last + 1)
@@ -88,7 +88,7 @@ def margins_chart(
 
 
 def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
-    """The score at each C, or each C and γ."""
+    """Draw the score at each C, or each C and γ."""
     best = max(cells, key=lambda cell: cell.score)
     rows = [[digits(c.C), digits(c.gamma), digits(c.score)] for c in sorted(cells, key=lambda c: -c.score)]
     table = numbers(["C", "gamma", measure], rows[:TABLE_ROWS], caption="The best")
@@ -127,7 +127,7 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
 
 
 def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDArray[Any], kept: int) -> Chart:
-    """The impurity that is left by the number of leaves, from the whole tree to the root alone."""
+    """Draw the impurity against the number of leaves, from the whole tree to the root alone."""
     trace = line_of(
         n_leaves, impurities, "grown, then cut back", mode="lines+markers", line={"color": BLUE, "shape": "hv"}
     )
@@ -151,7 +151,7 @@ def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDAr
 
 
 def rounds_chart(series: Sequence[tuple[str, NDArray[np.float64]]], n_rounds: int) -> Chart:
-    """What became of errors and bounds, round by round."""
+    """Draw errors and bounds by round."""
     at = np.unique(np.linspace(0, n_rounds - 1, min(n_rounds, 200)).round().astype(int))
     data = [line_of(at + 1, values[at], label(name, 40), place) for place, (name, values) in enumerate(series)]
     figure = figure_of(data, axis("round"), axis("share", rangemode="tozero"))
@@ -162,7 +162,7 @@ def rounds_chart(series: Sequence[tuple[str, NDArray[np.float64]]], n_rounds: in
 
 
 def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Chart:
-    """The cumulative distribution of vote margins after some rounds."""
+    """Draw the cumulative distribution of vote margins after some rounds."""
     at = np.linspace(-1, 1, 81)
     shares = [(name, np.searchsorted(np.sort(values), at, side="right") / len(values)) for name, values in margins]
     data = [line_of(at, share, name, place) for place, (name, share) in enumerate(reversed(shares))]
@@ -180,7 +180,7 @@ def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Ch
 
 
 def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], target: str) -> Chart:
-    """Estimates against the truth, a point for each row."""
+    """Draw the truth against the predictions, a point for each row."""
     generator = np.random.default_rng(0)
     some = np.sort(generator.permutation(len(truth))[:1500])
     points = marked(
@@ -207,7 +207,7 @@ def _by_estimate(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> 
 
 
 def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Chart:
-    """How far off the estimates are, as bars."""
+    """Draw a histogram of residuals."""
     off, title = truth - predicted, "How far off it is (residuals)"
     chart = margins_chart("residuals", title, off, [("rows", BLUE, np.ones(len(off), bool))], "true less estimated")
     chart.figure["layout"]["showlegend"] = False

@@ -1,4 +1,4 @@
-"""What was found out about a model, for the sections of a report: how good it is, and which columns matter."""
+"""The findings that the sections of a report are written from: the score of a model, and the importance of columns."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _MEANINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """How good the model is, on which rows, and how that was found.
+    """The score of a model, the rows that it is of, and the method.
 
     ``origin`` is "table" where the rows of the table are new to the model, "record" and "folds" where rows were held
-    out in training or for this report, and "training" where there is nothing better than the rows it learned from.
+    out in training or for this report, and "training" where there are only the training rows.
     """
 
     origin: Literal["table", "record", "folds", "training"]
     quality: Quality
     words: str
-    judged: Judged | None  # the rows themselves, where they are known
-    on_training: Quality | None = None  # for comparison: the same on the rows it was trained on
-    n_tested: int | None = None  # the rows that the quality is of, where that is known; ``judged`` may be some of them
+    judged: Judged | None  # the rows, or some of them, where they are known
+    on_training: Quality | None = None  # for comparison: the score on the training rows
+    n_tested: int | None = None  # the number of rows of the score, where it is known
 
     @property
     def is_honest(self) -> bool:
-        """Whether the rows were new to the model that was tested."""
+        """True if the rows were new to the model that was tested."""
         return self.origin != "training"
 
     @property
     def is_partial(self) -> bool:
-        """Whether the answers are kept of some of the tested rows only."""
+        """True if the predictions are kept for some of the tested rows only."""
         return self.judged is not None and self.n_tested is not None and self.n_tested > len(self.judged.truth)
 
     @property
     def rows_words(self) -> str:
-        """How many rows are known one by one, and of how many."""
+        """The number of rows whose predictions are kept, and of the tested ones."""
         n = 0 if self.judged is None else len(self.judged.truth)
         if self.is_partial:
             return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen"
@@ -55,11 +55,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Losses:
-    """What accuracy or R² loses when the cells of each column are shuffled."""
+    """The loss of accuracy or R² when the cells of each column are shuffled."""
 
     of_column: dict[str, float]
-    n_rows: int  # that were judged again
-    is_new: bool  # whether the models had not seen them
+    n_rows: int  # that were predicted again
+    is_new: bool  # the models had not seen them
 
 
 @dataclass(frozen=True)
@@ -69,27 +69,27 @@ class ColumnImportance:
     name: str
     loss: float | None = None  # of accuracy or R² when its cells are shuffled
     own: float | None = None  # its share in the model: of a tree's gains, or of a linear model's weights
-    gain: float | None = None  # bits that it alone tells of the class
+    gain: float | None = None  # information gain on the class by this column alone, in bits
     gain_ratio: float | None = None
     p_value: float | None = None  # of that gain
 
 
 @dataclass(frozen=True)
 class Importances:
-    """The importance of all columns, the largest first, and what ``share`` of each is a share of."""
+    """The importance of all columns, the largest first."""
 
     columns: tuple[ColumnImportance, ...]
-    by: Literal["loss", "own", "gain"]  # what the order and the shares are by
-    shuffled: Losses | None = None  # how the losses were found
+    by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
+    shuffled: Losses | None = None
 
     def share(self, column: ColumnImportance) -> float:
-        """Its importance beside the largest."""
+        """Return the importance of a column relative to the largest."""
         values = [getattr(other, self.by) or 0.0 for other in self.columns]
         return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
 
     @property
     def rows_words(self) -> str:
-        """On which rows columns were shuffled."""
+        """The rows on which columns were shuffled."""
         if self.shuffled is None:
             return ""
         new = "that the models asked had not seen" if self.shuffled.is_new else "that the model has learned from"
@@ -97,13 +97,13 @@ class Importances:
 
     @property
     def words(self) -> str:
-        """What the shares mean."""
+        """The meaning of the shares."""
         return _MEANINGS[self.by]
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """A model on a table, how good it is, and the importance of its columns, as far as they could be found."""
+    """A model on a table, its score, and the importance of its columns, as far as they are known."""
 
     subject: Subject
     evidence: Evidence | None = None

@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from margrove.app.report.blocks import Chart, Report, charts_of
+from margrove.app.report.blocks import Report, charts_of
 from margrove.plots.style import OKABE_ITO
 from margrove.visible import visible
 
@@ -25,7 +25,7 @@ _DEEP = 0.55  # of a row: from here on a cell of a matrix is dark, and its numbe
 
 
 def to_html(report: Report) -> str:
-    """The page."""
+    """Return the page."""
     charts = [chart for section in report.sections for chart in charts_of(section.blocks)]
     draw, plotly = _own("draw.js"), _plotly() if charts else ""
     scripts = [script for script in (plotly, draw) if script]
@@ -34,14 +34,14 @@ def to_html(report: Report) -> str:
         style=Markup(_own("style.css")),
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],
-        figures=Markup(in_script({chart.name: _drawn(chart) for chart in charts})),
+        figures=Markup(in_script({chart.name: chart.figure for chart in charts})),
         has_charts=bool(charts),
     )
     return page.lstrip()  # what the macros leave above it
 
 
 def in_script(value: Any) -> str:
-    r"""JSON that may stand inside a ``script`` element: no tag, comment or line end of JavaScript's can come of it.
+    r"""Return JSON for the inside of a ``script`` element, where nothing in it can be read as a tag or a comment.
 
     Examples
     --------
@@ -53,12 +53,8 @@ def in_script(value: Any) -> str:
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 
 
-def _drawn(chart: Chart) -> dict[str, Any]:
-    return {"data": chart.figure["data"], "layout": chart.figure["layout"]}
-
-
 def _policy(scripts: list[str]) -> str:
-    """Nothing from outside, and of scripts only these."""
+    """Return a policy that allows these scripts, and nothing from outside."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
@@ -71,7 +67,7 @@ def _own(name: str) -> str:
 
 @cache
 def _plotly() -> str:
-    """plotly.js, which the package of that name brings."""
+    """Return plotly.js from the package of that name."""
     text = files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8")
     return text.replace("\r\n", "\n").strip()
 
@@ -91,6 +87,6 @@ def _template() -> jinja2.Template:
 
 
 def _shade(counts: list[int], place: int) -> tuple[str, bool]:
-    """The share of a cell in its row, and whether it is dark."""
+    """Return the share of a cell in its row, and whether the cell is dark."""
     share = counts[place] / (sum(counts) or 1)
     return f"{share:.3f}", share > _DEEP

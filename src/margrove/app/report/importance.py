@@ -1,7 +1,7 @@
-"""Which columns matter: by what shuffling them costs, by the model's own weights or gains, by each one's own gain.
+"""The importance of columns: by permutation, by the model's own weights or gains, by the gain of each column alone.
 
-On rows that the model has learned from, a column that names them would seem to matter most: it is known by heart. So
-where the table is that of the training, models of the same settings are asked instead, on rows that they have not seen.
+On training rows a column that identifies them would seem to matter most, as the model has memorised it. So where the
+table is that of the training, models with the same settings are fitted and scored on rows that they have not seen.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from margrove.app.report.held_out import N_FOLDS, Folds, Part
 from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.errors import MargroveError
 
-_MOST_COLUMNS = 200  # beyond it nothing is shuffled or scored: there would be nothing to read
+_MOST_COLUMNS = 200  # of more none is shuffled or scored: nobody reads as many
 _NOTHING = 5e-4  # of accuracy or R²: less is no loss
-_ROWS = 1_000  # that are judged again; to a tenth of a per cent
+_ROWS = 1_000  # that are predicted again; to a tenth of a per cent
 _LEAST_ROWS = 200
-_JUDGEMENTS = 150_000  # of all columns and repetitions together
-_KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with all that it remembers
+_PREDICTIONS = 150_000  # of all columns and repetitions together
+_KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with its support vectors
 _REPEATS = 3
 
 
 def importances_of(subject: Subject, folds: Folds) -> Importances | None:
-    """Measure every column in every way that applies; None where nothing tells one from another."""
+    """Return the importance of every column by every measure that applies; None where all are 0."""
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = subject.explanation.importances(subject.input_names, lambda: _deviations(subject.encoded()))
     shuffled = None if is_many else _losses(subject, folds)
     losses = {} if shuffled is None else shuffled.of_column
-    gains, ratios, p_values = ({}, {}, {}) if is_many else _gains(subject)
+    gains = {} if is_many else _gains(subject)
     columns = [
-        ColumnImportance(name, losses.get(name), own.get(name), gains.get(name), ratios.get(name), p_values.get(name))
+        ColumnImportance(name, losses.get(name), own.get(name), *gains.get(name, (None, None, None)))
         for name in (own if is_many else names)
     ]
     for by in ("loss", "own", "gain"):
@@ -49,36 +49,36 @@ def importances_of(subject: Subject, folds: Folds) -> Importances | None:
 
 
 def _deviations(encoded: Any) -> NDArray[np.float64]:
-    """The standard deviation of each encoded column, sparse or not."""
+    """Return the standard deviation of each encoded column, sparse or not."""
     mean = np.asarray(encoded.mean(axis=0), np.float64).ravel()
     squares = encoded.multiply(encoded) if hasattr(encoded, "multiply") else np.square(encoded)
     return np.sqrt(np.maximum(np.asarray(squares.mean(axis=0), np.float64).ravel() - mean**2, 0.0))
 
 
-def _gains(subject: Subject) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Information gain, gain ratio and p-value of each column by itself; nothing for numbers."""
+def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
+    """Return information gain, gain ratio and p-value of each column alone; nothing for a regressor."""
     from margrove.select.scores import gain_ratio, information_gain
 
     judged = subject.judged
     if judged is None or judged.classes is None or len(np.unique(judged.truth)) < 2:
-        return {}, {}, {}
+        return {}
     table = subject.sample.take(subject.judged_places)
     try:
         gains, p_values = information_gain(table, judged.truth)
         ratios, _ = gain_ratio(table, judged.truth)
     except MargroveError:  # columns that no tree could read: free text of as many levels as rows
-        return {}, {}, {}
-    first, second, third = (dict(zip(table.names, each.tolist(), strict=True)) for each in (gains, ratios, p_values))
-    return first, second, third
+        return {}
+    numbers = zip(gains.tolist(), ratios.tolist(), p_values.tolist(), strict=True)
+    return dict(zip(table.names, numbers, strict=True))
 
 
 def _losses(subject: Subject, folds: Folds) -> Losses | None:
-    """Shuffle each column a few times; None where there are no answers to compare with."""
+    """Shuffle each column a few times; None where the truth is not known."""
     judged, table = subject.judged, subject.sample
     if judged is None:
         return None
-    judgements = min(_JUDGEMENTS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
-    most = min(_ROWS, max(_LEAST_ROWS, judgements // (_REPEATS * table.n_columns)))
+    n_predictions = min(_PREDICTIONS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
+    most = min(_ROWS, max(_LEAST_ROWS, n_predictions // (_REPEATS * table.n_columns)))
     parts = _new_parts(folds, most) if subject.is_training else []
     is_new = bool(parts) or not subject.is_training
     if not parts:
@@ -91,10 +91,10 @@ def _losses(subject: Subject, folds: Folds) -> Losses | None:
         return None
 
     def score(predicted: list[NDArray[Any]]) -> float:
-        answers = np.concatenate(predicted)
+        found = np.concatenate(predicted)
         if judged.classes is None:
-            return 1 - float(((truth - answers) ** 2).sum()) / spread
-        return float(np.mean(truth == codes_of(answers, judged.classes)))
+            return 1 - float(((truth - found) ** 2).sum()) / spread
+        return float(np.mean(truth == codes_of(found, judged.classes)))
 
     before = score([_predicted(part, part.table) for part in parts])
     generator = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def _predicted(part: Part, table: Any) -> NDArray[Any]:
 
 
 def _new_parts(folds: Folds, most: int) -> list[Part]:
-    """Models with rows that are new to them, as many as there are rows wanted; none where one could not be fitted."""
+    """Return models with rows that are new to them, as many rows as wanted; none where a fit failed."""
     parts: list[Part] = []
     for number in range(N_FOLDS):
         part = folds.fitted(number)

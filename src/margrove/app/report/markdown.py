@@ -27,18 +27,16 @@ _BAR = 20  # letters of a full bar
 
 
 def to_markdown(report: Report) -> str:
-    """The whole report."""
-    lines = [f"# {escaped(report.title)}", escaped(report.subtitle)]
-    for section in report.first:
-        lines += [f"## {escaped(section.title)}", *_written(section.blocks)]
-    lines.append("---")
-    for section in report.details:
-        lines += [f"## {escaped(section.title)}", *_written(section.blocks)]
-    return "\n\n".join(lines) + "\n"
+    """Return the whole report."""
+    first, details = (
+        [line for section in sections for line in (f"## {escaped(section.title)}", *_written(section.blocks))]
+        for sections in (report.first, report.details)
+    )
+    return "\n\n".join([f"# {escaped(report.title)}", escaped(report.subtitle), *first, "---", *details]) + "\n"
 
 
 def escaped(text: str) -> str:
-    """A text that Markdown shows as it is, on one line."""
+    """Escape a text, on one line, for Markdown."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""How good answers are: intervals, confusions, curves; plain numbers from truth and prediction."""
+"""Measures of predictions: scores with intervals, confusions, curves."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from margrove.app.history import Judged
 _DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen
 _BINS = 10  # of a calibration
-_LEAST_IN_BIN = 5  # rows: fewer say nothing of a share
+_LEAST_IN_BIN = 5  # rows: of fewer a share means nothing
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a model is, beside what one would be that knows nothing."""
+    """The score of a model, beside that of a constant prediction."""
 
     measure: str  # "accuracy" or "R²"
     value: float
@@ -29,12 +29,12 @@ class Quality:
     high: float | None
     baseline: float | None
     baseline_class: str | None = None
-    typical_error: float | None = None  # of numbers: the mean absolute error
-    baseline_error: float | None = None  # of numbers: the same of always answering the median
+    typical_error: float | None = None  # of a regressor: the mean absolute error
+    baseline_error: float | None = None  # of a regressor: that of always predicting the median
 
     @property
     def interval_words(self) -> str:
-        """Where the true value lies with a confidence of 95 %."""
+        """The 95 % confidence interval."""
         if self.low is None or self.high is None:
             return ""
         if self.measure != "accuracy":
@@ -43,8 +43,8 @@ class Quality:
 
 
 def quality_of(judged: Judged, n_rounds: int = 1) -> Quality | None:
-    """Accuracy with its interval, or R²; None for numbers that are all the same. ``n_rounds`` is how many models were
-    asked, each about rows that the others have learned from."""
+    """Return accuracy or R² with its interval; None if all targets are the same number. ``n_rounds`` is the number of
+    models that predicted, each for rows that the others were trained on."""
     if judged.classes is None:
         return _quality_of_numbers(judged.truth, judged.predicted, n_rounds)
     n, n_right = len(judged.truth), int(judged.is_right.sum())
@@ -73,15 +73,14 @@ def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: 
 
 
 def confusion(judged: Judged) -> NDArray[np.int64]:
-    """Rows by true class (down) and predicted class (across)."""
-    assert judged.classes is not None
-    k = len(judged.classes)
+    """Count rows by true class (down) and predicted class (across)."""
+    k = len(judged.classes or ())
     return np.bincount(judged.truth * k + judged.predicted, minlength=k * k).reshape(k, k)
 
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """Of one class: its rows, how many are found, and how often the model is right when it says so."""
+    """Rows, recall and precision of one class."""
 
     name: str
     n_rows: int
@@ -90,31 +89,31 @@ class ClassQuality:
 
 
 def class_qualities(judged: Judged) -> list[ClassQuality]:
-    """One for each class."""
+    """Return rows, recall and precision of each class."""
     assert judged.classes is not None
     counts = confusion(judged)
     found = []
     for code, name in enumerate(judged.classes):
-        n_rows, n_said, n_right = int(counts[code].sum()), int(counts[:, code].sum()), int(counts[code, code])
+        n_rows, n_predicted, n_right = int(counts[code].sum()), int(counts[:, code].sum()), int(counts[code, code])
         recall = n_right / n_rows if n_rows else None
-        found.append(ClassQuality(name, n_rows, recall, n_right / n_said if n_said else None))
+        found.append(ClassQuality(name, n_rows, recall, n_right / n_predicted if n_predicted else None))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """How well the scores of one class rank its rows above the others: two curves and the areas below them."""
+    """The ROC and precision-recall curves of one class, and the areas below them."""
 
     name: str
     share: float  # of the rows that are of the class
-    roc: Curve  # false alarms, found
+    roc: Curve  # false positive rate, true positive rate
     auc: float
-    pr: Curve  # found, right when said
+    pr: Curve  # recall, precision
     average_precision: float
 
 
 def rankings(judged: Judged) -> list[Ranking]:
-    """One for each class that has rows and others; of two classes only the second."""
+    """Return the curves of each class that some rows are of and others not; of two classes, of the second only."""
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
     if judged.classes is None or judged.scores is None:
@@ -140,7 +139,7 @@ def rankings(judged: Judged) -> list[Ranking]:
 
 
 def thinned(x: NDArray[Any], y: NDArray[Any], most: int = _MOST_POINTS) -> Curve:
-    """Some of many points, evenly along the curve, the first and the last among them."""
+    """Return some of many points, evenly along the curve, with the first and the last."""
     if len(x) > most:
         length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
         places = np.unique(np.searchsorted(length, np.linspace(0, length[-1], most)).clip(0, len(x) - 1))
@@ -151,17 +150,17 @@ def thinned(x: NDArray[Any], y: NDArray[Any], most: int = _MOST_POINTS) -> Curve
 
 @dataclass(frozen=True)
 class Bin:
-    """Rows for which the model was about equally sure."""
+    """Rows with about the same probability of the predicted class; the names of the fields are keys of the report."""
 
-    said: float  # the mean probability it gave to its answer
-    was: float  # the share of them where the answer was right
+    said: float  # the mean probability
+    was: float  # the share of rows that are predicted correctly
     low: float
     high: float
     n_rows: int
 
 
 def calibration(judged: Judged) -> list[Bin]:
-    """Whether answers of 80 % are right 8 times in 10: rows by the probability of the predicted class."""
+    """Return the calibration: rows by the probability of the predicted class."""
     if not judged.has_probabilities or judged.scores is None:
         return []
     sure = judged.scores[np.arange(len(judged.predicted)), judged.predicted]

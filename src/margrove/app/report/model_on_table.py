@@ -1,4 +1,4 @@
-"""What a report is about: a model, a table, and what the model says of its rows."""
+"""The subject of a report: a model, a table, and the predictions for its rows."""
 
 from __future__ import annotations
 
@@ -21,42 +21,38 @@ from margrove.errors import InputError
 from margrove.explanation import Explanation, explanation_of
 from margrove.status import Status
 
-MOST_ROWS = 20_000  # that are judged; of more a sample: enough for a tenth of a per cent
+MOST_ROWS = 20_000  # of more a sample is predicted: enough for a tenth of a per cent
 FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
 _SEED = 0  # of every draw, so that the same model and table give the same page
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A fitted model beside a table that it can judge.
-
-    ``rows`` are the places of the rows that are looked at, all or a sample; ``sample`` is the table of them, without
-    the target.
-    """
+    """A fitted model, and a table of rows that it predicts."""
 
     model: Any
     table: Table  # all rows, the columns that the model takes, the target apart
     unused: list[str]  # columns of the table that the model does not take
-    rows: NDArray[np.intp]
-    sample: Table
-    judged: Judged | None  # of the sampled rows with an answer; None where the table has none
+    rows: NDArray[np.intp]  # the rows of the report, all or a sample
+    sample: Table  # the table of them, without the target
+    judged: Judged | None  # the sampled rows whose truth is known; None where there are none
     predicted: NDArray[Any]  # of all sampled rows: codes of classes, or numbers
     scores: NDArray[np.float64] | None
     n_strange: int  # rows whose class the model does not know
-    n_unanswered: int  # rows without an answer
-    warnings: list[str]  # what the model warns of when it judges the rows: levels that training did not know
+    n_unanswered: int  # rows whose truth is missing
+    warnings: list[str]  # of the predictions: levels that training did not have
     is_training: bool  # whether the table has, or may have, the rows that the model was trained on
-    is_training_known: bool  # False: nothing tells whether they are the same, only that they are as many
+    is_training_known: bool  # False: they are as many, and nothing else is known
     history: History
 
     @property
     def learner(self) -> Any:
-        """The learner at the end of the model."""
+        """The last step of the model."""
         return learner_of(self.model)
 
-    @property
+    @cached_property
     def explanation(self) -> Explanation:
-        """What the learner says of itself."""
+        """The explanation of the learner."""
         return explanation_of(self.model)
 
     @property
@@ -71,47 +67,42 @@ class Subject:
         return found
 
     @property
-    def status(self) -> str | None:
-        """How the learning ended, where the model keeps it."""
-        return self.explanation.status
-
-    @property
     def measure(self) -> str:
-        """What tells how good it is."""
+        """The name of the score."""
         return "R²" if self.classes is None else "accuracy"
 
     @property
     def target(self) -> str:
-        """The name of what is predicted."""
+        """The name of the target."""
         if self.table.target is not None:
             return self.table.target.name
         return target_of(self.model) or "the target"
 
     @property
     def source(self) -> str:
-        """Where the rows come from: of a file the name alone."""
+        """The source of the rows; the name alone of a file."""
         return Path(self.table.source).name or self.table.source
 
     @property
     def n_training_rows(self) -> int | None:
-        """How many rows the model was learned from."""
+        """The number of training rows."""
         return _n_training_rows(self.learner)
 
     @property
     def dropped(self) -> dict[str, str]:
-        """Columns that the model was given and leaves out, and why: "identifier" or "constant"."""
+        """The columns that the encoder leaves out, and the reason: "identifier" or "constant"."""
         encoder = encoder_of(self.model)
         return {} if encoder is None else {str(c["name"]): str(c["why"]) for c in encoder.dropped_}
 
     @property
     def n_columns(self) -> int:
-        """How many columns the model looks at."""
+        """The number of columns that the model uses."""
         return self.table.n_columns - len(self.dropped)
 
     @property
     def interruption(self) -> str | None:
-        """What to say of a training that was interrupted; None of one that was not."""
-        if self.status == Status.INTERRUPTED:
+        """A warning that the training was interrupted; None if it was not."""
+        if self.explanation.status == Status.INTERRUPTED:
             return (
                 "The training was interrupted: the model is kept as far as it came. Trained to the end it may be "
                 "better, and a score found in training is of models that were."
@@ -125,23 +116,23 @@ class Subject:
 
     @property
     def are_few(self) -> bool:
-        """Whether the rows are too few to tell how good a model is, or what is usual."""
+        """Whether the rows are too few to estimate a score, or typical values."""
         return self.table.n_rows < FEW_ROWS
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows of the table are looked at."""
+        """Whether all rows of the table were predicted."""
         return len(self.rows) == self.table.n_rows
 
     @property
     def judged_places(self) -> NDArray[np.intp]:
-        """Where the rows with an answer stand in the sample."""
+        """The places in the sample of the rows whose truth is known."""
         if self.judged is None or self.judged.rows is None:
             return np.empty(0, np.intp)
         return np.asarray(np.searchsorted(self.rows, self.judged.rows))
 
     def encoded(self, places: Any = slice(None)) -> Any:
-        """Rows of the sample as the learner at the end gets them."""
+        """Return rows of the sample as the learner takes them."""
         rows = self._encoded
         return rows.take(places) if isinstance(rows, Table) else rows[places]
 
@@ -151,12 +142,12 @@ class Subject:
         return rows if isinstance(rows, Table) else read_points(self.learner, rows)
 
     def encode(self, table: Table) -> Any:
-        """Any rows as the learner at the end gets them."""
+        """Return any rows as the learner takes them."""
         return at_the_end(self.model, features_of(self.model, table))[1]
 
     @property
     def input_names(self) -> list[str]:
-        """The column of the table, or the word of a text, that each column comes from that the learner gets."""
+        """The column of the table, or the word of a text, that each encoded column comes from."""
         encoder = encoder_of(self.model)
         if encoder is None:
             return list(self.sample.names)
@@ -166,13 +157,13 @@ class Subject:
         ]
 
     def has_at(self, places: NDArray[np.intp], vectors: Any) -> bool:
-        """Whether the table has, at these places, the rows that the learner got as these vectors."""
+        """Return True if the rows of the table at these places are encoded as these vectors."""
         found = self.encode(self.table.take(places).with_target(None))
         return not len(places) or not abs(found - vectors).max() > 0
 
 
 def subject_of(model: Any, table: Table) -> Subject:
-    """Look at a table through a model. The table's target may be set, may be a column, or be absent."""
+    """Predict the rows of a table. Its target may be set, be one of the columns, or be absent."""
     name = target_of(model)
     if table.target is None and name is not None and name in table:
         table = table.without(name).with_target(table[name])
@@ -188,19 +179,18 @@ def subject_of(model: Any, table: Table) -> Subject:
     sample = (table if len(rows) == n else table.take(rows)).with_target(None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        features = features_of(model, sample)
-        predicted, scores = judgement_of(model, features)
+        predicted, scores = judgement_of(model, features_of(model, sample))
     warned = list(dict.fromkeys(str(warning.message) for warning in caught))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the same again
         is_training = history.has_rows_of(given)
         if is_training is None:
             is_training = _is_training(model, table)
-    answers, is_known, n_strange = _answers(model, table.target, rows)
+    truth, is_known, n_strange = _truth(model, table.target, rows)
     judged = None
-    if answers is not None and is_known.any():
+    if is_known.any():
         some = None if scores is None else scores[is_known]
-        judged = Judged(classes_of(model), answers[is_known], predicted[is_known], some, rows[is_known])
+        judged = Judged(classes_of(model), truth[is_known], predicted[is_known], some, rows[is_known])
     return Subject(
         model=model,
         table=table,
@@ -220,12 +210,12 @@ def subject_of(model: Any, table: Table) -> Subject:
 
 
 def classes_of(model: Any) -> list[str] | None:
-    """The names of the classes; None where there are none."""
+    """Return the names of the classes; None where there are none."""
     return explanation_of(model).classes
 
 
 def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
-    """What the model predicts, as codes of its classes or numbers, and a score for each class where it has any."""
+    """Return the predictions, as codes of classes or numbers, and the score of each class where there are any."""
     learner, rows = at_the_end(model, features)
     predicted, explanation = np.asarray(learner.predict(rows)), explanation_of(learner)
     if explanation.classes is None:
@@ -234,37 +224,33 @@ def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.fl
 
 
 def codes_of(labels: NDArray[Any], classes: list[str]) -> NDArray[np.intp]:
-    """The place of each label among the classes, -1 for a stranger. By text: a file of zeros and ones may be numbers
-    here and yes/no there."""
+    """Return the place of each label among the classes, -1 for an unknown one. Labels are compared as text: the zeros
+    and ones of a file may be numbers here and yes/no there."""
     place = {name: code for code, name in enumerate(classes)}
     values, inverse = np.unique(labels.astype(str), return_inverse=True)
     return np.array([place.get(str(value), -1) for value in values], np.intp)[inverse.ravel()]
 
 
-def _answers(
-    model: Any, target: Column | None, rows: NDArray[np.intp]
-) -> tuple[NDArray[Any] | None, NDArray[np.bool_], int]:
-    """The true answers of these rows, where they are known, and how many are of a class that the model has not."""
-    explanation = explanation_of(model)
-    if target is None or explanation.task == "novelty":
-        return None, np.zeros(len(rows), bool), 0
+def _truth(model: Any, target: Column | None, rows: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_], int]:
+    """Return the true codes or numbers of these rows, where they are known, and how many rows have a class that is not
+    among the model's."""
+    task, classes = explanation_of(model).task, classes_of(model)
+    if target is None or task == "novelty" or (task == "numbers" and target.kind != "numeric"):
+        return np.empty(len(rows)), np.zeros(len(rows), bool), 0
     cells = target.take(rows)
-    is_known = ~cells.is_missing
-    classes = explanation.classes
+    has_cell = ~cells.is_missing
     if classes is None:
-        if target.kind != "numeric":
-            return None, np.zeros(len(rows), bool), 0
-        return cells.values.astype(np.float64), is_known, 0
+        return cells.values.astype(np.float64), has_cell, 0
     codes = np.full(len(rows), -1, np.intp)
-    if is_known.any():
-        codes[is_known] = codes_of(cells.take(is_known).labels(), classes)
-    n_strange = int((is_known & (codes < 0)).sum())
-    return codes, is_known & (codes >= 0), n_strange
+    if has_cell.any():
+        codes[has_cell] = codes_of(cells.take(has_cell).labels(), classes)
+    is_known = codes >= 0
+    return codes, is_known, int((has_cell & ~is_known).sum())
 
 
 def _is_training(model: Any, table: Table) -> bool | None:
-    """Whether these seem to be the rows that the model was trained on, where no record tells: as many, and the same in
-    what the model notes of them: the columns of an encoder, or the rows of a tree's leaves. None: it notes nothing."""
+    """Compare a table with what the model keeps of its training rows: their number, the columns of an encoder, or the
+    rows of a tree's leaves. None if it keeps the number alone."""
     if _n_training_rows(learner_of(model)) != table.n_rows:
         return False
     encoder = encoder_of(model)

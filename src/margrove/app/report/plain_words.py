@@ -1,4 +1,4 @@
-"""Models and numbers in the words of somebody who knows no mathematics."""
+"""Numbers, lists and statuses as text for a reader without mathematics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from margrove.status import Status
 
 _MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
-# How learning ended, for a reader who does not know the solvers; the last two are of the leaderboard.
+# The statuses of a solve; the last two are of the leaderboard.
 _ENDS: dict[str, str] = {
     Status.CONVERGED: "it learned all it could",
     Status.TIME_LIMIT: "its time was over before it had learned all it could",
@@ -29,19 +29,19 @@ _ENDS: dict[str, str] = {
 
 
 def status_words(status: str) -> str:
-    """How learning ended, in plain words."""
+    """Describe the status of a solve."""
     return _ENDS.get(str(status), str(status).replace("_", " "))
 
 
 def share_words(share: float) -> str:
-    """A share in per cent; 100 and 0 only if it is all or nothing."""
+    """Return a share in per cent; 100 and 0 only if it is all or nothing."""
     if 0 < share < 0.001 or 0.999 < share < 1:
         return f"{100 * share:.2f} %"
     return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"
 
 
 def signed(amount: float, most: float) -> str:
-    """What something adds or takes away, with the decimals that the largest amount beside it needs for three digits."""
+    """Return an amount with its sign, and with the decimals that the largest one beside it needs for three digits."""
     decimals = max(0, 2 - math.floor(math.log10(most))) if most > 0 else 0
     text = f"{amount:+,.{decimals}f}" if decimals <= _MOST_DECIMALS else f"{amount:+.3g}"
     if not any(digit in text for digit in "123456789"):
@@ -50,7 +50,7 @@ def signed(amount: float, most: float) -> str:
 
 
 def listed(names: Sequence[str], last: str = "or") -> str:
-    """A few names as a sentence has them."""
+    """Join a few names for a sentence."""
     shown = [clip(name, 40) for name in names[:_LISTED]]
     if len(names) > _LISTED:
         return f"{', '.join(shown)} … ({len(names):,} in all)"
@@ -58,7 +58,7 @@ def listed(names: Sequence[str], last: str = "or") -> str:
 
 
 def sentence(text: str) -> str:
-    """Words of another part as a sentence: a capital first, a full stop last.
+    """Return a text as a sentence: with a capital first and a full stop last.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""On which rows the model is to be believed: those it has not seen, wherever they come from."""
+"""The choice of the rows that the score of a model is taken from: rows that it has not seen, where there are any."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from margrove.explanation import counted
 
 
 def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
-    """The best evidence there is; None where neither the table nor the training record has any."""
-    on_table = None if subject.judged is None else quality_of(subject.judged)
-    recorded = subject.history.estimate
-    if subject.judged is not None and not subject.is_training and subject.are_few and recorded is not None:
-        return _beside_few(subject, subject.judged, recorded)
-    if on_table is not None and subject.judged is not None and not subject.is_training:
-        return Evidence("table", on_table, _table_words(subject), subject.judged, n_tested=len(subject.judged.truth))
+    """Return the best evidence there is; None where neither the table nor the training record has any."""
+    judged, recorded = subject.judged, subject.history.estimate
+    on_table = None if judged is None else quality_of(judged)
+    if judged is not None and not subject.is_training:
+        if subject.are_few and recorded is not None:
+            return _beside_few(subject, judged, recorded)
+        if on_table is not None:
+            return Evidence(
+                "table", on_table, _table_words(subject, len(judged.truth)), judged, None, len(judged.truth)
+            )
     if recorded is not None:
         return _recorded(subject, recorded, on_table)
-    if on_table is None or subject.judged is None:
+    if judged is None or on_table is None:
         return None
     found = folds.judged()
     quality = None if found is None else quality_of(found, N_FOLDS)
@@ -44,11 +47,10 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
             f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
             "if so, on new rows it will be worse, and nobody can say how much."
         )
-    return Evidence("training", on_table, words, subject.judged, n_tested=len(subject.judged.truth))
+    return Evidence("training", on_table, words, judged, n_tested=len(judged.truth))
 
 
-def _table_words(subject: Subject) -> str:
-    n = 0 if subject.judged is None else len(subject.judged.truth)
+def _table_words(subject: Subject, n: int) -> str:
     trained = subject.n_training_rows
     than = "" if trained is None else f" of the {trained:,} it was trained on"
     sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
@@ -59,7 +61,7 @@ def _table_words(subject: Subject) -> str:
 
 
 def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
-    """What was found in training, where the table has too few rows to tell anything; and how the model did on them."""
+    """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
     n = len(judged.truth)
     did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
     if judged.classes is not None:

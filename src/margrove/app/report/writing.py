@@ -1,4 +1,4 @@
-"""`write_report`: the report of a model as a file."""
+"""Write the report of a model to a file, in any of the formats."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.visible import visible
 
-FORMATS = {"html": "html", "json": "json", "md": "md"}  # and how the names of their files end
+FORMATS = ("html", "json", "md")  # also the suffixes of their files
 
 
 def write_report(model: Any, table: Table, path: str | Path, format: str = "html") -> None:
-    """Write what a model learned, how good it is and why it decides as it does, for a reader without mathematics.
+    """Write a report of a model on a table, for a reader without mathematics.
 
     Parameters
     ----------
     model : a fitted estimator of Margrove's, or a ``Pipeline`` of a `TableEncoder` and one
-        What `margrove train` saves. Its ``training_record_``, where it has one, tells of the training.
+        As `margrove train` saves it. Its ``training_record_``, where it has one, describes the training.
     table : Table
-        Rows to judge, with the right answers as its target where they are known. Of more than 20,000 a sample is
-        looked at, and that is said.
+        Rows to predict, with the true values as its target where they are known. Of more than 20,000 rows the report
+        is of a sample, and says so.
     path : str or Path
-        Where to; a file that is there is replaced in one step.
+        The file; one that exists is replaced in one step.
     format : {"html", "json", "md"}
         One HTML page that needs nothing else, plain data, or Markdown.
 
@@ -54,17 +54,12 @@ def write_report(model: Any, table: Table, path: str | Path, format: str = "html
     ...     print((Path(folder) / "penguins.md").read_text(encoding="utf-8").splitlines()[0])
     # How 'species' is predicted
     """
-    write_content(report_content(model, table, format), path)
-
-
-def report_content(model: Any, table: Table, format: str) -> bytes:
-    """The report in one of the formats, in UTF-8."""
-    return in_format(report_of(model, table), format)
+    check_format(format)
+    write_content(in_format(report_of(model, table), format), path)
 
 
 def in_format(report: Report, format: str) -> bytes:
-    """A report that was gathered, in one of the formats."""
-    check_format(format)
+    """Return a report in one of the formats, in UTF-8."""
     if format == "html":
         from margrove.app.report.html import to_html
 
@@ -78,13 +73,13 @@ def in_format(report: Report, format: str) -> bytes:
 
 
 def check_format(format: str) -> None:
-    """Raise for a format that there is not."""
+    """Raise `ParameterError` for an unknown format."""
     if format not in FORMATS:
         raise ParameterError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}.")
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON can hold it: what is no finite number becomes null.
+    """Return a value as JSON values; numbers that are not finite become null.
 
     Examples
     --------

@@ -299,7 +299,11 @@ def about_section(found: Findings) -> Section:
             f" Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,} was looked at; it is always the same."
         )
     engine = "" if subject.explanation.engine is None else f", engine {subject.explanation.engine}"
-    ended = "" if subject.status is None else f" How the learning ended: {status_words(subject.status)}."
+    ended = (
+        ""
+        if subject.explanation.status is None
+        else f" How the learning ended: {status_words(subject.explanation.status)}."
+    )
     blocks: list[Block] = [
         Words(how),
         Words(f"{type(learner).__name__}{engine}.{ended}"),
@@ -309,7 +313,7 @@ def about_section(found: Findings) -> Section:
         "margrove": version("margrove"),
         "class": type(learner).__name__,
         "engine": subject.explanation.engine,
-        "status": subject.status,
+        "status": subject.explanation.status,
         "parameters": parameters,
         "sampled_rows": None if subject.is_whole else len(subject.rows),
     }

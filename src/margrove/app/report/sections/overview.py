@@ -54,7 +54,7 @@ def summary_section(found: Findings) -> Section:
         "target": subject.target,
         "classes": subject.classes,
         "model": type(subject.learner).__name__,
-        "status": subject.status,
+        "status": subject.explanation.status,
         "is_interrupted": subject.interruption is not None,
         "columns": subject.n_columns,
         "trained_on_rows": subject.n_training_rows,
