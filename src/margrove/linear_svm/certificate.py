@@ -38,6 +38,8 @@ from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
+    CrammerSingerProblem,
+    LinearProblem,
     Loss,
     Penalty,
     balancing_shares,
@@ -127,6 +129,16 @@ def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     evidence = _evidence(
         model, X, z, [float(model.C) * own], ("regression",), penalty="l2", epsilon=float(model.epsilon)
     )
+    return _certify(model, evidence)
+
+
+@_QUIETLY
+def certify_problem(model: Any, problem: LinearProblem, names: tuple[str, ...]) -> Certificate:
+    """Judge a fitted model by the problem that it solves."""
+    if isinstance(problem, CrammerSingerProblem):
+        return _certify_joint(model, problem.X, problem.codes, problem.cost)
+    target, cost = np.array([each.target for each in problem.machines]), [each.cost for each in problem.machines]
+    evidence = _evidence(model, problem.X, target, cost, names, penalty=problem.penalty, epsilon=problem.epsilon)
     return _certify(model, evidence)
 
 
@@ -457,7 +469,7 @@ def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64])
     ]
 
 
-def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.intp], cost: NDArray[np.float64]) -> Certificate:
+def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost: NDArray[np.float64]) -> Certificate:
     """Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
     n, n_classes = X.shape[0], len(model.classes_)
     w, b = weights_of(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))

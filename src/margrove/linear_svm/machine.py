@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ from margrove.errors import (
 )
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
-from margrove.linear_svm.certificate import solver_certificate
+from margrove.linear_svm.certificate import certify_problem, solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
@@ -39,6 +39,7 @@ from margrove.linear_svm.problem import (
     CrammerSingerProblem,
     CrammerSingerSolution,
     LinearMachine,
+    LinearProblem,
     LinearSvmProblem,
     LinearSvmSolution,
     Loss,
@@ -63,8 +64,6 @@ _CHEAP_BESIDE_PASSES = 100
 _USUALLY_LARGEST = 1e9  # of |x|; only where that would matter is X searched for its largest
 
 S = TypeVar("S")
-LinearProblem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
-LinearSolution: TypeAlias = tuple[LinearSvmSolution, ...] | CrammerSingerSolution
 Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolution] | Sequence[StreamSolution]
 
 
@@ -94,8 +93,6 @@ class LinearSvmParameters(RunsOnEngine):
 @estimator
 class LinearSupportVectorMachine(LinearSvmParameters):
     """Parameters and methods of every linear SVM. Base class."""
-
-    _certify: ClassVar[Callable[..., Certificate]]
 
     penalty: Penalty = fixed("l2")
     loss: Loss = "squared_hinge"
@@ -251,9 +248,10 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         what = f": {gap}{where}, tol is {self.tol:g}"
         warn_early(type(self).__name__, self.status_, what, self.status_.advice_on(limit=limit))
 
-    def _keep_certificate(self, X: Matrix, *given: Any) -> None:
-        """Recompute the certificate from what was ``given`` where that is cheap beside the fit, or where the rounding
-        of f may exceed tol; otherwise keep the solver's numbers. ``X`` is as it was read."""
+    def _keep_certificate(self, problem: LinearProblem) -> None:
+        """Recompute the certificate where that is cheap beside the fit, or where the rounding of f may exceed tol;
+        otherwise keep the solver's numbers."""
+        X = problem.X
         n, d = X.shape
         cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
@@ -263,7 +261,8 @@ class LinearSupportVectorMachine(LinearSvmParameters):
             rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # for |x| of 1
             share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
             is_due = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
-        keep_certificate(self, self._certify(*given) if is_due else solver_certificate(self, n, self._names))
+        names = self._names
+        keep_certificate(self, certify_problem(self, problem, names) if is_due else solver_certificate(self, n, names))
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:

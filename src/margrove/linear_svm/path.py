@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.engine import Effort, Engine, choose
 from margrove.estimator import with_parameters
 from margrove.linear_svm.layout import check_costs, weights_of
-from margrove.linear_svm.machine import LinearProblem, LinearSupportVectorMachine
-from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem
+from margrove.linear_svm.machine import LinearSupportVectorMachine
+from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem, LinearProblem
 from margrove.status import Status, worst
 from margrove.svm.problem import penalties
 
@@ -73,13 +73,9 @@ def values_of_c(Cs: ArrayLike | None) -> NDArray[np.float64]:
 
 
 def fit_path(
-    reader: LinearSupportVectorMachine,
-    problem: LinearProblem,
-    Cs: NDArray[np.float64],
-    given: tuple[Any, Any, Any],
-    effort: Effort,
+    reader: LinearSupportVectorMachine, problem: LinearProblem, Cs: NDArray[np.float64], effort: Effort
 ) -> LinearPath:
-    """Fit models like ``reader``, which has read what was ``given``, along C. ``problem`` is at C = 1."""
+    """Fit models like ``reader``, which has read the data, along C. ``problem`` is at C = 1."""
     check_path_costs(problem, Cs)
     if isinstance(problem, CrammerSingerProblem):
         engine = choose(reader.engine, problem, effort)
@@ -94,9 +90,16 @@ def fit_path(
         model.__dict__.update({name: value for name, value in vars(reader).items() if name.endswith("_")})
         model.engine_ = engine.name
         model._keep(solution)
-        model._keep_certificate(problem.X, *given)
+        model._keep_certificate(_at(problem, C))
         models.append(model)
     return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
+
+
+def _at(problem: LinearProblem, C: float) -> LinearProblem:
+    """Return the problem with all costs times C."""
+    if isinstance(problem, CrammerSingerProblem):
+        return replace(problem, cost=C * problem.cost)
+    return replace(problem, machines=tuple(replace(each, cost=C * each.cost) for each in problem.machines))
 
 
 def check_path_costs(problem: LinearProblem, Cs: NDArray[np.float64]) -> None:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +167,10 @@ class CrammerSingerSolution:
     def gap(self) -> float:
         """P − D, relative to P."""
         return relative_gap(self.primal, self.dual)
+
+
+LinearProblem: TypeAlias = LinearSvmProblem | CrammerSingerProblem
+LinearSvmSolutions: TypeAlias = tuple[LinearSvmSolution, ...] | CrammerSingerSolution
 
 
 def relative_gap(primal: float, dual: float) -> float:

@@ -28,15 +28,16 @@ from margrove.data.sample import (
 from margrove.errors import ParameterError, check_choice, listed, shown
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.problem import machine_names
-from margrove.linear_svm.certificate import certify_linear_svc
 from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
-from margrove.linear_svm.machine import LinearProblem, LinearSolution, carried
+from margrove.linear_svm.machine import carried
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
     CrammerSingerSolution,
+    LinearProblem,
+    LinearSvmSolutions,
     Loss,
     Penalty,
 )
@@ -132,8 +133,6 @@ class LinearSVC(ClassifierMixin, Streaming):
     True
     """
 
-    _certify = certify_linear_svc
-
     penalty: Penalty = checked(check_choice, allowed=PENALTIES, default="l2", kw_only=False)
     loss: Loss = checked(check_choice, allowed=("hinge", "squared_hinge"), default="squared_hinge", kw_only=False)
     multi_class: str = checked(check_choice, allowed=("ovr", "crammer_singer"), default="ovr")
@@ -146,11 +145,12 @@ class LinearSVC(ClassifierMixin, Streaming):
         """Find w and b. ``sample_weight`` multiplies C of each row."""
         self._check()
         sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        problem: Problem[LinearSolution] = self._problem(sample, sample_weight)
-        solution = self._solve(problem)
+        problem = self._problem(sample, sample_weight)
+        asked: Problem[LinearSvmSolutions] = problem
+        solution = self._solve(asked)
         self.classes_ = sample.classes
         self._keep(solution)
-        self._keep_certificate(sample.X, X, y, sample_weight)
+        self._keep_certificate(problem)
         return self
 
     def path(
@@ -186,7 +186,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         sample = read_sample(reader, X, y, sample_weight, self.class_weight)
         reader.classes_ = sample.classes
         problem = reader._problem(sample, sample_weight)
-        return fit_path(reader, problem, values, (X, y, sample_weight), self._effort())
+        return fit_path(reader, problem, values, self._effort())
 
     def fit_stream(self, chunks: Any, classes: ArrayLike | None = None, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory: the same problem as `fit`.
@@ -352,7 +352,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     def _names(self) -> tuple[str, ...]:
         return ("all classes",) if is_joint(self) else machine_names(self.classes_)
 
-    def _keep(self, solution: LinearSolution) -> None:
+    def _keep(self, solution: LinearSvmSolutions) -> None:
         if not isinstance(solution, CrammerSingerSolution):
             super()._keep(solution)
             return

@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from margrove.data.sample import Values, read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
-from margrove.linear_svm.certificate import certify_linear_svr
 from margrove.linear_svm.chunks import read_chunked_values
 from margrove.linear_svm.layout import check_costs
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
@@ -70,7 +69,6 @@ class LinearSVR(RegressorMixin, Streaming):
     True
     """
 
-    _certify = certify_linear_svr
     _names = ("regression",)
 
     epsilon: float = checked(check_number, least=0, default=0.0)
@@ -81,7 +79,7 @@ class LinearSVR(RegressorMixin, Streaming):
         self._check()
         problem = self._problem(read_values(self, X, y, sample_weight))
         self._keep(self._solve(problem))
-        self._keep_certificate(problem.X, X, y, sample_weight)
+        self._keep_certificate(problem)
         return self
 
     def path(
@@ -92,7 +90,7 @@ class LinearSVR(RegressorMixin, Streaming):
         values = values_of_c(Cs)
         reader = clone(self).set_params(C=1.0)
         problem = reader._problem(read_values(reader, X, y, sample_weight))
-        return fit_path(reader, problem, values, (X, y, sample_weight), self._effort())
+        return fit_path(reader, problem, values, self._effort())
 
     def fit_stream(self, chunks: Any, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory; see `LinearSVC.fit_stream`.
