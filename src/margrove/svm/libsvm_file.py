@@ -31,29 +31,17 @@ from margrove.errors import InputError, MargroveWarning, ParameterError, check_w
 from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.svm.adopted import Solution, adopt
+from margrove.svm.adopted import complete
 from margrove.svm.layout import class_slices, pairs_of
 from margrove.svm.libsvm_rows import rows_of_labels, rows_of_values
-from margrove.svm.libsvm_text import MOST_INDEX, LibsvmModel, parsed, written
+from margrove.svm.libsvm_text import KERNEL_TYPES, MOST_INDEX, SVM_TYPES, LibsvmModel, parsed, written
 from margrove.svm.one_class import OneClassSVM
 from margrove.svm.svc import SVC, NuSVC
 from margrove.svm.svr import SVR, NuSVR
 
-_ESTIMATORS: dict[str, type] = {
-    "c_svc": SVC,
-    "nu_svc": NuSVC,
-    "one_class": OneClassSVM,
-    "epsilon_svr": SVR,
-    "nu_svr": NuSVR,
-}
+_ESTIMATORS: dict[str, type] = dict(zip(SVM_TYPES, (SVC, NuSVC, OneClassSVM, SVR, NuSVR), strict=True))
 _SVM_TYPES = {estimator: name for name, estimator in _ESTIMATORS.items()}
-_KERNELS = {
-    "linear": "linear",
-    "polynomial": "poly",
-    "rbf": "rbf",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
-}
+_KERNELS = {name: name for name in KERNEL_TYPES} | {"polynomial": "poly"}
 _KERNEL_TYPES = {ours: theirs for theirs, ours in _KERNELS.items()}
 _IN_THE_FILE = ("kernel", "degree", "gamma", "coef0", "sigma", "multiclass", "probability", "checkpoint")
 _SHOWN_LABELS = 8
@@ -171,7 +159,7 @@ def read_libsvm_model(
     model.set_params(gamma=theirs.gamma, **parameters)
     if has_probabilities:
         model.set_params(probability=True)
-    return _ours(theirs, model, labels, _Rows(n_features, X, y, theirs), is_priced="C" in parameters)
+    return _ours(theirs, model, labels, _Rows(n_features, X, y, theirs), is_cost_given="C" in parameters)
 
 
 def _check_is_known_there(model: Any) -> None:
@@ -229,7 +217,7 @@ def _theirs(model: Any) -> LibsvmModel:
 
 
 def _whole_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Labels that C's int can hold: themselves, or their places."""
+    """Return the labels if C's int can hold them, else their places."""
     if classes.dtype.kind in "biuf":
         numbers = classes.astype(np.float64)
         if (numbers == np.round(numbers)).all() and np.abs(numbers).max() <= MOST_INDEX:
@@ -243,13 +231,13 @@ def _whole_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _turned(theirs: LibsvmModel) -> LibsvmModel:
-    """Two labels: what one library counts as f is −f of the other."""
+    """Return the model of two labels with the sign of f that the other library uses."""
     prob_b = None if theirs.prob_b is None else -theirs.prob_b + 0.0
     return replace(theirs, dual_coef=-theirs.dual_coef + 0.0, rho=-theirs.rho + 0.0, prob_b=prob_b)
 
 
 def _in_order(theirs: LibsvmModel, order: NDArray[Any]) -> LibsvmModel:
-    """The same model with label ``order[c]`` in place c."""
+    """Return the same model with label ``order[c]`` in place c."""
     assert theirs.labels is not None
     assert theirs.n_support is not None
     k, old = len(order), class_slices(theirs.n_support)
@@ -312,7 +300,7 @@ class _Rows:
                 raise InputError(f"X has {self.X.shape[0]} rows and y has {len(self.y)}")
 
     def found(self, theirs: LibsvmModel) -> NDArray[np.int64]:
-        """The rows of the support vectors; without X they are all there is."""
+        """Return the rows of the support vectors; without X these are all rows."""
         if self.is_given:
             return np.asarray(theirs.vectors - 1)
         if self.X is None:
@@ -325,13 +313,13 @@ class _Rows:
         return rows_of_values(vectors, theirs.dual_coef[0], self.X, values)
 
     def vectors(self, theirs: LibsvmModel, support: NDArray[np.int64]) -> Any:
-        """The support vectors with all the digits there are."""
+        """Return the support vectors, with all their digits if X is given."""
         if self.is_given:
             return np.empty((0, 0))
         return self._wide(theirs.vectors) if self.X is None else self.X[support]
 
     def count(self, support: NDArray[np.int64]) -> int:
-        """How many training rows there are."""
+        """Return the number of training rows."""
         if self.X is not None:
             return int(self.X.shape[0])
         return self.n_features if self.is_given else max(1, len(support))
@@ -345,8 +333,10 @@ class _Rows:
         return np.pad(vectors, ((0, 0), (0, missing)))
 
 
-def _ours(theirs: LibsvmModel, model: Any, labels: NDArray[np.int64] | None, rows: _Rows, *, is_priced: bool) -> Any:
-    """The estimator; ``is_priced`` where C was given, ``labels`` are in the order of the file."""
+def _ours(
+    theirs: LibsvmModel, model: Any, labels: NDArray[np.int64] | None, rows: _Rows, *, is_cost_given: bool
+) -> Any:
+    """Return the estimator; ``labels`` are in the order of the file."""
     if labels is not None and len(labels) == 2:
         theirs = _turned(theirs)
     bound = np.abs(theirs.dual_coef)
@@ -354,24 +344,17 @@ def _ours(theirs: LibsvmModel, model: Any, labels: NDArray[np.int64] | None, row
         order = np.argsort(np.argsort(labels)).astype(np.int32)
         if (np.diff(order) < 0).any():
             model.label_order_ = order
+        model.classes_ = theirs.labels
         in_training = theirs.labels if rows.y is None else rows.y
         model.class_weight_ = compute_class_weight(model.class_weight, classes=theirs.labels, y=in_training)
         bound = bound / np.repeat(model.class_weight_, theirs.n_support)
-    if hasattr(model, "C") and not is_priced:
+    if hasattr(model, "C") and not is_cost_given:
         model.set_params(C=float(bound.max(initial=0)) or 1.0)
     if theirs.prob_a is not None and getattr(model, "probability", False):
         model.probA_, model.probB_ = theirs.prob_a, theirs.prob_b
     support = rows.found(theirs)
-    solution = Solution(
-        support=support.astype(np.int32),
-        support_vectors=rows.vectors(theirs, support),
-        dual_coef=theirs.dual_coef,
-        intercept=-theirs.rho + 0.0,
-        n_support=np.array([len(support)] if theirs.n_support is None else theirs.n_support, np.int32),
-        n_rows=rows.count(support),
-        n_features=rows.n_features,
-        gamma=theirs.gamma,
-        status=Status.IMPORTED,
-        n_iter=np.zeros(len(theirs.rho), np.int64),
-    )
-    return adopt(model, solution, theirs.labels)
+    model.support_, model.support_vectors_ = support.astype(np.int32), rows.vectors(theirs, support)
+    model.n_support_ = np.array([len(support)] if theirs.n_support is None else theirs.n_support, np.int32)
+    model.dual_coef_, model.intercept_, model.gamma_ = theirs.dual_coef, -theirs.rho + 0.0, theirs.gamma
+    model.n_rows_, model.n_features_in_ = rows.count(support), rows.n_features
+    return complete(model, Status.IMPORTED, np.zeros(len(theirs.rho), np.int64))

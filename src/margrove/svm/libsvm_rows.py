@@ -1,15 +1,16 @@
-"""Which training rows the support vectors of a LIBSVM model are: its file has their cells, to eight digits, and not
-their numbers.
+"""The training rows of the support vectors of a LIBSVM model: its file has their cells, to eight digits, and not their
+numbers.
 
-Rows and support vectors are compared as the file would have them. Equal rows are told apart by what is left: those of
-another label are no candidates; of those with the same label any will do, as all have the same gradient. In a
-regression a row with a larger value has no smaller coefficient, so the coefficients are given out in that order.
+Rows and support vectors are compared as the file has them. Of equal rows those of another label are no candidates, and
+of those with the same label any will do, as all have the same gradient. In a regression a row with a larger value has
+no smaller coefficient, so the coefficients are assigned in that order.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -22,49 +23,52 @@ _AS_WRITTEN = "%.8g"  # LIBSVM's format of a cell
 
 
 def rows_of_labels(vectors: Any, of_vector: NDArray[Any], X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
-    """The row of X of each support vector, where those have the labels ``of_vector`` and these ``y``."""
-    waiting: dict[tuple[bytes, Any], list[int]] = defaultdict(list)
-    for row, key in enumerate(zip(_keys(X), y.tolist(), strict=True)):
-        waiting[key].append(row)
-    for rows in waiting.values():
-        rows.reverse()  # the first one is given out first
-    found = []
-    for number, key in enumerate(zip(_keys(vectors), of_vector.tolist(), strict=True)):
-        if not waiting[key]:
-            raise _stranger(number)
-        found.append(waiting[key].pop())
-    return np.array(found, dtype=np.int64)
+    """Return the row of X of each support vector, where those have the labels ``of_vector`` and these ``y``."""
+    own, keys = zip(_keys(vectors), of_vector.tolist(), strict=True), zip(_keys(X), y.tolist(), strict=True)
+    return _matched(own, keys, lambda numbers, rows: (numbers, rows[: len(numbers)]))
 
 
 def rows_of_values(vectors: Any, beta: NDArray[np.float64], X: Any, y: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The row of X of each support vector of a regression with the coefficients β."""
-    rows_with: dict[bytes, list[int]] = defaultdict(list)
-    for row, key in enumerate(_keys(X)):
-        rows_with[key].append(row)
-    vectors_with: dict[bytes, list[int]] = defaultdict(list)
-    for number, key in enumerate(_keys(vectors)):
-        vectors_with[key].append(number)
-    found = np.empty(len(beta), dtype=np.int64)
-    for key, numbers in vectors_with.items():
-        rows = sorted(rows_with[key], key=lambda row: y[row])
+    """Return the row of X of each support vector of a regression with the coefficients β."""
+
+    def by_value(numbers: list[int], rows: list[int]) -> tuple[list[int], list[int]]:
+        rows = sorted(rows, key=lambda row: y[row])
+        n_below = int((beta[numbers] < 0).sum())  # they get the smallest values, the others the largest
+        n_between = len(rows) - len(numbers)
+        return sorted(numbers, key=lambda number: beta[number]), rows[:n_below] + rows[n_below + n_between :]
+
+    return _matched(_keys(vectors), _keys(X), by_value)
+
+
+def _matched(
+    own: Iterable[Hashable],
+    keys: Iterable[Hashable],
+    paired: Callable[[list[int], list[int]], tuple[list[int], list[int]]],
+) -> NDArray[np.int64]:
+    """Return the row of each support vector among those of the same key, as ``paired`` assigns them."""
+    numbers_with, rows_with = _places(own), _places(keys)
+    found = np.empty(sum(map(len, numbers_with.values())), dtype=np.int64)
+    for key, numbers in numbers_with.items():
+        rows = rows_with[key]
         if len(rows) < len(numbers):
-            raise _stranger(numbers[len(rows)])
-        below = sorted((number for number in numbers if beta[number] < 0), key=lambda number: beta[number])
-        above = sorted((number for number in numbers if beta[number] >= 0), key=lambda number: beta[number])
-        found[below] = rows[: len(below)]
-        found[above] = rows[len(rows) - len(above) :]
+            raise InputError(
+                f"support vector {numbers[len(rows)] + 1} of the file is none of the rows of X that are left",
+                cure="Give the rows, and y, that the model was trained on: all of them, scaled as they were then.",
+            )
+        numbers, rows = paired(numbers, rows)
+        found[numbers] = rows
     return found
 
 
-def _stranger(number: int) -> InputError:
-    return InputError(
-        f"support vector {number + 1} of the file is none of the rows of X that are left",
-        cure="Give the rows, and y, that the model was trained on: all of them, scaled as they were then.",
-    )
+def _places(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        places[key].append(place)
+    return places
 
 
 def _keys(X: Any) -> list[bytes]:
-    """A name for each row: its cells other than 0, as the file has them."""
+    """Return a key for each row: its cells other than 0, as the file has them."""
     matrix = sp.csr_matrix(X, dtype=np.float64)
     matrix.sum_duplicates()
     cells = np.char.mod(_AS_WRITTEN, matrix.data).astype(np.float64) if matrix.nnz else matrix.data

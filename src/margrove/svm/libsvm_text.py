@@ -1,4 +1,4 @@
-"""The text of a LIBSVM model file, and nothing of ours: what its words mean, and what is wrong with them.
+"""The text of a LIBSVM model file, written and parsed; nothing here depends on Margrove's estimators.
 
 ::
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ from margrove.store.fault import FaultError, shown
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 KERNEL_TYPES = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_KERNEL_PARAMETERS = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
 MOST_INDEX = 2**31 - 1  # LIBSVM's columns are C's int, and so are its labels
 _HEAD_LINES = 64  # LIBSVM writes fifteen at most
 _LONGEST_LINE = 1 << 28  # bytes: ten million columns
@@ -58,29 +60,18 @@ class LibsvmModel:
 
     @property
     def is_classifier(self) -> bool:
-        """Whether it has labels."""
+        """True if it has labels."""
         return self.svm_type in ("c_svc", "nu_svc")
 
 
 def written(model: LibsvmModel) -> bytes:
-    """The model as text, every number with all its digits."""
+    """Return the model as text, every number with all its digits."""
     k = 2 if model.labels is None else len(model.labels)
     lines = [f"svm_type {model.svm_type}", f"kernel_type {model.kernel_type}"]
-    if model.kernel_type == "polynomial":
-        lines.append(f"degree {model.degree}")
-    if model.kernel_type in ("polynomial", "rbf", "sigmoid"):
-        lines.append(f"gamma {model.gamma!r}")
-    if model.kernel_type in ("polynomial", "sigmoid"):
-        lines.append(f"coef0 {model.coef0!r}")
+    lines += [f"{name} {getattr(model, name)!r}" for name in _KERNEL_PARAMETERS.get(model.kernel_type, ())]
     lines += [f"nr_class {k}", f"total_sv {model.dual_coef.shape[1]}", _line("rho", model.rho)]
-    for name, numbers in (
-        ("label", model.labels),
-        ("probA", model.prob_a),
-        ("probB", model.prob_b),
-        ("nr_sv", model.n_support),
-    ):
-        if numbers is not None:
-            lines.append(_line(name, numbers))
+    optional = {"label": model.labels, "probA": model.prob_a, "probB": model.prob_b, "nr_sv": model.n_support}
+    lines += [_line(name, numbers) for name, numbers in optional.items() if numbers is not None]
     lines.append("SV")
     for coefficients, cells in zip(model.dual_coef.T, _written_rows(model), strict=True):
         lines.append(" ".join([*map(repr, coefficients.tolist()), *cells]))
@@ -102,7 +93,7 @@ def _written_rows(model: LibsvmModel) -> Iterator[list[str]]:
 
 
 def parsed(stream: BinaryIO) -> LibsvmModel:
-    """The model that the text tells; a `FaultError` names the line of what is wrong."""
+    """Return the model in the text; a `FaultError` names the line of what is wrong."""
     lines = _lines(stream)
     words = _head(lines)
     model = LibsvmModel(
@@ -143,7 +134,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
 
 _NOT_A_MODEL = "Give a file that svm-train, svm_save_model or write_libsvm_model wrote; margrove.load reads our own."
 
-_Words = dict[str, tuple[int, list[str]]]  # the line's number, and what stands behind its first word
+_Words = dict[str, tuple[int, list[str]]]  # by the first word of a line: its number, and its other words
 
 
 def _head(lines: Iterator[tuple[int, str]]) -> _Words:
@@ -165,14 +156,14 @@ def _head(lines: Iterator[tuple[int, str]]) -> _Words:
     raise FaultError("it ends before its support vectors: there is no line 'SV'", _CURE)
 
 
-def _told(words: _Words, name: str) -> tuple[int, list[str]]:
+def _line_of(words: _Words, name: str) -> tuple[int, list[str]]:
     if name not in words:
         raise FaultError(f"its header has no {name}", _CURE)
     return words[name]
 
 
 def _choice(words: _Words, name: str, allowed: tuple[str, ...]) -> str:
-    line, given = _told(words, name)
+    line, given = _line_of(words, name)
     if len(given) != 1 or given[0] not in allowed:
         raise FaultError(
             f"line {line}: {name} is {shown(' '.join(given))}; one of {', '.join(allowed)} was expected", _CURE
@@ -183,7 +174,7 @@ def _choice(words: _Words, name: str, allowed: tuple[str, ...]) -> str:
 def _whole(words: _Words, name: str, *, least: int, default: int | None = None) -> int:
     if default is not None and name not in words:
         return default
-    line, given = _told(words, name)
+    line, given = _line_of(words, name)
     if len(given) != 1:
         raise FaultError(f"line {line}: {name} has {len(given)} values; one was expected", _CURE)
     return _as_whole(line, name, given[0], least)
@@ -191,10 +182,7 @@ def _whole(words: _Words, name: str, *, least: int, default: int | None = None) 
 
 def _as_whole(line: int, name: str, text: str, least: int = -MOST_INDEX - 1, most: int = MOST_INDEX) -> int:
     # int() would take '1_000' and digits of other scripts, and thousands of them.
-    is_whole = (
-        len(text) <= 11 and text.lstrip("+-").isdigit() and text.isascii() and text.count("-") + text.count("+") < 2
-    )
-    value = int(text) if is_whole else None
+    value = int(text) if re.fullmatch("[+-]?[0-9]{1,11}", text) else None
     if value is None or not least <= value <= most:
         raise FaultError(
             f"line {line}: {name} is {shown(text)}; a whole number from {least} to {most} was expected", _CURE
@@ -223,14 +211,14 @@ def _as_number(line: int, name: str, text: str) -> float:
 
 
 def _numbers(words: _Words, name: str, count: int) -> NDArray[np.float64]:
-    line, given = _told(words, name)
+    line, given = _line_of(words, name)
     if len(given) != count:
         raise FaultError(f"line {line}: {name} has {len(given)} numbers; {count} were expected", _CURE)
     return np.array([_as_number(line, name, text) for text in given], dtype=np.float64)
 
 
 def _labels(words: _Words, k: int) -> NDArray[np.int64]:
-    line, given = _told(words, "label")
+    line, given = _line_of(words, "label")
     labels = np.array([_as_whole(line, "a label", text) for text in given], dtype=np.int64)
     if len(labels) != k or len(np.unique(labels)) != k:
         raise FaultError(f"line {line}: label has {len(np.unique(labels))} different labels; nr_class is {k}", _CURE)
@@ -238,7 +226,7 @@ def _labels(words: _Words, k: int) -> NDArray[np.int64]:
 
 
 def _counts(words: _Words, k: int, total: int) -> NDArray[np.int64]:
-    line, given = _told(words, "nr_sv")
+    line, given = _line_of(words, "nr_sv")
     counts = np.array([_as_whole(line, "nr_sv", text, least=0) for text in given], dtype=np.int64)
     if len(counts) != k or counts.sum() != total:
         raise FaultError(

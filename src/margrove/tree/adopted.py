@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from margrove.advice import Advice, Setting
 from margrove.data.frames import array_names
@@ -25,7 +26,7 @@ _ROUNDING = 1e-9  # relative, of a count of rows that was stored as a share
 _SAME_SPLITS = {"friedman_mse": "squared_error"}  # impurity and values are the same; the choice of a split is not
 
 
-def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: bool) -> TreeModel:
+def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: bool) -> TreeModel:
     """Return the nodes of scikit-learn's ``tree_``. The number of tests that each node chose from is not known: NaN."""
     order = _depth_first(tree.children_left, tree.children_right)
     number = np.empty(len(order), dtype=np.int32)
@@ -62,7 +63,7 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, is_classifier: b
         gain=where_inner(gain, np.nan),
         n_tests=where_inner(np.full(len(inner), np.nan), 0.0),
         n_candidates=where_inner(np.full(len(inner), np.nan), 0.0),
-        value=(_weights_of_classes(value, weight) if is_classifier else value)[order],
+        value=(_weights_of_classes(value, weight) if has_classes else value)[order],
         **blank_levels(len(order)),
     )
 
@@ -114,19 +115,11 @@ def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64])
     return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)
 
 
-def adopt_classifier(estimator: type, model: Any) -> Any:
-    """Return scikit-learn's `DecisionTreeClassifier` as ours."""
+def adopt_sklearn(estimator: type, model: Any) -> Any:
+    """Return scikit-learn's tree as ours."""
     if model.n_outputs_ > 1:
-        raise _several_targets(model.n_outputs_)
-    ours = with_parameters_of(model, estimator, correct_significance=False)
-    ours.classes_, ours.n_classes_ = np.asarray(model.classes_), len(model.classes_)
-    return _tree(ours, model, is_classifier=True)
-
-
-def adopt_regressor(estimator: type, model: Any) -> Any:
-    """Return scikit-learn's `DecisionTreeRegressor` as ours."""
-    if model.n_outputs_ > 1:
-        raise _several_targets(model.n_outputs_)
+        problem = f"the tree predicts {model.n_outputs_} targets at once"
+        raise InputError(problem, cure="Fit a tree for each of them.")
     if model.criterion == "poisson":
         cure = Advice("Fit with ", Setting("criterion", "squared_error"), ".")
         raise InputError("criterion is 'poisson', which is none of ours", cure=cure)
@@ -135,14 +128,8 @@ def adopt_regressor(estimator: type, model: Any) -> Any:
         words = f"criterion {model.criterion!r} becomes {criterion!r}: certify will ask for the best splits of that."
         warnings.warn(words, MargroveWarning, stacklevel=3)
     ours = with_parameters_of(model, estimator, criterion=criterion, correct_significance=False)
-    return _tree(ours, model, is_classifier=False)
-
-
-def _several_targets(count: int) -> InputError:
-    return InputError(f"the tree predicts {count} targets at once", cure="Fit a tree for each of them.")
-
-
-def _tree(ours: Any, model: Any, *, is_classifier: bool) -> Any:
+    if is_classifier(model):
+        ours.classes_, ours.n_classes_ = np.asarray(model.classes_), len(model.classes_)
     d = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", None)
     names = array_names(d) if names is None else [str(name) for name in names]
@@ -153,7 +140,7 @@ def _tree(ours: Any, model: Any, *, is_classifier: bool) -> Any:
         for name, direction, missed in zip(names, directions, is_missed, strict=True)
     )
     ours.n_features_in_ = d
-    ours.tree_ = ours.grown_ = adopted_tree(columns, model.tree_, is_classifier=is_classifier)
+    ours.tree_ = ours.grown_ = adopted_tree(columns, model.tree_, has_classes=is_classifier(model))
     ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, default().name, float(model.ccp_alpha)
     ours.categorical_, ours.target_ = {}, None
     return ours
