@@ -376,12 +376,12 @@ def test_the_learning_curve_ends_at_the_estimate(run: Run, few: None) -> None:
 def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     real = auto.tried
 
-    def broken_off(field: Any, candidate: Candidate, *more: Any, **named: Any) -> Trial:
+    def interrupted(field: Any, candidate: Candidate, *more: Any, **named: Any) -> Trial:
         if candidate.name == "linear":
             raise KeyboardInterrupt
         return real(field, candidate, *more, **named)
 
-    monkeypatch.setattr(auto, "tried", broken_off)
+    monkeypatch.setattr(auto, "tried", interrupted)
     record = document(run("train", "--json"))
     assert record["is_interrupted"] is True
     assert margrove.load("penguins.margrove").training_record_["is_interrupted"] is True
@@ -394,10 +394,10 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch)
 def test_ctrl_c_before_anything_was_scored_writes_nothing(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken_off(*_: Any, **__: Any) -> Trial:
+    def interrupted(*_: Any, **__: Any) -> Trial:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(auto, "tried", broken_off)
+    monkeypatch.setattr(auto, "tried", interrupted)
     assert run("train").exit_code == 130
     assert list(folder.iterdir()) == []
 

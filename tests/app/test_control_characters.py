@@ -19,7 +19,7 @@ from rich.text import Text
 
 from margrove import DecisionTreeClassifier, read_table
 from margrove.app.screen.console import Screen, aside
-from margrove.app.screen.failures import failures_told
+from margrove.app.screen.failures import failures_reported
 from margrove.app.screen.progress import metered
 from margrove.errors import InputError
 
@@ -121,7 +121,7 @@ def test_what_is_printed_keeps_its_own_style_only(capsys: pytest.CaptureFixture[
 
 
 def test_a_failure_inside_a_command_is_shown_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit), failures_told():
+    with pytest.raises(typer.Exit), failures_reported():
         raise InputError("is gone", file=f"a{ESCAPE}\nb")
     assert capsys.readouterr().err == "margrove: error: a\\x1b]0;owned\\x07 b: is gone\n"
 

@@ -23,6 +23,7 @@ from tests.app.report_models import (
 )
 
 from margrove import DecisionTreeClassifier, load_penguins
+from margrove.app.history import rows_fingerprint
 from margrove.app.report.assemble import report_of
 from margrove.app.report.blocks import Bars, Card, Words, charts_of
 from margrove.app.report.explain import examples
@@ -33,7 +34,6 @@ from margrove.app.report.markdown import escaped, to_markdown
 from margrove.app.report.model_on_table import MOST_ROWS, subject_of
 from margrove.app.report.trusted_rows import evidence_of
 from margrove.app.report.writing import plain
-from margrove.app.training_rows import rows_fingerprint
 from margrove.data import Column, Table
 from margrove.svm.margins import margins
 

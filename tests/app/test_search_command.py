@@ -236,7 +236,7 @@ class Pretended(margrove.SVCCV):
 
 def pretend(monkeypatch: pytest.MonkeyPatch, score: Callable[[float, float], float], **more: Any) -> None:
     members = {"score": lambda _, C, gamma: score(C, gamma), **more}
-    monkeypatch.setattr(margrove, "SVCCV", type("Pretended", (Pretended,), members))
+    monkeypatch.setattr("margrove.svm.search.SVCCV", type("Pretended", (Pretended,), members))
 
 
 def test_a_best_cell_at_the_edge_widens_the_grid_there_once(
@@ -259,7 +259,7 @@ def test_a_best_cell_at_the_edge_widens_the_grid_there_once(
 def test_an_edge_that_remains_is_said(run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, lambda C, gamma: math.log(C))
     assert "still lies at the edge of the grid (largest C)." in said_by(run("train", flowers, "--folds", "0"))
-    monkeypatch.setattr(searching, "_DEARER", 1e9)
+    monkeypatch.setattr(searching, "_SLOWER", 1e9)
     said = said_by(run("train", flowers, "--folds", "0"))
     assert "lies at the edge of the grid (largest C); the budget left no time to widen it." in said
 

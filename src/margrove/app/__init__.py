@@ -1,1 +1,1 @@
-"""What people touch: the command line. Every module here is a view of one fitted model and holds no mathematics."""
+"""The command line. Every module here is a view of one fitted model and holds no mathematics."""

@@ -21,7 +21,7 @@ from margrove.explanation import explanation_of
 
 
 def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
-    """Recompute and print the certificate; the answer is whether it holds."""
+    """Recompute and print the certificate; return whether it holds."""
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     model = read_model(model_path)
@@ -33,8 +33,8 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
     with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if pictures is None:
-            table, answers = _rows_for(model, reading)
-            source, certificate = table.source, recompute(model, features_of(model, table), answers)
+            table, targets = _rows_for(model, reading)
+            source, certificate = table.source, recompute(model, features_of(model, table), targets)
         else:
             source, certificate = str(pictures.root), recompute(model, pictures, pictures.labels)
     for message in warnings_in_shell(caught):
@@ -46,7 +46,7 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
 
 
 def _rows_for(model: Any, reading: Reading) -> tuple[Table, Any]:
-    """The table, and what this kind of model was asked about its rows: classes, numbers or nothing."""
+    """Return the table and the targets that this kind of model takes: classes, numbers or None."""
     task = explanation_of(model).task
     if task == "classes":
         table = reading.labelled()

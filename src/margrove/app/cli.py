@@ -1,4 +1,4 @@
-"""The commands: what can be typed. The work is done in the module of each command's name, imported when it is needed.
+"""The commands. Each is carried out by the module of its name, imported when it is needed.
 
 Only typer and rich may be imported here, so that ``--help`` and shell completion answer at once.
 """
@@ -19,7 +19,7 @@ app = typer.Typer(
     cls=GuardedGroup,
     epilog="Start with:  margrove train   (the embedded penguins)",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,  # failures are told by GuardedGroup; a defect of ours shows Python's own traceback
+    pretty_exceptions_enable=False,  # GuardedGroup prints failures; a defect of ours shows Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

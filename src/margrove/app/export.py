@@ -1,4 +1,4 @@
-"""``margrove export``: a saved model in the words of another program."""
+"""``margrove export``: write a saved model for another program."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
 
 
 class _Buffer(io.BytesIO):
-    """Bytes to be written later, under the name of the model that they are made of: errors name it."""
+    """Bytes to be written later. Errors name the model that they are made of."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class _Buffer(io.BytesIO):
 
 
 def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict[str, Any]]:
-    """Of a model of pictures what learned from the network's codes, and what those are: the network is not exported."""
+    """Return the part of a model of pictures behind the network, and facts about the network, which is not exported."""
     features = network_of(model)
     if features is model:
         problem = f"a {type(model).__name__} is a whole network, which is not exported here"
@@ -76,7 +76,7 @@ def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict
 
 
 def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
-    """LIBSVM's text, and what its columns and labels are."""
+    """Return LIBSVM's text, and the names of its columns and labels."""
     learner, encoder = learner_of(model), encoder_of(model)
     file = _Buffer(path)
     with warnings.catch_warnings(record=True) as caught:
@@ -93,7 +93,7 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
 
 
 def _onnx(model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
-    """The graph, and what goes in and comes out."""
+    """Return the graph, its inputs and outputs."""
     file = _Buffer(path)
     made = write_onnx(model, file)
     return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
@@ -104,7 +104,7 @@ def _few(columns: list[str]) -> str:
 
 
 def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
-    """What goes into the graph, and what comes out."""
+    """Print the inputs and outputs of the graph."""
     few = _few([f"{fact['name']} ({fact['kind']})" for fact in inputs])
     screen.say(f"in: {few}", indent=2)
     screen.say(f"out: {', '.join(outputs)}", indent=2)

@@ -1,7 +1,9 @@
-"""The training record of a model as it is read from a file: what is of the wrong kind is left out.
+"""The training record of a model as it is read from a file: values of the wrong type are left out.
 
-A model file may come from a stranger, so nothing is taken on trust: every number is a finite number, every text is
-text (and later escaped), every list of modest length.
+A model file may come from a stranger, so nothing is taken on trust: every number is finite, every text is text (and
+later escaped), every list of modest length.
+
+A record also holds digests of the training rows: the score on those is no promise for others.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.learning_curve import Point
-from margrove.app.training_rows import has_rows
-from margrove.data import Table
+from margrove.data import Column, Table
+from margrove.run.checkpoint import fingerprint
 
 T = TypeVar("T")
 MOST_ENTRIES = 5_000  # of any list
 _MOST_LETTERS = 2_000  # of any text
+_MOST_COLUMNS = 8  # of a fingerprint: the target alone may be the same in two tables whose rows are sorted by it
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Rows whose answer is known, and what a model predicts for them."""
+    """Rows whose target is known, and the predictions of a model for them."""
 
     classes: list[str] | None  # None: numbers
     truth: NDArray[Any]  # (n,) codes of classes, or numbers
@@ -50,7 +53,7 @@ class Judged:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the scores are shares that sum to 1."""
+        """The scores are shares that sum to 1."""
         if self.scores is None or not len(self.scores):
             return False
         is_share = self.scores.min() >= 0 and self.scores.max() <= 1
@@ -64,7 +67,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """How good the model is, as it was found in training."""
+    """The score of the model on rows it had not seen, as it was found in training."""
 
     method: str
     words: str
@@ -91,7 +94,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Step:
-    """What a solver reported on its way."""
+    """One report of a solver."""
 
     seconds: float
     value: float
@@ -99,8 +102,8 @@ class Step:
 
 
 class History:
-    """A training record, perhaps empty: of the whole training, all learners that were tried, the best first, the points
-    of a search and of a learning curve, and what the solver of the last fit reported."""
+    """A training record, perhaps empty: all learners that were tried, the best first, the points of a search and of a
+    learning curve, and the reports of the solver of the last fit."""
 
     def __init__(self, given: Any) -> None:
         record = _mapping(given)
@@ -124,15 +127,15 @@ class History:
         self.course = sorted(named, key=lambda step: step.seconds)
 
     def has_rows_of(self, table: Table) -> bool | None:
-        """Whether a table has the rows that were learned from, by the digests of the columns that both have; None where
-        the record has none of them."""
+        """Return whether a table has the training rows, by the digests of the columns that both have; None where the
+        record has none of them."""
         mark = self._fingerprint
         columns = {name: digest for name, digest in _mapping(mark.get("columns")).items() if name in table}
         return has_rows({**mark, "columns": columns}, table, table.target) if columns else None
 
 
 def _estimate(found: Mapping[str, Any]) -> Estimate | None:
-    """What was found on rows not seen; None where nothing was."""
+    """Return the estimate on rows not seen; None where there is none."""
     estimate, named = _read(Estimate, found), found.get("baseline_class")
     is_share = found.get("measure") != "R²"
     if estimate.value is None or estimate.method == "none" or (is_share and not 0 <= estimate.value <= 1):
@@ -155,23 +158,23 @@ def _held_out(found: Mapping[str, Any]) -> Judged | None:
     rows = _whole(_array(found.get("rows")), n)
     if not classes:
         return Judged(None, truth, predicted, None, rows)
-    codes, said = _whole(truth, n), _whole(predicted, n)
-    if codes is None or said is None or max(codes.max(), said.max()) >= len(classes):
+    codes, named = _whole(truth, n), _whole(predicted, n)
+    if codes is None or named is None or max(codes.max(), named.max()) >= len(classes):
         return None
     if scores is not None and scores.shape in ((n,), (n, 1)) and len(classes) == 2:
         scores = np.column_stack([-scores.ravel(), scores.ravel()])
-    return Judged(classes, codes, said, None if scores is None or scores.shape != (n, len(classes)) else scores, rows)
+    return Judged(classes, codes, named, None if scores is None or scores.shape != (n, len(classes)) else scores, rows)
 
 
 def _whole(numbers: NDArray[np.float64] | None, n: int) -> NDArray[np.intp] | None:
-    """Whole numbers from 0 on, n of them; None if they are something else."""
+    """Return n whole numbers from 0 on; None if they are something else."""
     if numbers is None or numbers.shape != (n,) or (numbers < 0).any() or (numbers != np.floor(numbers)).any():
         return None
     return None if numbers.max(initial=0) > np.iinfo(np.int32).max else numbers.astype(np.intp)
 
 
 def _array(given: Any) -> NDArray[np.float64] | None:
-    """An array of finite numbers; None if there is anything else among them."""
+    """Return an array of finite numbers; None if there is anything else among them."""
     if not isinstance(given, list) or not given or len(given) > 2 * MOST_ENTRIES:
         return None
     try:
@@ -182,13 +185,14 @@ def _array(given: Any) -> NDArray[np.float64] | None:
 
 
 def _lines(kind: type[T], given: Any, *needed: str) -> list[T]:
-    """The entries of a list that have what is needed."""
+    """Return the entries of a list that have the needed fields."""
     found = [_read(kind, _mapping(line)) for line in _list(given)]
     return [line for line in found if all(getattr(line, name) is not None for name in needed)]
 
 
 def _read(kind: type[T], line: Mapping[str, Any]) -> T:
-    """A dataclass of what has the type of its field; else "", False or None. Fields of other types have defaults."""
+    """Return a dataclass of the values that have the type of their field; else "", False or None. Fields of other types
+    have defaults."""
     types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _READERS[type](line.get(name)) for name, type in types.items() if type in _READERS})
 
@@ -204,7 +208,7 @@ def _rounded(given: Any) -> int | None:
 
 
 def _count(given: Any) -> int | None:
-    """A whole number above 0."""
+    """Return a whole number above 0, or None."""
     number = _number(given)
     return int(number) if number is not None and number >= 1 and number.is_integer() else None
 
@@ -214,7 +218,7 @@ def _text(given: Any) -> str | None:
 
 
 def _encodable(text: str) -> str:
-    """Of a bearable length, and without the halves of characters that no file can hold."""
+    """Cut to a bearable length, without the halves of characters that no file can hold."""
     return text[:_MOST_LETTERS].encode("utf-8", "replace").decode()
 
 
@@ -234,3 +238,28 @@ def _list(given: Any) -> list[Any]:
 
 def _mapping(given: Any) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) else {}
+
+
+def rows_fingerprint(table: Table, target: Column) -> dict[str, Any]:
+    """Return digests of the target and of the first columns, of the rows that have a target, as plain JSON values."""
+    known = ~target.is_missing
+    return {
+        "target": fingerprint(target.take(known).labels()),
+        "columns": {name: _digest(table[name], known) for name in table.names[:_MOST_COLUMNS]},
+    }
+
+
+def has_rows(mark: Any, table: Table, target: Column | None) -> bool:
+    """Return whether the table has the rows of a fingerprint, which may come from a stranger's file, in the same order;
+    without a target by the other columns alone."""
+    columns = mark.get("columns") if isinstance(mark, dict) else None
+    if not isinstance(columns, dict) or not columns or not all(name in table for name in columns):
+        return False
+    known = np.ones(table.n_rows, np.bool_) if target is None else ~target.is_missing
+    if target is not None and mark.get("target") != fingerprint(target.take(known).labels()):
+        return False
+    return all(_digest(table[name], known) == digest for name, digest in columns.items())
+
+
+def _digest(column: Column, rows: NDArray[np.bool_]) -> str:
+    return fingerprint(column.kind, column.values[rows], [str(level) for level in column.levels])

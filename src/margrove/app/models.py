@@ -1,4 +1,4 @@
-"""What a model is made of, and the table it takes."""
+"""The parts of a model, and the table it takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from margrove.explanation import explanation_of
 
 
 def target_of(model: Any) -> str | None:
-    """The name of the column that the model predicts; None where the model was not made by the command line."""
+    """Return the name of the column that the model predicts; None where the model was not made by the command line."""
     encoder, parts = encoder_of(model), explanation_of(model).parts
     if encoder is None and parts:
         return target_of(parts[0])
@@ -23,29 +23,30 @@ def target_of(model: Any) -> str | None:
 
 
 def encoder_of(model: Any) -> TableEncoder | None:
-    """The encoder in front, where there is one."""
+    """Return the encoder in front, where there is one."""
     first = model[0] if isinstance(model, Pipeline) else None
     return first if isinstance(first, TableEncoder) else None
 
 
 def learner_of(model: Any) -> Any:
-    """The learner itself."""
+    """Return the learner, the last step of a pipeline."""
     return model[-1] if isinstance(model, Pipeline) else model
 
 
 def is_classifier(learner: Any) -> bool:
-    """Whether it tells classes apart; a file may hold a regression or a one-class machine too."""
+    """Return whether it tells classes apart; a file may hold a regression or a one-class machine too."""
     return hasattr(learner, "classes_")
 
 
 def takes_tables(model: Any) -> bool:
-    """Whether it predicts from a table as it is: an encoder in front, or trees of named columns, or machines such."""
+    """Return whether it predicts from a table as it is: an encoder in front, or trees of named columns, or machines
+    such."""
     explanation = explanation_of(model)
     return encoder_of(model) is not None or explanation.takes_tables or any(map(takes_tables, explanation.parts[:1]))
 
 
 def features_of(model: Any, table: Table) -> Any:
-    """The table in the form the model takes: as it is, or as an array for a model that was trained on one."""
+    """Return the table in the form the model takes: as it is, or as an array for a model that was trained on one."""
     if takes_tables(model):
         return table
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
@@ -65,7 +66,7 @@ def features_of(model: Any, table: Table) -> Any:
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters as JSON can hold them."""
+    """Return the parameters as JSON can hold them."""
     return {name: _plain(value) for name, value in estimator.get_params(deep=False).items()}
 
 

@@ -1,4 +1,4 @@
-"""``margrove predict``: labels for the rows of a table, by a saved model."""
+"""``margrove predict``: predict the rows of a table by a saved model."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, read_model, write_content
+from margrove.app.history import has_rows
 from margrove.app.images.models import pictures_for
 from margrove.app.models import features_of, is_classifier, learner_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
-from margrove.app.provenance_words import expectation_words, history_of
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
-from margrove.app.training_rows import has_rows
+from margrove.app.show import expectation_words, history_of
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import ParameterError
@@ -50,12 +50,10 @@ class Predictions:
 
     @property
     def header(self) -> list[str]:
-        """The names of the output's columns."""
         name = f"predicted {self.target}" if self.target in self.kept else self.target
         return [*self.kept, name, *(self.score_names if self.scores is not None else ())]
 
     def rows(self) -> list[list[Any]]:
-        """The cells, row by row."""
         scores = () if self.scores is None else self.scores.T.tolist()
         return [list(cells) for cells in zip(*self.kept.values(), self.labels.tolist(), *scores, strict=True)]
 
@@ -74,7 +72,7 @@ def _inert(cell: Any) -> Any:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to stand beside the predictions: ``keep`` is "none", "all" or names of columns, parted by commas."""
+    """The columns beside the predictions: ``keep`` is "none", "all" or names of columns, separated by commas."""
 
     scores: bool = False
     probabilities: bool = False
@@ -108,8 +106,8 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             if wanted.keep != "none":
                 raise ParameterError(f"--keep {wanted.keep}: pictures have no columns; their files are named always.")
             predictions = _predicted_pictures(model, pictures, wanted)
-    told = warnings_in_shell(caught)
-    for message in told:
+    messages = warnings_in_shell(caught)
+    for message in messages:
         screen.warn(message)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
@@ -135,7 +133,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             **predictions.measures,
             "is_of_training": predictions.is_of_training,
             "output": output if is_file else None,
-            "warnings": told,
+            "warnings": messages,
         }
     )
 
@@ -169,7 +167,7 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
 
 
 def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> Predictions:
-    """The class of each picture, beside the folder it lies in where that is the name of a class."""
+    """Predict the class of each picture, beside the folder it lies in where that is the name of a class."""
     labels = np.asarray(model.predict(pictures))
     names, scores = _beside(model, pictures, wanted)
     files = [str(path.relative_to(pictures.root)) for path in pictures]
@@ -185,7 +183,7 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> 
 
 
 def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
-    """The names and columns of what was asked for beside the predictions."""
+    """Return the names and columns that were asked for beside the predictions."""
     learner = learner_of(model)
     if wanted.scores:
         found = explanation_of(learner).scores(at_the_end(model, features)[1])

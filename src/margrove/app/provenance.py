@@ -1,18 +1,20 @@
-"""The training record: how a model came about, as plain JSON values, kept with it in its file.
+"""The training record: how a model was made, as plain JSON values, kept with it in its file.
 
-It is what a report is made of besides the model and the table: the leaderboard, the choice, the estimate with the
-answers it was made of, the search, the learning curve, the course of the fit. Whoever reads one from a file reads a
-stranger's data: every key may be missing.
+A report is made of it, besides the model and the table: the leaderboard, the choice, the estimate with its predictions,
+the search, the learning curve, the course of the fit. `margrove.app.history` reads it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from margrove.app.choose.contest import Result
+from margrove.app.choose.held_out import Chosen
+from margrove.app.choose.search import Found
 from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.predictions import Predicted
 from margrove.app.estimate.task import Estimate
@@ -20,11 +22,6 @@ from margrove.app.estimate.words import how_words
 from margrove.data import Table
 from margrove.run.progress import Course
 from margrove.status import Status
-
-if TYPE_CHECKING:
-    from margrove.app.choose.contest import Result
-    from margrove.app.choose.held_out import Chosen
-    from margrove.app.choose.search import Found
 
 VERSION = 1
 MOST_ROWS = 5_000  # whose predictions are kept
@@ -38,7 +35,7 @@ _DIGITS = 6  # significant, of scores: nobody draws more
 
 
 def course_part(course: Course) -> list[dict[str, Any]]:
-    """What the solver of the last fit reported, to six digits."""
+    """Return the reports of the solver of the last fit, to six digits."""
     return [
         {**point, "seconds": round(point["seconds"], 4), "value": significant(point["value"])}
         for point in course.points
@@ -47,12 +44,12 @@ def course_part(course: Course) -> list[dict[str, Any]]:
 
 
 def significant(value: float) -> float:
-    """To six digits."""
+    """Round to six digits."""
     return float(f"{value:.{_DIGITS}g}")
 
 
 def auto_part(chosen: Chosen) -> dict[str, Any]:
-    """What ``--model auto`` has to tell, without the predictions."""
+    """Return the record of ``--model auto``, without the predictions."""
     result, trial = chosen.result, chosen.trial
     is_sampled = result.n_first < result.n_rows
     subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":.") + "."}
@@ -68,7 +65,7 @@ def auto_part(chosen: Chosen) -> dict[str, Any]:
 
 
 def estimate_part(estimate: Estimate) -> dict[str, Any]:
-    """The estimate of a learner that was named, without the predictions."""
+    """Return the estimate of a learner that was named, without the predictions."""
     how = [how_words(estimate)] if estimate.rounds else []
     off = estimate.deviation
     return {
@@ -86,7 +83,7 @@ def estimate_part(estimate: Estimate) -> dict[str, Any]:
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:
-    """A line for each candidate, the best first."""
+    """Return a line for each candidate, the best first."""
     return [
         {
             "learner": trial.candidate.learner.name,
@@ -109,8 +106,8 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
 
 
 def predictions_part(predicted: Predicted | None, table: Table) -> dict[str, Any]:
-    """The rows that were tested, their truth, the predictions and the scores of each class: of more than `MOST_ROWS` an
-    even choice, and how many there were in all (``rows_tested``)."""
+    """Return the rows that were tested, their truth, the predictions and the scores of each class: of more than
+    `MOST_ROWS` an even choice, and how many there were in all (``rows_tested``)."""
     if predicted is None:
         return {}
     n = len(predicted.rows)
@@ -131,14 +128,14 @@ def predictions_part(predicted: Predicted | None, table: Table) -> dict[str, Any
 
 
 def search_part(learner: str, found: Found) -> dict[str, Any]:
-    """The cells of a search."""
+    """Return the cells of a search."""
     best = found.best
     cells = [{**cell.to_dict(), "status": "scored" if cell.is_scored else "not reached"} for cell in found.cells]
     return {"learner": learner, "cells": cells, "best": None if best is None else best.to_dict()}
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: NumPy's numbers as Python's, and what is not finite as null."""
+    """Return JSON values: NumPy's numbers as Python's, and what is not finite as null."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,7 +1,7 @@
-"""The certificate at the end of ``margrove train``: recomputed while somebody watches, who may leave it out.
+"""The certificate at the end of ``margrove train``, recomputed; Ctrl-C leaves it out.
 
-``--model auto`` keeps time for it (`margrove.app.choose.candidates`, ``proof``). Where that does not do, it is
-recomputed all the same, and that is said: before it begins, after it is done, and in the report.
+``--model auto`` keeps time for it (`margrove.app.choose.candidates`, ``proof``). Where that is not enough, it is
+recomputed all the same, and messages say so: before it begins, after it is done, and in the report.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from margrove.errors import ConvergenceWarning, DataWarning
 from margrove.run.progress import Progress, in_short, watched
 
 TITLE = "checking the certificate; Ctrl-C leaves it out"
-_NOTICED = 0.5  # seconds: less beyond a budget is not worth a word
+_NOTICED = 0.5  # seconds: less beyond a budget is not reported
 
 
 @dataclass(frozen=True)
 class Proof:
-    """A certificate, and what it took."""
+    """A certificate, and the time it took."""
 
     certificate: Certificate
     seconds: float
@@ -37,7 +37,7 @@ class Proof:
 
     @property
     def words(self) -> str:
-        """What there is to say of it; often nothing."""
+        """A remark on the time; often empty."""
         if self.is_left_out:
             return (
                 f"Checking the certificate was left out (Ctrl-C after {in_short(self.seconds)}): what it says are the "
@@ -49,7 +49,7 @@ class Proof:
         return f"Checking the certificate took {in_short(self.seconds)}, {share} beyond the budget."
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values, without the certificate."""
+        """Return plain JSON values, without the certificate."""
         return {
             "seconds": round(self.seconds, 3),
             "seconds_beyond_budget": round(self.beyond, 3),
@@ -59,7 +59,7 @@ class Proof:
 
 
 def warning_words(predicted: float, left: float) -> str:
-    """What to say before a certificate that will take so many seconds, of which so many are left; often nothing."""
+    """Return a warning before a certificate that will take longer than the time left; often empty."""
     if predicted < left + _NOTICED:
         return ""
     rest = "the budget is spent" if left < _NOTICED else f"{in_short(left)} of the budget are left"
@@ -67,25 +67,25 @@ def warning_words(predicted: float, left: float) -> str:
 
 
 def fit_model(model: Any, table: Table) -> list[str]:
-    """Fit on all rows; the answer is what the user should be warned of, each thing once."""
+    """Fit on all rows; return the warnings, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for told in (DataWarning, ConvergenceWarning):  # odd columns by `facts_of`, the status by `tell_verdict`
-            warnings.simplefilter("ignore", told)
+        for reported in (DataWarning, ConvergenceWarning):  # by `facts_of` and `tell_verdict`
+            warnings.simplefilter("ignore", reported)
         model.fit(table, table.labels())
     return warnings_in_shell(caught)
 
 
 def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None, predicted: float = 0.0) -> Proof:
-    """Recompute the certificate of a model on its rows. With a budget, it is said before where it will not be within
-    it; Ctrl-C leaves the solver's own."""
+    """Recompute the certificate of a model on its rows. With a budget, warn before where it will not be within it;
+    Ctrl-C leaves the solver's own."""
     if budget is not None:
         words = warning_words(predicted, budget.left)
         if words:
             screen.say(words, indent=2)
     left, began = 0.0 if budget is None else budget.left, time.monotonic()
     try:
-        with shown(screen, TITLE, budget) as meter, watched(_told_to(meter)):
+        with shown(screen, TITLE, budget) as meter, watched(_watcher_for(meter)):
             certificate = certify(model, table, table.labels())
     except KeyboardInterrupt:
         own = learner_of(model).certificate_  # of little data the fit has recomputed it already
@@ -95,12 +95,12 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
 
 
 def shown(screen: Screen, title: str, budget: Budget | None) -> AbstractContextManager[Meter]:
-    """The display of a contest goes on to the end of its budget; else there is a bar for each piece of work."""
+    """Return the countdown of a budget, or a bar where there is none."""
     return metered(screen, title) if budget is None else counted_down(screen, budget, title)
 
 
-def _told_to(meter: Meter) -> Any:
-    """A countdown has the time for its bar: the share that is done stands in its words."""
+def _watcher_for(meter: Meter) -> Any:
+    """Return a watcher. A countdown has the time for its bar: the share that is done stands in its title."""
 
     def tell(report: Progress) -> None:
         if report.total:

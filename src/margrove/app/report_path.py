@@ -1,16 +1,11 @@
-"""The report that ``margrove train`` writes beside the model: the one place that calls it."""
+"""The place of a report, beside its model."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import Any
 
 from margrove.app.files import check_folder
 from margrove.app.options.table import STANDARD_STREAM
-from margrove.app.screen.console import Screen
-from margrove.app.screen.progress import metered
-from margrove.data import Table
 from margrove.errors import InputError
 
 _SUFFIX = ".report"
@@ -20,7 +15,7 @@ _HEAD = 4096
 
 
 def report_path(model: str, ending: str = "html") -> str | None:
-    """Where the report of a model goes, unless told otherwise: beside it. None: the model is in no file."""
+    """Return the usual place of a model's report, beside it; None if the model is in no file."""
     is_file = model != STANDARD_STREAM and (not Path(model).exists() or Path(model).is_file())
     return str(Path(model).with_suffix(f"{_SUFFIX}.{ending}")) if is_file else None
 
@@ -28,8 +23,7 @@ def report_path(model: str, ending: str = "html") -> str | None:
 def check_report(
     path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
 ) -> None:
-    """Refuse, before any work is done, to write over a page that is no report of ours. ``option`` names another
-    place."""
+    """Refuse, before any work, to write over a page that is no report of ours. ``option`` names another place."""
     check_folder(path, "model.report.html", option)
     if not Path(path).is_file():
         return
@@ -38,12 +32,3 @@ def check_report(
     if not is_ours:
         problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
         raise InputError(problem, file=path, cure=cure)
-
-
-def write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
-    """Write it."""
-    from margrove.app import report
-
-    with metered(screen, "gathering the report"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what there is to warn of the table and the model was told before
-        report.write_report(model, table, path)

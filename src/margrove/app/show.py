@@ -1,17 +1,21 @@
-"""``margrove show``: what is in a model file."""
+"""``margrove show``: print what is in a model file, its training record included."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
+from rich import box
+from rich.table import Table as Grid
 from rich.text import Text
 
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
-from margrove.app.images.models import takes_pictures
-from margrove.app.images.show import show_image_model
+from margrove.app.history import Contender, Estimate, History
+from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
-from margrove.app.provenance_words import history_of, in_short, tell_history
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import learned
@@ -22,16 +26,20 @@ from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS
 
 SHOWN_COLUMNS = 20
+_SHOWN_CLASSES = 12
+_MOST_LINES = 20  # of the leaderboard
+_LONG = ("rows", "truth", "predicted", "scores")  # lists of a record that is printed in short
+_LONGEST = 300  # letters of a text that somebody else wrote
 CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
 def show(screen: Screen, path: str) -> None:
-    """Print parameters, columns, classes, certificate and lessons of a saved model."""
+    """Print parameters, columns, classes, certificate and explanation of a saved model."""
     model = read_model(path)
     if takes_pictures(model):
-        show_image_model(screen, path, model)
+        _show_image_model(screen, path, model)
         return
-    learner, lessons, explanation = learner_of(model), learned(model), explanation_of(model)
+    learner, explained, explanation = learner_of(model), learned(model), explanation_of(model)
     columns = _columns(model)
     record = {
         "command": "show",
@@ -47,7 +55,7 @@ def show(screen: Screen, path: str) -> None:
         "engine": explanation.engine,
         "certificate": learner.certificate_.to_dict(),
         "certificate_is": AS_SAVED,
-        "learned": lessons.to_dict(),
+        "learned": explained.to_dict(),
         "record": in_short(history_of(model)),
     }
     engine = "" if explanation.engine is None else f", engine {explanation.engine}"
@@ -61,7 +69,7 @@ def show(screen: Screen, path: str) -> None:
         _tell_solve(screen, record["solve"])
     tell_history(screen, history_of(model))
     tell_saved_certificate(screen, learner.certificate_)
-    tell_learned(screen, lessons)
+    tell_learned(screen, explained)
     screen.document(record)
 
 
@@ -80,10 +88,42 @@ def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
         screen.say(f"{text}, of {len(solve['margins'])} machines", indent=2)
 
 
+def _show_image_model(screen: Screen, path: str, model: Any) -> None:
+    """Print network, classes, certificate and, of a learner on codes, what it learned."""
+    first, learner = network_of(model), learner_of(model)
+    is_on_codes = learner is not first
+    explained = learned(model) if is_on_codes else None
+    seen = first.preparation_
+    record = {
+        "command": "show",
+        "model": path,
+        "class": type(learner).__name__,
+        "parameters": plain_parameters(learner),
+        "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
+        "layer": getattr(first, "layer_", None),
+        "size": seen.size,
+        "classes": learner.classes_.tolist(),
+        "status": str(learner.status_),
+        "engine": learner.engine_,
+        "certificate": learner.certificate_.to_dict(),
+        "certificate_is": AS_SAVED,
+        "learned": None if explained is None else explained.to_dict(),
+    }
+    screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
+    screen.say(f"tells apart pictures of {some([*map(str, record['classes'])], _SHOWN_CLASSES)}", indent=2)
+    screen.say(f"network: {first.network_name_}, fingerprint {first.network_digest_}", indent=2)
+    if is_on_codes:
+        screen.say(f"learns from {first.n_features_out_:,} numbers for each picture ({first.layer_})", indent=2)
+    screen.say(f"sees {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}", indent=2)
+    tell_saved_certificate(screen, learner.certificate_)
+    if explained is not None:
+        tell_learned(screen, explained, has_columns=False)
+    screen.document(record)
+
+
 def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:
     """Print the rules of a saved tree, or of each tree that votes, and nothing else: nested, or (``"lines"``) one for
-    each leaf. Of a list of more than ``max_levels`` levels (None: as many as people read) the others are counted; 0
-    names them all."""
+    each leaf. ``max_levels`` is the most levels that a list names (None: as many as people read; 0: all)."""
     most = MOST_LEVELS if max_levels is None else max_levels
     if most < 0:
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
@@ -97,8 +137,8 @@ def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) 
     rounds = []
     for voter, tree in zip(_vote_of(model).voters, model.estimators_, strict=True):
         rules = tree.rules(style=style, max_levels=most or None)
-        worth = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
-        _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {worth}:")
+        weight = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
+        _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {weight}:")
         _print_lines(screen, str(rules), indent=4)
         rounds.append({**asdict(voter), "rules": rules.data()})
     screen.document({**record, "rounds": rounds})
@@ -125,7 +165,7 @@ def show_code(screen: Screen, path: str, language: str) -> None:
 
 
 def tree_code(model: Any, path: str, language: str, option: str) -> str:
-    """The tree of a file as code, which ``option`` asked for."""
+    """Return the tree of a file as code, which ``option`` asked for."""
     model = _of_trees(model, path, option)
     if explanation_of(model).is_vote:
         problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
@@ -135,7 +175,7 @@ def tree_code(model: Any, path: str, language: str, option: str) -> str:
 
 
 def _of_trees(model: Any, path: str, option: str) -> Any:
-    """The tree of a file, or its trees that vote, trained on the table itself: their words are the table's."""
+    """Return the tree of a file, or its trees that vote, trained on the table itself."""
     if not explanation_of(model).has_rules:
         problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
@@ -146,7 +186,7 @@ def _of_trees(model: Any, path: str, option: str) -> Any:
 
 
 def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
-    """All parameters; of a tree, which has thirty, and of trees that vote, those that were set."""
+    """Return all parameters; of a tree, which has thirty, and of trees that vote, those that were set."""
     shown = parameters
     if explanation_of(learner).has_rules:
         usual = plain_parameters(type(learner)())
@@ -157,7 +197,7 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
 
 
 def _purpose(learner: Any, target: str | None) -> str:
-    """What it is for."""
+    """Return the purpose of the model."""
     name = repr(target) if target else ""
     explanation = explanation_of(learner)
     if explanation.classes is not None:
@@ -169,7 +209,7 @@ def _purpose(learner: Any, target: str | None) -> str:
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:
-    """Each column the model wants: its name and kind."""
+    """Return each column the model takes: its name and kind."""
     encoder, own = encoder_of(model), explanation_of(model).columns()
     if encoder is not None:
         return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
@@ -182,3 +222,74 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 
 def _column_words(column: dict[str, Any]) -> str:
     return column["name"] if column["kind"] == "numeric" else f"{column['name']} ({column['kind']})"
+
+
+def history_of(model: Any) -> dict[str, Any] | None:
+    """Return the training record of a model; None where it has none."""
+    record = getattr(model, "training_record_", None)
+    return record if isinstance(record, dict) else None
+
+
+def in_short(record: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the record without its long lists: the rows that were tested, and the course of the fit."""
+    if record is None:
+        return None
+    short, estimate = {name: part for name, part in record.items() if name != "course"}, record.get("estimate")
+    kept = estimate.items() if isinstance(estimate, dict) else ()
+    return short | {"estimate": {name: part for name, part in kept if name not in _LONG}}
+
+
+def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
+    """Print how the model was chosen, and its estimate, as the record has them."""
+    history = History(record)
+    estimate = history.estimate
+    scored = [line for line in history.leaderboard if line.score is not None][:_MOST_LINES]
+    if scored:
+        screen.heading("What was tried, as saved when it was trained")
+        screen.say(_grid(scored, _task(estimate)), indent=2)
+        if history.choice:
+            screen.say(_line(history.choice), indent=2)
+    if estimate is None:
+        return
+    value, error, ends = _value_words(estimate)
+    screen.heading("What it is worth on rows it had not seen, as saved when it was trained")
+    how = f" ({_line(estimate.method)})" if estimate.method else ""
+    screen.say(f"{value}{ends and f', {ends}'}{error and f'; {error}'}{how}", indent=2)
+
+
+def expectation_words(record: dict[str, Any]) -> str:
+    """Return a remark on predictions of the rows that a model learned from."""
+    estimate = History(record).estimate
+    if estimate is None:
+        return "These are the rows it learned from: on new rows expect less."
+    value, error, ends = _value_words(estimate)
+    expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out when it was trained)"
+    return f"These are the rows it learned from: on new rows expect {expected}."
+
+
+def _value_words(estimate: Estimate) -> tuple[str, str, str]:
+    """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
+    task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
+    error = "" if off is None or not task.is_number else f"mean absolute error {off:.4g}"
+    ends = "" if low is None or high is None else f"95 % interval {task.number(low)} … {task.number(high)}"
+    return task.named(estimate.value), error, ends
+
+
+def _task(estimate: Estimate | None) -> Task:
+    return NUMBERS if estimate is not None and estimate.measure == NUMBERS.measure else CLASSES
+
+
+def _grid(lines: list[Contender], task: Task) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    grid.add_column("")
+    grid.add_column("learner")
+    grid.add_column("score", justify="right", no_wrap=True)
+    for line in lines:
+        score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
+        grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
+    return grid
+
+
+def _line(text: str) -> str:
+    """Return one line, without control characters."""
+    return "".join(letter for letter in " ".join(text[:_LONGEST].split()) if letter.isprintable())

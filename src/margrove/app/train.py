@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
@@ -15,14 +16,23 @@ from margrove.app.choose.contest import meets_on_sample
 from margrove.app.choose.held_out import Chosen, Search
 from margrove.app.choose.nested_search import Tuned, Tuning
 from margrove.app.choose.search import Question
-from margrove.app.choose.search_words import search_words, tell_question, tell_search
-from margrove.app.choose.words import estimate_words, tell_choice, tell_contest, tell_curve, tell_plan
+from margrove.app.choose.words import (
+    estimate_words,
+    search_words,
+    tell_choice,
+    tell_contest,
+    tell_curve,
+    tell_plan,
+    tell_question,
+    tell_search,
+)
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
 from margrove.app.files import check_destination, write_model
+from margrove.app.history import rows_fingerprint
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import parameters_blamed
@@ -30,12 +40,11 @@ from margrove.app.options.preparation import table_for
 from margrove.app.options.table import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove, shown
-from margrove.app.report_path import check_report, report_path, write_report
+from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
 from margrove.app.screen.progress import counted_down, metered
 from margrove.app.summary import learned
-from margrove.app.training_rows import rows_fingerprint
 from margrove.boost.base import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
@@ -50,10 +59,10 @@ _OVERRUN = 0.5  # of the budget, at most, if the last fit takes longer than was 
 
 @dataclass(frozen=True)
 class Decision:
-    """What is fitted in the end, and how that was decided."""
+    """The model to be fitted, and how that was decided."""
 
     training: Training
-    worth: str  # in a line
+    summary: str  # the estimate, in a line
     estimate: Estimate
     history: dict[str, Any]  # parts of the training record
     document: dict[str, Any]  # and of the JSON document, where they are others there
@@ -64,7 +73,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted model and how it came about: for the training record in its file, and for ``--json``."""
+    """A fitted model and how it was made: for the training record in its file, and for ``--json``."""
 
     decision: Decision
     facts: Facts
@@ -101,7 +110,7 @@ class Trained:
         }
         return dict(provenance.plain(record))
 
-    def document(self, lessons: dict[str, Any], destination: str, report: str | None) -> dict[str, Any]:
+    def document(self, explained: dict[str, Any], destination: str, report: str | None) -> dict[str, Any]:
         """Return what ``--json`` prints."""
         learner = learner_of(self.model)
         return {
@@ -112,7 +121,7 @@ class Trained:
             "status": explanation_of(learner).status,
             "engine": explanation_of(learner).engine,
             "certificate": self.proof.certificate.to_dict(),
-            "learned": lessons,
+            "learned": explained,
             **self._shared(),
             "warnings": self.warnings,
             "model": destination,
@@ -121,9 +130,9 @@ class Trained:
 
 
 def train(screen: Screen, reading: Reading, training: Training, output: str | None, *, has_report: bool = True) -> None:
-    """Read, estimate, fit, certify, save, report, and tell of each."""
+    """Read, estimate, fit, certify, save and report, and print each result."""
     began = time.monotonic()
-    training.check()  # so that a wrong parameter is told before a large file is read
+    training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
     reading.refuse_folder()
     destination = output or f"{reading.stem}.margrove"
@@ -139,27 +148,27 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         model, proof, warnings = _fit(screen, decision, table, budget, course)
     curve = [] if proof.is_left_out else _curve(screen, decision, budget)
     trained = Trained(decision, facts, model, proof, warnings, curve, began)
-    lessons = learned(model, table_for(decision.training.learner, table))
+    explained = learned(model, table_for(decision.training.learner, table))
     for warning in warnings:
         screen.warn(warning)
     tell_certificate(screen, proof.certificate)
     if proof.words:
         screen.say(proof.words, indent=2)
-    tell_learned(screen, lessons)
+    tell_learned(screen, explained)
     tell_curve(screen, training.kind, curve)
     model.training_record_ = trained.record(table, course)
     write_model(model, destination)
     if report is not None:
         try:
-            write_report(screen, model, table, report)
+            _write_report(screen, model, table, report)
         except KeyboardInterrupt:
             screen.warn(f"interrupted: the model is saved, its report is not; margrove report {destination} writes it")
             report = None
     has_rules = explanation_of(model).has_rules
     _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
     if screen.is_quiet:
-        screen.essential(f"{decision.training.learner.name}: {decision.worth}; {destination}")
-    screen.document(trained.document(lessons.to_dict(), destination, report))
+        screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")
+    screen.document(trained.document(explained.to_dict(), destination, report))
     screen.finish()
 
 
@@ -206,7 +215,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
 
 
 def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
-    """The learner that was named: what is open is searched, and the result is estimated."""
+    """Search the open parameters of the learner that was named, and estimate the result."""
     training = replace(training, preparation=training.preparation.for_table(training.learner, table))
     learner, question, task = training.learner, training.question(), training.kind
     table = table_for(learner, table)
@@ -221,27 +230,22 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
         estimate = tuned.estimate
     tell_estimate(screen, estimate)
-    worth = task.worth + task.words(estimate)
+    summary = task.prefix + task.words(estimate)
     history = {"estimate": provenance.estimate_part(estimate), "search": None, "is_interrupted": False}
     document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}
     if tuned is None:
-        return Decision(training, worth, estimate, history, document)
+        return Decision(training, summary, estimate, history, document)
     history["is_interrupted"] = tuned.is_interrupted
     if tuned.found.cells:
         history["search"] = provenance.search_part(learner.name, tuned.found)
     document["search"] = {"budget": training.budget, **tuned.to_dict()}
-    worth += f" ({estimate.method}); {search_words(tuned.found)}"
-    return Decision(training, worth, estimate, history, document, tuned.found.params)
+    summary += f" ({estimate.method}); {search_words(tuned.found)}"
+    return Decision(training, summary, estimate, history, document, tuned.found.params)
 
 
 def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) -> None:
-    """Refuse trees that are pruned, tested or drawn at random where a vote of numbers has categories: they are grown
-    each by itself, on rows that are drawn, some without all levels, and so are no vote on the same columns.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse trees that are pruned, tested or drawn at random where a vote of numbers has categories: each is grown
+    from the rows drawn for it, some without all levels, so that they are no vote on the same columns."""
     if not isinstance(learner, AdaBoostRegressor) or is_plain_tree(learner.estimator, learner.engine):
         return
     if table.sparse is not None or table.block is not None:
@@ -272,7 +276,7 @@ def _tune(screen: Screen, training: Training, question: Question, table: Table) 
 def _fit(
     screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Proof, list[str]]:
-    """The model fitted on all rows, its certificate recomputed, and warnings."""
+    """Fit on all rows and recompute the certificate; return the model, the proof and warnings."""
     training, trial = decision.training, None if decision.chosen is None else decision.chosen.trial
     limit, own = training.time_limit, None if decision.chosen is None else budget  # a learner that is named has none
     if own is not None:
@@ -296,11 +300,19 @@ def _fit(
 
 
 def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
-    """The learning curve, if the budget allows; after Ctrl-C nobody waits for it."""
+    """Return the learning curve, if the budget allows; after Ctrl-C nobody waits for it."""
     if decision.chosen is None or decision.search is None or decision.chosen.is_interrupted:
         return []
     with counted_down(screen, budget) as meter:
         return decision.search.curve(decision.chosen, meter)
+
+
+def _write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
+    from margrove.app.report import write_report
+
+    with metered(screen, "gathering the report"), catch_warnings():
+        simplefilter("ignore")  # warnings about the table and the model were printed before
+        write_report(model, table, path)
 
 
 def _tell_learner(screen: Screen, training: Training) -> None:

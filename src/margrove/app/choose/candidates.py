@@ -1,5 +1,5 @@
-"""What ``--model auto`` tries: the candidates in the order in which they are tried, the cheap ones first, so that any
-budget gives something. A new candidate is one more line.
+"""The candidates of ``--model auto``, in the order in which they are tried: the cheap ones first, so that any budget
+gives something. A new candidate is one more line.
 
 Every candidate is cross-validated on the same folds. Those that are searched first look for their C (and γ) on the same
 rows; votes grow by doubling while that helps. `margrove.app.choose.contest` spends the time.
@@ -54,7 +54,7 @@ class Candidate:
         return min(self.most_proof, self.proof * fit)
 
     def titled(self, params: Mapping[str, Any]) -> str:
-        """Its title with these parameters, those that are settled beforehand among them."""
+        """Return the title with these parameters and those that are settled beforehand."""
         known = {**self.params, **params}
         shown = {name: in_digits(value) if isinstance(value, float) else str(value) for name, value in known.items()}
         if self.is_searched:
@@ -91,8 +91,8 @@ def _classifiers(
         Candidate("basic", basic, 1, "basic linear classifier", "goes to the class whose mean is nearer", proof=3.0),
         Candidate("perceptron", perceptron, 2, "perceptron", f"{_ADDS}, learned from its mistakes", proof=4.5),
         Candidate("linear", linear, 3, "linear support vector machine", margin, is_searched=True),
-        # Two trees: the price on questions that the command line takes as its default, and none, only pruning. Without
-        # a price it is the better of the two where rows are many and noise is little (letter, covtype).
+        # Two trees: the cost of questions that the command line takes as its default, and none, only pruning. Without
+        # a cost it is the better of the two where rows are many and noise is little (letter, covtype).
         Candidate("tree", tree, 4, "decision tree", _ASKS, **_TREE_PROOF),
         Candidate(
             "tree-large",

@@ -1,28 +1,25 @@
-"""``--model auto``: candidates meet on the same folds, and the time goes to the most promising.
+"""``--model auto``: candidates are scored on the same folds, and the time goes to the most promising.
 
-A contest on a table: every candidate is scored on all rows, or on a sample of very many; there the best of them then
-meet again on all rows, in the order of their scores, as far as the time allows. The one that is taken has the best
-score; or (``--prefer simple``) it is the simplest whose score is within one standard error of the best.
+Every candidate is scored on all rows, or on a sample of very many; the best of them are then scored again on all rows,
+in the order of their scores, as far as the time allows. The one with the best score is taken; or (``--prefer simple``)
+the simplest whose score is within one standard error of the best.
 
-The scores choose, and so flatter: what the choice is worth is asked of rows that no contest has seen
-(`margrove.app.choose.held_out`).
+The scores choose, and so are too good: `margrove.app.choose.held_out` estimates the choice on rows that no contest has
+seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
 from margrove.app.choose.trial import NO_SCORE, Field, Trial, tried
 from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
+from margrove.app.screen.progress import Countdown
 from margrove.data import Table
-
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Countdown
 
 PARTS = 5  # a fifth of the rows is set aside to estimate the choice
 # All candidates meet on at most so many rows first; those of a wide table are fewer, so that they are as quickly read.
@@ -31,7 +28,7 @@ FIRST_CELLS = 1_000_000
 LEAST_FIRST_ROWS = 1_000
 # More rows than these a contest does not see: scores hardly move any more, and five folds are in memory at once.
 MOST_ROWS = 50_000
-_MORE = 1.5  # so many times the rows of a sample are not worth a second meeting
+_MORE = 1.5  # so many times the rows of a sample need no second trial
 _FIRST_SHARE = 0.6  # of the time, for the first meeting
 _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
@@ -43,7 +40,7 @@ _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows w
 
 @dataclass(frozen=True)
 class Result:
-    """What a contest came to: the trials, the best first, and the one that is taken."""
+    """The trials of a contest, the best first, and the one that is taken."""
 
     task: Task
     trials: tuple[Trial, ...]
@@ -61,7 +58,7 @@ class Result:
 
     @property
     def rivals(self) -> tuple[Trial, ...]:
-        """Those within one standard error of the best, itself among them."""
+        """The trials within one standard error of the best, itself among them."""
         best = self.best
         if best is None:
             return ()
@@ -77,32 +74,31 @@ class Result:
 
 
 def first_rows(n_rows: int, n_columns: int) -> int:
-    """On how many rows of so many all candidates meet first: on all, unless a sample is much less work."""
+    """Return the number of rows that all candidates are scored on first: all, unless a sample is much less work."""
     most = min(FIRST_ROWS, max(LEAST_FIRST_ROWS, FIRST_CELLS // max(1, n_columns)))
     return most if min(n_rows, MOST_ROWS) > _MORE * most else n_rows
 
 
 def meets_on_sample(n_rows: int, n_columns: int) -> bool:
-    """Whether all candidates meet on a sample first, after a part of so many rows is set aside."""
+    """Return whether all candidates are scored on a sample first, after a part of so many rows is set aside."""
     n_tried = n_rows - n_rows // PARTS
     return first_rows(n_tried, n_columns) < n_tried
 
 
 def _meets(trial: Trial, best: Trial) -> bool:
-    """Whether the two can be compared."""
+    """Return whether the two can be compared."""
     return trial.is_scored and trial.is_too_slow == best.is_too_slow
 
 
 def _tie(trial: Trial) -> float:
-    """Scores within half a row are equal."""
+    """Return half a row: scores that differ by less are equal."""
     return 0.5 / max(1, trial.n_rows)
 
 
 def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
-    """The best first, of equal scores the simplest; then those that take too long, at the end those without a score.
+    """Sort the best first, of equal scores the simplest; then those that take too long, then those without a score.
 
-    A score on a sample stands beside those on all rows: with more rows it would hardly be less.
-    """
+    A score on a sample stands beside those on all rows: with more rows it would hardly be less."""
 
     def place(trial: Trial) -> tuple[bool, bool, float, int]:
         step = _tie(trial)
@@ -113,8 +109,8 @@ def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 
 class Contest:
-    """The candidates on the rows of one table, within the budget of the whole run: what the best so far still needs to
-    be estimated, fitted and certified on ``n_final`` rows is left over."""
+    """The candidates on the rows of one table, within the budget of the whole run: the time that the best so far still
+    needs to be estimated, fitted and certified on ``n_final`` rows is kept."""
 
     def __init__(self, training: Training, table: Table, budget: Budget, n_final: int, meter: Countdown) -> None:
         self._training, self._table, self._budget, self._n_final = training, table, budget, n_final
@@ -124,7 +120,7 @@ class Contest:
         self._is_whole = True
 
     def run(self) -> Result:
-        """Try what can be tried; Ctrl-C keeps what there is."""
+        """Try as many candidates as the time allows; Ctrl-C keeps the trials so far."""
         task, labels, seed = self._training.kind, self._table.labels(), self._training.seed
         last = task.sample(labels, MOST_ROWS, seed)
         most = first_rows(len(labels), self._table.n_columns)
@@ -160,7 +156,7 @@ class Contest:
         return Field.of(self._training, table, is_sample=is_sample)
 
     def _try_all(self, field: Field, part: float) -> None:
-        """Each in turn, within a part of the time."""
+        """Try each in turn, within a part of the time."""
         stage = Budget(part * self._spendable())
         for candidate in CANDIDATES[self._training.kind.name]:
             why_not = self._why_not(candidate)
@@ -175,7 +171,7 @@ class Contest:
             self._keep(tried(field, candidate, share, self._meter, rival=self._best()))
 
     def _try_again(self, rows: Rows) -> None:
-        """On more rows, in the order of the scores on fewer; who is far behind there need not come."""
+        """Try again on more rows, in the order of the scores on fewer, all but those that are far behind."""
         before = [trial for trial in ranked(list(self._trials.values())) if trial.is_scored]
         able = [trial for trial in before if self._finish(trial) <= self._budget.left] or before
         near = [trial for trial in before if trial.mean + 2 * trial.error + _HOPELESS >= able[0].mean]
@@ -224,7 +220,7 @@ class Contest:
         return self._budget.left - self._reserve
 
     def _why_not(self, candidate: Candidate) -> str:
-        """Why a candidate need not, or cannot, be tried; empty if it should be."""
+        """Return why a candidate need not, or cannot, be tried; empty if it should be."""
         best = self._best()
         if best is not None and self._training.kind.is_perfect(best.mean, best.n_rows):
             return "a simpler one makes no mistakes"

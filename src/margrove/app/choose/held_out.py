@@ -1,10 +1,10 @@
-"""What the choice of ``--model auto`` is worth, asked of rows that took no part in it.
+"""The estimate of the choice of ``--model auto``, on rows that took no part in it.
 
 A hold-out: a fifth of the rows is set aside before anything else; the contest, the choice and a fit see the others, and
-the fit is asked about those set aside. Then the choice learns from all rows.
+the fit predicts those set aside. Then the choice learns from all rows.
 
 Nested, where rows are few and a contest is quick: each fifth in turn is set aside so, and the model's own settings come
-from a contest on all rows. Every row is then asked about once.
+from a contest on all rows. Every row is then predicted once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,9 @@ from margrove.app.estimate.task import Estimate, Rows
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
 from margrove.app.options.training import Training
+from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 from margrove.errors import MargroveError
-
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Countdown
 
 # A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000
@@ -41,7 +39,7 @@ _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in ti
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be fitted, how it was chosen, and the estimate of that."""
+    """The result of the contest whose choice is fitted, and the estimate of that choice."""
 
     result: Result
     estimate: Estimate
@@ -55,7 +53,7 @@ class Chosen:
 
     @property
     def how(self) -> str:
-        """How the estimate was made."""
+        """The way in which the estimate was made, in words."""
         n = self.estimate.n_tested
         if self.estimate.method == "hold-out":
             rows = f"{n:,} row{'' if n == 1 else 's'}"
@@ -70,7 +68,7 @@ class Chosen:
         return "not estimated"
 
     def estimate_to_dict(self) -> dict[str, Any]:
-        """The estimate as plain JSON values, without the predictions."""
+        """Return the estimate as plain JSON values, without the predictions."""
         estimate, off = self.estimate, self.estimate.deviation
         return {
             "method": estimate.method,
@@ -155,8 +153,8 @@ class Search:
         return Chosen(result, estimate, tuple(self._picks), tuple(tests), is_interrupted)
 
     def _scores_of(self, trial: Trial | None, tests: Sequence[Rows]) -> NDArray[np.float64] | None:
-        """Those of the rounds. Where they took different learners, whose scores do not compare: those of the one that
-        is chosen in the end, fitted to the same rows as theirs."""
+        """Return the scores of the rounds. Where they took different learners, whose scores do not compare: those of
+        the one that is chosen in the end, fitted to the same rows."""
         scores = joined(self._rounds).scores
         if scores is not None or trial is None or self._task.is_number:
             return scores
@@ -178,12 +176,12 @@ class Search:
         return Contest(self._training, table, self._budget, self._table.n_rows, self._meter).run()
 
     def _round(self, test: Rows) -> Result:
-        """A part of the rows is set aside; what wins on the others is asked about it."""
+        """Set a part of the rows aside, hold a contest on the others, and predict that part by the winner."""
         rest = self._rest(test)
         result = self._contest(self._table.take(rest))
         trial = result.chosen
         if trial is None or (result.is_interrupted and self._rounds):
-            return result  # of a later round that was broken off: it would not speak for the others
+            return result  # a later round that was stopped is not like the others
         self._meter.begin(f"{trial.title}: judging it on rows set aside")
         try:
             predicted = self.ask(trial, rest, test)
@@ -206,7 +204,8 @@ class Search:
         return self._task.ask(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
-        """The score after learning from a part of the rows, up to all but those set aside; as far as the time goes."""
+        """Return the scores after learning from parts of the rows, up to all but those set aside, as far as the time
+        goes."""
         self._meter = meter
         trial, estimate = chosen.trial, chosen.estimate
         if trial is None or estimate.value is None or not chosen.tests:
@@ -243,7 +242,7 @@ class Search:
 
 
 def _refuse_failed(result: Result) -> None:
-    """Where every candidate was refused, the table is at fault, and what the first was refused with says why."""
+    """Raise the first failure where every candidate failed: the table is at fault."""
     failures = [trial.failure for trial in result.trials if trial.failure is not None]
     if result.best is None and not result.is_interrupted and failures:
         raise failures[0]

@@ -1,4 +1,4 @@
-"""What a searched model is worth: a search in each round of a cross-validation, or one with rows held out.
+"""The estimate of a searched model: a search in each round of a cross-validation, or one with rows held out.
 
 Nested, where the budget allows: each round sets its part of the rows aside, searches among the others, fits the best
 cell to them and is tested on its part, which nothing has seen, not even the encoder. The model's own C and γ come from
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +20,16 @@ from margrove.app.choose.search import Found, Question, search
 from margrove.app.estimate.predictions import InterruptedFitError, Predicted
 from margrove.app.estimate.task import Estimate, Folds
 from margrove.app.options.budget import Budget, budget_words
+from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.status import Status
-
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Meter
 
 _SPARE = 1.5  # a round may take so many times as long as the first did
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The search whose best cell is fitted, what that is worth, and the C and γ that each round found."""
+    """The search whose best cell is fitted, the estimate of that, and the C and γ that each round found."""
 
     found: Found
     estimate: Estimate
@@ -62,7 +60,7 @@ class Tuning:
         self._rounds: list[Predicted] = []
 
     def run(self) -> Tuned:
-        """Search, and estimate; Ctrl-C keeps what there is."""
+        """Search, and estimate; Ctrl-C keeps the rounds so far."""
         if not self.folds.tests:
             found = self._search(self.table, "search", self.budget.left)
             return self._tuned(found, "none")
@@ -88,7 +86,7 @@ class Tuning:
         n_done = len(self._rounds)
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
-        # Of two searches the whole one; with a hold-out it is also the one whose worth was asked.
+        # Of two searches the whole one; with a hold-out it is also the one that was estimated.
         is_whole = found.best is not None and n_done > 1
         return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
@@ -110,7 +108,7 @@ class Tuning:
         return found
 
     def _round(self, number: int, seconds: float) -> Found:
-        """One part of the rows is set aside, and asked about after a search among the others."""
+        """Set one part of the rows aside, search among the others, and predict that part."""
         test = self.folds.tests[number]
         rest = np.delete(np.arange(len(self._labels)), test)
         found = self._search(self.table.take(rest), f"round {number + 1} of {len(self.folds.tests)}", seconds)

@@ -1,4 +1,4 @@
-"""The search for C and γ that ``margrove train`` makes: the grid, what was scored, the best cell and its neighbours. A
+"""The search for C and γ that ``margrove train`` makes: the grid, the scores, the best cell and its neighbours. A
 linear machine has no γ, and its grid is a line.
 
 The score of the best cell is the largest of many, so it is too high. It only chooses the cell:
@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -22,16 +22,14 @@ from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Choice
 from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.learner import loaded
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
 
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Meter
-
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
-# usual budget. The best cell still moves with the rows there (C = 100, then 316), so it is said that this is a sample.
+# usual budget. The best cell still moves with the rows there (C = 100, then 316), and messages name the sample.
 MOST_ROWS = 6000
 # A linear machine's time grows with the rows alone.
 MOST_ROWS_LINEAR = 50_000
@@ -40,13 +38,13 @@ _WITHOUT_GAMMA = ("linear", "intersection")
 _OF_THE_FIT = {"verbose", "time_limit", "checkpoint"}  # if typed
 C_STEP, GAMMA_STEP = math.sqrt(10.0), 4.0  # those of the grids of SVCCV and LinearSVCCV
 _C_MORE, _GAMMA_MORE = 4, 3  # values that widening adds
-_DEARER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
+_SLOWER = 3.0  # how much a cell beyond the edge may cost: a larger C takes more steps
 _LEAST = 1e-3  # seconds: a time limit must be above 0
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is searched, and what is fixed."""
+    """The parameters that are searched, and those that are fixed."""
 
     names: tuple[str, ...]  # "C", "gamma" or both
     search: Any  # unfitted, with the machine's other parameters
@@ -58,12 +56,12 @@ class Question:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the machine is linear, with w explicit."""
+        """The machine is linear, with w explicit."""
         return "gammas" not in self.search.get_params()
 
     @property
     def most_rows(self) -> int:
-        """More are not searched, but a sample of them."""
+        """The number of rows beyond which a sample is searched."""
         if self.limit is not None:
             return self.limit
         return MOST_ROWS_LINEAR if self.is_linear else MOST_ROWS
@@ -83,7 +81,7 @@ class Cell:
 
     @property
     def words(self) -> str:
-        """As it could be typed, to three digits."""
+        """The parameters as they could be typed, to three digits."""
         return f"C={in_digits(self.C)}" + ("" if self.gamma is None else f", gamma={in_digits(self.gamma)}")
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +90,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found."""
+    """The result of a search."""
 
     task: Task
     names: tuple[str, ...] = ()
@@ -108,13 +106,13 @@ class Found:
 
     @property
     def scored(self) -> list[Cell]:
-        """Those whose folds were all scored, the best first; of one score the smallest C, then the smallest γ."""
+        """The cells whose folds were all scored, the best first; of one score the smallest C, then the smallest γ."""
         done = [cell for cell in self.cells if cell.is_scored]
         return sorted(done, key=lambda cell: (-cell.score, cell.C, cell.gamma or 0.0))
 
     @property
     def tops(self) -> list[Cell]:
-        """Those that score as the best one does, the smallest C first, then the smallest γ."""
+        """The cells that score as the best one does, the smallest C first, then the smallest γ."""
         scored, apart = self.scored, self.task.resolution(self.n_rows)
         near = [cell for cell in scored if scored[0].score - cell.score < apart]
         return sorted(near, key=lambda cell: (cell.C, cell.gamma or 0.0))
@@ -131,7 +129,7 @@ class Found:
 
     @property
     def edges(self) -> tuple[str, ...]:
-        """At which edges of the grid all cells lie that score best: beyond there may be better ones."""
+        """The edges of the grid at which all best cells lie: beyond there may be better ones."""
         tops, found = self.tops, []
         for name in self.names:
             values = self.values_of(name)
@@ -143,12 +141,12 @@ class Found:
         return tuple(found)
 
     def values_of(self, name: str) -> list[float]:
-        """Ascending; none where the kernel has no γ."""
+        """Return the values in ascending order; none where the kernel has no γ."""
         return sorted({getattr(cell, name) for cell in self.cells} - {None})
 
     @property
     def params(self) -> dict[str, float]:
-        """What the learner is to be given; nothing where no cell was scored."""
+        """The parameters of the best cell; empty where no cell was scored."""
         best = self.best
         return {} if best is None else {name: getattr(best, name) for name in self.names}
 
@@ -178,8 +176,7 @@ class Found:
 def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task: Task) -> Question | None:
     """Return what there is to search, with these parameters typed; None where there is nothing.
 
-    A value that the learner will refuse is left to the learner: its own words are better.
-    """
+    A value that the learner will refuse is left to the learner, whose message is better."""
     if not learner.is_searched:
         return None
     kind: Any = loaded(learner.described.search)
@@ -206,9 +203,8 @@ def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task
 def search(question: Question, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> Found:
     """Score the grid on the rows of a table, or on a sample of very many; widen it once where the best is at an edge.
 
-    The encoder is learned from all rows of this table, once: its folds share what a column's mean and levels are. That
-    may tilt the choice of a cell; rows outside the table take no part in it.
-    """
+    The encoder is fitted once, to all rows of this table: the folds share a column's mean and levels. That may tilt the
+    choice of a cell; rows outside the table take no part in it."""
     task, labels = question.task, table.labels()
     rows = task.sample(labels, question.most_rows, seed)
     y = labels[rows]
@@ -223,11 +219,14 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
         run = _Run(question, X, y, task.split(y, n_folds, seed), budget)
         found = run.scored(question.Cs, question.gammas)
         added = _beyond(found)
-        cost = _DEARER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
+        cost = _SLOWER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
         if added and cost <= budget.left:
             meter.begin(f"{title}, widened")
-            wider = _merged(found, *(run.scored(Cs, gammas) for Cs, gammas in _blocks(found, added)))
-            found = replace(wider, widened=found.edges, n_added=len(wider.cells) - len(found.cells))
+            more = [run.scored(Cs, gammas) for Cs, gammas in _blocks(found, added)]
+            cells = sum((each.cells for each in more), ())
+            status = next((each.status for each in more if each.status is not Status.CONVERGED), found.status)
+            widened, n_added = found.edges, len(cells)
+            found = replace(found, cells=found.cells + cells, status=status, widened=widened, n_added=n_added)
     seconds = time.monotonic() - started
     return replace(found, of_rows=len(labels), folds=n_folds, seconds=seconds)
 
@@ -255,14 +254,8 @@ class _Run:
         return Found(self.question.task, self.question.names, cells, n_rows=len(self.y), status=machine.status_)
 
 
-def _merged(first: Found, *others: Found) -> Found:
-    cells = sum((other.cells for other in others), first.cells)
-    status = next((other.status for other in others if other.status is not Status.CONVERGED), first.status)
-    return replace(first, cells=cells, status=status)
-
-
 def _beyond(found: Found) -> dict[str, list[float]]:
-    """The values of C and γ by which the grid is widened; of a search that was broken off, none."""
+    """Return the values of C and γ by which the grid is widened; of a search that was stopped, none."""
     more: dict[str, list[float]] = {}
     for edge in found.edges if found.status is Status.CONVERGED else ():
         word, name = edge.split()
@@ -274,7 +267,7 @@ def _beyond(found: Found) -> dict[str, list[float]]:
 
 
 def _blocks(found: Found, more: dict[str, list[float]]) -> list[tuple[list[float], list[float] | None]]:
-    """The added cells as grids: all γ at the new C, and the new γ at the old C."""
+    """Return the added cells as grids: all γ at the new C, and the new γ at the old C."""
     Cs, gammas = found.values_of("C"), found.values_of("gamma")
     blocks: list[tuple[list[float], list[float] | None]] = []
     if "C" in more:

@@ -1,4 +1,4 @@
-"""One candidate of ``--model auto`` on the rows of a contest: its settings found, its folds scored."""
+"""One candidate of ``--model auto`` on the rows of a contest: find its settings, score its folds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,10 @@ from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
 from margrove.app.options.training import Training
 from margrove.app.screen.advice import error_in_shell
+from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
 from margrove.status import Status
-
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Meter
 
 # The whole grid of a kernel machine takes 3 s on so many rows of magic04 (two slow cores); of more rows, up to
 # `search.MOST_ROWS`, only the neighbours of its best cell are scored.
@@ -41,7 +39,7 @@ NO_SCORE = -math.inf
 
 @dataclass(frozen=True)
 class Trial:
-    """How a candidate did: the score of each fold, accuracy or R²; none where it could not, and why."""
+    """The scores of a candidate, accuracy or R² of each fold; none where it failed, and why."""
 
     candidate: Candidate
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -75,7 +73,7 @@ class Trial:
         return self.candidate.titled(self.params)
 
     def finish_seconds(self, n_rows: int) -> float:
-        """What is still to be spent if it is chosen, judging by a fold: two fits of about ``n_rows`` rows, one to be
+        """Return the time still needed if it is chosen, judging by a fold: two fits of about ``n_rows`` rows, one to be
         judged and one to be kept, and its certificate."""
         if not self.scores or self.n_rows == 0:
             return 0.0
@@ -86,7 +84,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Field:
-    """The rows and folds on which candidates meet."""
+    """The rows and folds on which candidates are scored."""
 
     training: Training
     table: Table
@@ -105,7 +103,7 @@ class Field:
         return self.training.kind
 
     def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, NDArray[Any]]]:
-        """Of each fold the rows to learn from and their targets, the rows to be asked and their targets."""
+        """Yield of each fold the rows to learn from, their targets, the rows to test and their targets."""
         table, labels = table_for(candidate.learner, self.table), self.labels
         for test in self.folds.tests:
             train = np.delete(np.arange(len(labels)), test)
@@ -120,9 +118,9 @@ def tried(
     before: Trial | None = None,
     rival: Trial | None = None,
 ) -> Trial:
-    """Find the candidate's settings and score its folds within about so many seconds. ``before`` is what it did on
-    fewer rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``. Ctrl-C is passed
-    on: the scores would be of half a model."""
+    """Find the candidate's settings and score its folds within about so many seconds. ``before`` is its trial on fewer
+    rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``. Ctrl-C is passed on: the
+    scores would be of half a model."""
     started = time.monotonic()
     budget = Budget(seconds)
     trial = Trial(candidate, n_rows=field.table.n_rows)
@@ -145,7 +143,8 @@ def tried(
     return replace(trial, seconds=time.monotonic() - started)
 
 
-def _heed(model: Any) -> Status:
+def _status_of(model: Any) -> Status:
+    """Return why the fit ended; raise `KeyboardInterrupt` after Ctrl-C."""
     status: Status = learner_of(model).status_
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -153,7 +152,7 @@ def _heed(model: Any) -> Status:
 
 
 def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Trial:
-    """Every fold, with the settings that the trial has."""
+    """Score every fold, with the settings that the trial has."""
     scores: list[float] = []
     statuses: list[Status] = []
     began, n, growth = time.monotonic(), len(field.folds.tests), trial.candidate.growth
@@ -164,7 +163,7 @@ def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Tria
         model = trial.candidate.build(field.training, field.table, trial.params, budget.left)
         started = time.monotonic()
         model.fit(train, learned)
-        status = _heed(model)
+        status = _status_of(model)
         if status is Status.TIME_LIMIT and budget.left <= 0:
             break
         statuses.append(status)
@@ -189,12 +188,12 @@ def _out_of_time(trial: Trial) -> Trial:
 
 
 def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
-    """The power of the rows that a fit's time grows with, at most what the candidate says, by a fit of a quarter of
+    """Return the power of the rows that a fit's time grows with, at most the candidate's, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
     model = trial.candidate.build(field.training, field.table, trial.params, seconds)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
-    _heed(model)
+    _status_of(model)
     quarter = max(1e-9, time.monotonic() - started)
     return min(trial.candidate.growth, max(_LEAST_GROWTH, math.log(max(1e-9, seconds) / quarter, 4)))
 
@@ -202,8 +201,8 @@ def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], sec
 def _grown(
     field: Field, trial: Trial, budget: Budget, meter: Meter, before: Trial | None, rival: Trial | None
 ) -> Trial:
-    """A vote that doubles while the doubling before it helped, time is left and the best so far is within reach; the
-    best size is kept, the smallest of equals."""
+    """Score a vote that doubles while the doubling before it helped, time is left and the best so far is within reach;
+    keep the best size, the smallest of equals."""
     candidate = trial.candidate
     rounds = list(field.rounds(candidate))
     models = [candidate.build(field.training, field.table, {}) for _ in rounds]
@@ -225,19 +224,18 @@ def _grown(
             settings = {"n_estimators": size, "time_limit": max(LEAST_LIMIT, limit)}
             model.set_params(**settings, **({"warm_start": True} if can_go_on else {}))
             model.fit(train, learned)
-            if _heed(model) is Status.TIME_LIMIT:
+            if _status_of(model) is Status.TIME_LIMIT:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
             wanted = {s for s in candidate.rounds if s <= size and s not in curve}
-            for at, answers in _stages(model, test, wanted):
-                scored.setdefault(at, []).append(field.task.score(truth, answers, learned))
+            for at, predicted in _stages(model, test, wanted):
+                scored.setdefault(at, []).append(field.task.score(truth, predicted, learned))
         spent += time.monotonic() - began
         for at, scores in sorted(scored.items()):
             curve[at] = tuple(scores)
             took[at] = spent * at / size / len(rounds)
         if all(learner_of(model).n_estimators_ < size for model in models):
             break  # each has ended of itself
-        best = max(curve, key=lambda at: (_steady(np.mean(curve[at])), -at))
-        if best <= size // 4 or budget.left < 2 * (time.monotonic() - began):
+        if _best_size(curve) <= size // 4 or budget.left < 2 * (time.monotonic() - began):
             break
         if rival is not None and not _is_within_reach(curve, rival.mean):
             break
@@ -245,7 +243,7 @@ def _grown(
 
 
 def _is_within_reach(curve: Mapping[int, tuple[float, ...]], goal: float) -> bool:
-    """Whether two more doublings, each of which gains as much as the last one, would come near."""
+    """Return whether two more doublings, each of which gains as much as the last one, would come near."""
     sizes = sorted(curve)
     if len(sizes) < 2:
         return True
@@ -256,36 +254,34 @@ def _is_within_reach(curve: Mapping[int, tuple[float, ...]], goal: float) -> boo
 
 
 def _stages(model: Any, test: Table, wanted: set[int]) -> Iterator[tuple[int, NDArray[Any]]]:
-    """The answers of the vote at these sizes; one that has ended of itself answers the same from then on."""
+    """Yield the predictions of the vote at these sizes; beyond its last round they stay the same."""
     n_voters = model.n_estimators_
-    if all(size >= n_voters for size in wanted):
-        answers = model.predict(test)
-        yield from ((size, answers) for size in wanted)
-        return
-    for at, answers in enumerate(model.staged_predict(test), start=1):
-        if at in wanted:
-            yield at, answers
-    yield from ((size, answers) for size in wanted if size > n_voters)
+    if any(size < n_voters for size in wanted):
+        yield from (
+            stage for stage in enumerate(model.staged_predict(test), start=1) if stage[0] in wanted - {n_voters}
+        )
+    predicted = model.predict(test)
+    yield from ((size, predicted) for size in wanted if size >= n_voters)
 
 
 def _kept(trial: Trial, curve: dict[int, tuple[float, ...]], took: dict[int, float], status: Status) -> Trial:
     if not curve:
         return _out_of_time(trial)
-    best = max(curve, key=lambda at: (_steady(np.mean(curve[at])), -at))
+    best = _best_size(curve)
     note = f"the budget ended its growth at {max(curve)} rounds" if status is Status.TIME_LIMIT else ""
     scored = replace(trial, params={"n_estimators": best}, scores=curve[best], fit_seconds=took[best], note=note)
     return replace(scored, status=str(Status.CONVERGED))
 
 
-def _steady(score: Any) -> float:
-    """Without the last bits, in which equal scores may differ."""
-    return round(float(score), 9)
+def _best_size(curve: Mapping[int, tuple[float, ...]]) -> int:
+    """Return the size of the best mean score, the smallest of equals; in their last bits equal means may differ."""
+    return max(curve, key=lambda size: (round(float(np.mean(curve[size])), 9), -size))
 
 
 def _searched(
     field: Field, candidate: Candidate, budget: Budget, meter: Meter
 ) -> tuple[Found | None, dict[str, float]]:
-    """C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
+    """Search C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
     estimator = candidate.learner.estimator(candidate.params, seed=field.training.seed, time_limit=None)
     question = question_of(candidate.learner, candidate.params, estimator, field.task)
     if question is None:
@@ -293,14 +289,14 @@ def _searched(
     preparation = field.training.preparation.for_table(candidate.learner, field.table)
     question = replace(question, preparation=preparation, limit=None if question.is_linear else GRID_ROWS)
 
-    def asked(question: Question, seconds: float) -> Found:
+    def found_in(question: Question, seconds: float) -> Found:
         title = f"{candidate.title}, searching {' and '.join(question.names)}"
         found = search(question, field.table, seed=field.training.seed, seconds=seconds, meter=meter, title=title)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return found
 
-    first = asked(question, budget.left / 2)
+    first = found_in(question, budget.left / 2)
     best = first.best
     if best is None or question.is_linear or first.n_rows == first.of_rows or first.status is not Status.CONVERGED:
         return first, first.params
@@ -316,12 +312,12 @@ def _searched(
         gammas=tuple(best.gamma * GAMMA_STEP**k for k in (-1, 0, 1)),
         limit=None,
     )
-    second = asked(closer, budget.left - folds)
+    second = found_in(closer, budget.left - folds)
     return first, second.params or first.params
 
 
 def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
-    """C, γ and ε of support vector regression."""
+    """Search C, γ and ε of support vector regression."""
     meter.begin(f"{candidate.title}, searching C, gamma and epsilon")
     rows = field.task.sample(field.labels, SVR_ROWS, field.training.seed)
     y = field.labels[rows]

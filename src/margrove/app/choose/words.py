@@ -1,16 +1,20 @@
-"""What ``--model auto`` tried, took and why, as a person reads it."""
+"""Print what ``--model auto`` tried, took and why, and what a search of C and γ tried and found."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
+from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
+from margrove.app.choose.contest import Result
+from margrove.app.choose.held_out import Chosen
+from margrove.app.choose.search import Found, Question
+from margrove.app.choose.trial import Trial
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
@@ -18,15 +22,11 @@ from margrove.app.estimate.words import tell_doubts, tell_value
 from margrove.app.options.training import Training
 from margrove.app.screen.console import Screen
 from margrove.run.progress import in_short
-
-if TYPE_CHECKING:
-    from margrove.app.choose.contest import Result
-    from margrove.app.choose.held_out import Chosen
-    from margrove.app.choose.trial import Trial
+from margrove.status import Status
 
 
 def tell_plan(screen: Screen, training: Training, seconds: float, *, is_sampled: bool) -> None:
-    """Print, before it begins, what will be done, and for how long."""
+    """Print, before it begins, the plan and its time."""
     how = "the best" if training.prefer == "best" else "the simplest within one standard error of the best"
     limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
     screen.say(f"Trying {len(CANDIDATES[training.kind.name])} learners, {limit} for everything (--budget)", indent=2)
@@ -53,7 +53,7 @@ def tell_contest(screen: Screen, chosen: Chosen) -> None:
 
 
 def subsample_words(result: Result) -> str:
-    """On how many rows and folds learners were scored, as far as it came."""
+    """Return on how many rows and folds learners were scored, as far as it came."""
     scored = [trial for trial in result.trials if trial.is_scored]
     if not scored:
         return "None was scored."
@@ -79,7 +79,7 @@ def subsample_words(result: Result) -> str:
 
 
 def leaderboard_grid(result: Result) -> Grid:
-    """One line for each learner that was scored, the best first."""
+    """Return one line for each learner that was scored, the best first."""
     is_sampled = result.n_first < result.n_rows
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     grid.add_column("")
@@ -100,7 +100,7 @@ def leaderboard_grid(result: Result) -> Grid:
 
 
 def notes_of(result: Result) -> list[str]:
-    """What there is to say of candidates that did not go all the way, one line for each reason."""
+    """Return the notes on candidates that were not scored on everything, one line for each reason."""
     reasons: dict[str, list[str]] = {}
     for trial in (trial for trial in result.trials if trial.note):
         name = trial.candidate.titled({}) if not trial.is_scored else trial.title
@@ -110,12 +110,12 @@ def notes_of(result: Result) -> list[str]:
 
 
 def score_words(task: Task, trial: Trial, decimals: int) -> str:
-    """The mean of the folds and its standard error."""
+    """Return the mean of the folds and its standard error."""
     return f"{task.named(trial.mean, decimals).removesuffix(' %')} ± {task.number(trial.error, decimals)}"
 
 
 def choice_words(chosen: Chosen) -> str:
-    """What is taken, and why."""
+    """Return the choice, and its reason."""
     result, trial = chosen.result, chosen.trial
     best = result.best
     if trial is None or best is None:
@@ -150,8 +150,7 @@ def choice_words(chosen: Chosen) -> str:
 
 
 def tell_choice(screen: Screen, chosen: Chosen) -> None:
-    """Print the estimate of the choice, its interval, how it was made, and what a model that has learned nothing would
-    score."""
+    """Print the estimate of the choice, its interval, how it was made, and the score of the baseline."""
     estimate, task = chosen.estimate, chosen.estimate.task
     tell_value(screen, estimate, "" if estimate.value is None else estimate_words(estimate), chosen.how)
     if len(set(chosen.picks)) > 1:
@@ -165,7 +164,7 @@ def tell_choice(screen: Screen, chosen: Chosen) -> None:
 
 
 def estimate_words(estimate: Estimate) -> str:
-    """The value with its interval; perfection with one decimal."""
+    """Return the value with its interval; a perfect one with one decimal."""
     is_perfect = estimate.value is None or not NEARLY_PERFECT <= estimate.value < 1
     return "-" if estimate.value is None else estimate.task.words(estimate, 1 if is_perfect else 2)
 
@@ -176,3 +175,76 @@ def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
         return
     shown = ", ".join(f"{point.rows:,} rows {task.number(point.score)}" for point in points)
     screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)
+
+
+def tell_question(screen: Screen, question: Question, seconds: float, n_rows: int) -> None:
+    """Print, before it begins, the parameters that are searched and the time."""
+    names, most = " and ".join(question.names), question.most_rows
+    sample = f", on a sample of {most:,} rows{question.task.sampled}" if n_rows > most else ""
+    screen.say(f"Searching {names} for at most {in_short(seconds)} (--budget){sample}", indent=2)
+
+
+def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
+    """Print the grid, how much of it was scored, the best cell beside the runner-up, and where it lies."""
+    screen.heading(f"Search of {' and '.join(found.names)}" if found.names else "Search")
+    if is_interrupted:
+        screen.say("Interrupted: the best so far is kept, and fitted.", style="yellow", indent=2)
+    if found.why_not:
+        screen.say(f"Not searched: {found.why_not}.", indent=2)
+        return
+    rows = f"{found.n_rows:,} rows" + ("" if found.n_rows == found.of_rows else f" drawn from {found.of_rows:,}")
+    n_cells, n_scored = len(found.cells), len(found.scored)
+    how_many = "1 cell" if n_cells == 1 else f"{n_cells:,} cells"
+    screen.say(f"{how_many}, each scored on {found.folds} folds of {rows}: {_grid_words(found)}", indent=2)
+    best, second = found.best, found.runner_up
+    if n_scored < n_cells:
+        cure = "" if found.status is Status.INTERRUPTED else "; a larger --budget allows more"
+        screen.say(f"{n_scored:,} of them were scored in {in_short(found.seconds)}{cure}", indent=2)
+    if best is None:
+        verb = "stays as it is" if len(found.names) == 1 else "stay as they are"
+        screen.say(f"So {' and '.join(found.names)} {verb}.", indent=2)
+        return
+    if found.widened:
+        text = f"The best was at the edge ({' and '.join(found.widened)}), so the grid was widened there once"
+        screen.say(f"{text}, by {found.n_added:,} of these cells.", indent=2)
+    width = len("runner-up") + 2
+    score, other = _scores(found.task, best.score, None if second is None else second.score)
+    line = Text.assemble("best".ljust(width), (f"{best.words}: {score}", "bold"))
+    n_others = len(found.tops) - 1
+    if n_others:
+        line.append(f"  ({n_others:,} other{'s' if n_others > 1 else ''} the same)")
+    screen.say(line, indent=2)
+    if second is not None:
+        screen.say(f"{'runner-up'.ljust(width)}{second.words}: {other}", indent=2)
+    if found.edges:
+        still = "still lies" if found.widened else "lies"
+        why = "" if found.widened or found.status is not Status.CONVERGED else "; the budget left no time to widen it"
+        screen.say(f"The best {still} at the edge of the grid ({' and '.join(found.edges)}){why}.", indent=2)
+    screen.say(f"These scores chose the cell, and so flatter it; the {found.task.not_below}.", indent=2)
+
+
+def _scores(task: Task, best: float, second: float | None) -> tuple[str, str]:
+    """Return both, to so many digits that they differ; of no runner-up nothing."""
+    if second is None:
+        return task.named(best), ""
+    decimals = 1 + (task.named(best) == task.named(second))  # a difference that one decimal would hide
+    return task.named(best, decimals), task.named(second, decimals)
+
+
+def search_words(found: Found) -> str:
+    """Return the chosen cell, in a few words."""
+    best = found.best
+    if best is None:
+        return "nothing searched" if found.why_not else "no cell scored in time"
+    return f"{best.words}, the best of {len(found.scored):,} cells"
+
+
+def _grid_words(found: Found) -> str:
+    parts = []
+    for name in ("C", "gamma"):
+        values = found.values_of(name)
+        if len(values) > 1:
+            parts.append(f"{name} {in_digits(values[0])} … {in_digits(values[-1])} ({len(values)} values)")
+        elif values:
+            parts.append(f"{name} {in_digits(values[0])}")
+    return ", ".join(parts)

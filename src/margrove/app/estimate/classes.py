@@ -25,14 +25,14 @@ class _Classes(Task):
     sampled = ", each class in its proportion"
     not_below = "accuracy below is not one of them"
     heading = "Accuracy on {}s it has not seen"
-    worth = "accuracy "
+    prefix = "accuracy "
     columns, size_column = ("accuracy in %\n(95 % interval)",), "decides by"
     without_estimate = "Accuracy"
     useless = ""
     searched = "are compared as they are; `margrove train` searches C, and gamma of svm."
 
     def most_folds(self, labels: Labels) -> int:
-        """As many as the second largest class has rows, so that each round has two classes to learn."""
+        """Return the size of the second largest class, so that each round has two classes to learn."""
         sizes = np.sort(np.unique(labels, return_counts=True)[1])
         return int(sizes[-2]) if len(sizes) > 1 else 0
 
@@ -49,7 +49,7 @@ class _Classes(Task):
         return n_folds, tuple(notes)
 
     def draw(self, labels: Labels, most: int, rng: np.random.Generator) -> Rows:
-        """Of each class in its proportion, and at least two rows, if it has them: one to train on, one to test."""
+        """Draw of each class in its proportion, and at least two rows, if it has them: one to train on, one to test."""
         own = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         counts = [min(len(rows), max(2, round(most * len(rows) / len(labels)))) for rows in own]
         return np.concatenate([rng.choice(rows, n, replace=False) for rows, n in zip(own, counts, strict=True)])
@@ -61,7 +61,7 @@ class _Classes(Task):
         return share_interval(round(score * n_rows), n_rows, n_rounds, n_rows)
 
     def resolution(self, n_rows: int) -> float:
-        """Half a row: folds differ in size by a row, so that the same number of errors gives other means."""
+        """Return half a row: folds differ in size by a row, so that the same number of errors gives other means."""
         return 0.5 / max(1, n_rows)
 
     def is_perfect(self, score: float, n_rows: int) -> bool:
@@ -94,7 +94,7 @@ class _Classes(Task):
         return f"{100 * score:.{decimals}f} %"
 
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
-        """With two decimals where one would round to perfection, or as many as asked."""
+        """Return the value with two decimals where one would round to perfection, or with ``decimals``."""
         if estimate.value is None:
             return "-"
         d = decimals_of(estimate) if decimals is None else decimals
@@ -115,8 +115,8 @@ class _Classes(Task):
         return [f"{baseline} would be right by always answering {str(estimate.baseline_class)!r}"]
 
     def baseline_words(self, estimate: Estimate) -> str:
-        answer = repr(str(estimate.baseline_class))
-        return f", on rows it has not seen; always answering {answer} scores {self.number(estimate.baseline)}"
+        label = repr(str(estimate.baseline_class))
+        return f", on rows it has not seen; always answering {label} scores {self.number(estimate.baseline)}"
 
     def may_be_useless(self, estimate: Estimate) -> bool:
         if estimate.value is None or estimate.interval is None:
@@ -133,12 +133,12 @@ class _Classes(Task):
 
 
 def _ends(interval: Interval, decimals: int) -> str:
-    """In per cent."""
+    """Return both ends in per cent."""
     return " … ".join(f"{100 * end:.{decimals}f}" for end in interval)
 
 
 def decimals_of(estimate: Estimate) -> int:
-    """Of per cent: one, or two where one would round to perfection."""
+    """Return the decimals of per cent: one, or two where one would round to perfection."""
     return 2 if estimate.value is not None and estimate.value >= NEARLY_PERFECT else 1
 
 

@@ -1,15 +1,14 @@
-"""The 95 % interval of what a model is worth on rows that it has not seen.
+"""The 95 % interval of a score on rows that the model has not seen.
 
-Of one model that is asked about rows set aside, the share of right answers is a share like any other: Wilson's
-interval.
+The share of correct predictions of one model on rows set aside is a share like any other: Wilson's interval.
 
-Of k rounds, each asked about the m rows that it has not learned from, the answers are not independent: the rounds
-learn from mostly the same rows, so they are lucky or unlucky together. Nadeau and Bengio (2003) put that into the
-variance of the mean of the rounds,
+In k rounds, each of which predicts the m rows that it has not learned from, the predictions are not independent: the
+rounds learn from mostly the same rows, so they are lucky or unlucky together. Nadeau and Bengio (2003) put that into
+the variance of the mean of the rounds,
 
     σ² (1/k + m/n),   σ² the variance of one round, n the rows that it learned from,
 
-where independent rounds would have σ²/k. With σ² = p (1 − p)/m, as it is of m answers, that is p (1 − p)/(km) times
+where independent rounds would have σ²/k. With σ² = p (1 − p)/m, as it is of m predictions, that is p (1 − p)/(km) times
 1 + km/n: of 5 folds 2.25. So it is Wilson's interval of km/(1 + km/n) rows. An interval of R² is made longer by the
 square root of the same factor. In the simulation of tests/app/test_intervals.py, pure noise of 60 rows, Wilson's
 interval of all rows covers the truth in 88 of 100 cases, Nadeau and Bengio's with the variance of five folds for σ² in
@@ -34,10 +33,10 @@ Interval = tuple[float, float]
 
 
 def wilson(n_right: float, n: float) -> Interval:
-    """The 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson 1927): it never leaves 0 … 1, and
-    has a width where all were right.
+    """Return the 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson 1927).
 
-    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n)"""
+    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n): it never leaves 0 … 1, and has a width where all were
+    right."""
     p, z2 = n_right / n, WITHIN * WITHIN
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = WITHIN / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
@@ -46,14 +45,14 @@ def wilson(n_right: float, n: float) -> Interval:
 
 
 def excess(n_tested: int, n_rounds: int, n_rows: int) -> float:
-    """By how much the variance of so many answers, given in so many rounds, is more than that of independent ones."""
+    """Return the variance of so many predictions, made in so many rounds, divided by that of independent ones."""
     if n_rounds <= 1:
         return 1.0
     return 1 + n_tested / max(1.0, n_rows - n_tested / n_rounds)
 
 
 def share_interval(n_right: int, n_tested: int, n_rounds: int, n_rows: int) -> Interval:
-    """Of the share of right answers to ``n_tested`` of ``n_rows`` rows, asked in ``n_rounds`` rounds; 1: a hold-out."""
+    """Return the interval of a share of ``n_tested`` of ``n_rows`` rows, in ``n_rounds`` rounds; 1 is a hold-out."""
     factor = excess(n_tested, n_rounds, n_rows)
     return wilson(n_right / factor, n_tested / factor)
 
@@ -67,8 +66,8 @@ def r2_interval(
     n_rows: int,
     seed: int = 0,
 ) -> Interval | None:
-    """Of R² against ``means``: the rows are drawn again and again with replacement, since it has no interval in closed
-    form; None where they tell nothing."""
+    """Return the interval of R² against ``means`` by bootstrap, since it has none in closed form; None where it is not
+    finite."""
     off, spread = (truth - estimates) ** 2, (truth - means) ** 2
     if not spread.sum() > 0:
         return None

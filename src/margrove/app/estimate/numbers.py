@@ -20,7 +20,7 @@ _NO_ERROR = 1e-9  # of R²
 
 
 def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any) -> Deviation:
-    """How far the estimates are off; ``mean`` is what they are compared with."""
+    """Return how far the estimates are off; R² compares them with ``mean``."""
     off, spread = truth - estimates, float(((truth - mean) ** 2).sum())
     return Deviation(1 - float((off**2).sum()) / spread if spread > 0 else None, float(np.abs(off).mean()))
 
@@ -32,7 +32,7 @@ class _Numbers(Task):
     sampled = ""
     not_below = "errors below are none of them"
     heading = "How far off it is on {}s it has not seen"
-    worth = ""
+    prefix = ""
     columns, size_column = ("R²\n(95 % interval)", "mean absolute\nerror"), "made of"
     without_estimate = "How far off they are:"
     searched = "is compared as it is; `margrove train` searches its C."
@@ -42,7 +42,7 @@ class _Numbers(Task):
         return np.asarray(table.labels(), np.float64)
 
     def most_folds(self, labels: Labels) -> int:
-        """Of two rows each: one alone has no R²."""
+        """Return folds of two rows each: one alone has no R²."""
         return len(labels) // 2
 
     def fold_count(self, labels: Labels, wanted: int) -> tuple[int, tuple[str, ...]]:
@@ -116,7 +116,7 @@ class _Numbers(Task):
         return r2, f"{estimate.deviation.mean_absolute_error:.4g}"
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
-        """By R², or where the target does not vary by the error."""
+        """Order by R², or where the target does not vary by the error."""
         assert estimate.deviation is not None
         return round(estimate.value or 0.0, 12), -estimate.deviation.mean_absolute_error
 

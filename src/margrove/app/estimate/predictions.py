@@ -45,7 +45,7 @@ def joined(parts: Sequence[Predicted]) -> Predicted:
 
 
 def taken(table: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of a table or of an array."""
+    """Return some rows of a table or of an array."""
     return table.take(rows) if isinstance(table, Table) else table[rows]
 
 

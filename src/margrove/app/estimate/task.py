@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from margrove.app.estimate.intervals import Interval
 from margrove.app.estimate.predictions import InterruptedFitError, Predicted, joined, taken
 from margrove.app.models import learner_of
+from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.status import Status
-
-if TYPE_CHECKING:
-    from margrove.app.screen.progress import Meter
 
 Rows = NDArray[np.int64]
 Labels = NDArray[Any]
@@ -39,11 +37,10 @@ class Folds:
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far estimates are from the truth.
+    """The distance of estimates from the truth.
 
     ``r2`` is 1 − Σ(y − ŷ)²/Σ(y − m)², m the mean of the training rows: 1 is perfect, 0 no better than that. None where
-    all y are m.
-    """
+    all y are m."""
 
     r2: float | None
     mean_absolute_error: float
@@ -91,13 +88,13 @@ class Estimate:
 
     @property
     def ends(self) -> dict[str, float | None]:
-        """Those of the interval, as plain JSON values."""
+        """The ends of the interval, as plain JSON values."""
         low, high = self.interval or (None, None)
         return {"low": low, "high": high}
 
 
 class Task:
-    """What differs between classes and numbers; the attributes without a value are those of either."""
+    """All that differs between classes and numbers; the attributes without a value are those of either."""
 
     name: str  # as typed after ``--task``
     measure: str  # the score
@@ -107,7 +104,7 @@ class Task:
     sampled: str  # how a sample is drawn
     not_below: str  # of the scores that chose a cell: what they are not
     heading: str  # above an estimate
-    worth: str  # before an estimate in one line
+    prefix: str  # before an estimate in one line
     columns: tuple[str, ...]  # of an estimate in a table of learners
     size_column: str
     without_estimate: str  # of learners, before the reason

@@ -1,4 +1,4 @@
-"""Estimates as a person reads them."""
+"""Print estimates."""
 
 from __future__ import annotations
 

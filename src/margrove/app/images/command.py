@@ -52,7 +52,7 @@ def train_on_images(
     is_opened: bool = False,
 ) -> None:
     """Read, make codes, estimate, fit, certify, save, show."""
-    learner = training.learner()  # so that a wrong parameter is told before anything is read
+    learner = training.learner()  # first: a wrong parameter fails before anything is read
     pictures = training.pictures(folder)
     stem = pictures.root.resolve().name or "images"
     destination = output or f"{stem}.margrove"
@@ -74,8 +74,8 @@ def train_on_images(
     else:
         estimate = _held_out(screen, learner, pictures, training)
     tell_estimate(screen, estimate, "picture")
-    model, certificate, told = _fit(screen, learner, features, codes, pictures)
-    for message in told:
+    model, certificate, messages = _fit(screen, learner, features, codes, pictures)
+    for message in messages:
         screen.warn(message)
     if isinstance(learner, FineTuned):
         _tell_course(screen, learner)
@@ -97,9 +97,9 @@ def train_on_images(
     ):
         screen.say(shlex.join(["margrove", *command]), indent=4)
     if screen.is_quiet:
-        screen.essential(f"{training.model}: {CLASSES.worth}{CLASSES.words(estimate)}; {destination}; {page_path}")
+        screen.essential(f"{training.model}: {CLASSES.prefix}{CLASSES.words(estimate)}; {destination}; {page_path}")
     facts = _record(folder, pictures, training, model, estimate, certificate)
-    screen.document({**facts, "warnings": told, "output": destination, "report": page_path})
+    screen.document({**facts, "warnings": messages, "output": destination, "report": page_path})
     screen.finish()
 
 
@@ -136,7 +136,7 @@ def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
 
 
 def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
-    """The pictures that were tested, for the page."""
+    """Return the pictures that were tested, for the page."""
     tested = estimate.predicted
     if tested is None:
         return JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
@@ -147,14 +147,14 @@ def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
 def _fold_by_fold(
     screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining
 ) -> Estimate:
-    """Every picture predicted by a model that has not seen it."""
+    """Predict every picture by a model that has not seen it."""
     folds = CLASSES.folds(labels, training.folds, training.seed)
     with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
         return CLASSES.cross_validate(lambda: clone(learner), codes, labels, folds, meter, "cross-validation")
 
 
 def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Estimate:
-    """A fine-tuned network, judged by a part of the pictures that it has not seen."""
+    """Estimate a fine-tuned network on a part of the pictures that it has not seen."""
     from sklearn.model_selection import train_test_split
 
     labels = pictures.labels
@@ -186,7 +186,7 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
 def _fit(
     screen: Screen, learner: Any, features: Any, codes: Any, pictures: PictureFolder
 ) -> tuple[Any, Certificate, list[str]]:
-    """The model fitted on all pictures, its certificate recomputed, and warnings."""
+    """Fit on all pictures and recompute the certificate; return the model, the certificate and warnings."""
     with metered(screen, "fit on all pictures") as meter, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for quiet in (DataWarning, ConvergenceWarning):
@@ -202,7 +202,7 @@ def _fit(
 
 
 def _tell_course(screen: Screen, learner: Any) -> None:
-    """Of a network that was trained on: how far it came."""
+    """Print how far the training of a network came."""
     screen.heading("Training, on all pictures")
     first, last = learner.course_[0], learner.course_[-1]
     passes = "pass" if len(learner.course_) == 1 else "passes"

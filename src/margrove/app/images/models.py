@@ -1,4 +1,4 @@
-"""The models that ``margrove images`` offers, and what it makes of a saved one."""
+"""The models that ``margrove images`` offers, and the pictures for a saved one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ IMAGE_MODELS = {
 
 @dataclass(frozen=True)
 class ImageTraining:
-    """What the options of ``margrove images`` say about the learning."""
+    """The options of ``margrove images`` about the learning."""
 
     model: str = "svm"
     params: dict[str, Any] = field(default_factory=dict)
@@ -78,11 +78,11 @@ class ImageTraining:
 
     @property
     def choice(self) -> ImageModel:
-        """The model asked for."""
         return IMAGE_MODELS[self.model]
 
     def pictures(self, folder: str) -> PictureFolder:
-        """The pictures of a folder; those that cannot be opened are told all at once, or left out if asked."""
+        """Return the pictures of a folder; those that cannot be opened are refused all at once, or left out if
+        asked."""
         pictures = read_picture_folder(folder)
         if not self.skips_broken:
             refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
@@ -93,7 +93,7 @@ class ImageTraining:
         return kept
 
     def features(self) -> ConvFeatures:
-        """What makes codes of pictures."""
+        """Return the unfitted transformer of pictures to codes."""
         return ConvFeatures(
             self.network or BUILT_IN,
             layer=self.layer,
@@ -105,7 +105,7 @@ class ImageTraining:
         )
 
     def learner(self) -> Any:
-        """The unfitted learner. Raise `ParameterError` if it has no such parameter."""
+        """Return the unfitted learner. Raise `ParameterError` if it has no such parameter."""
         import margrove
 
         kind: Callable[..., Any] = getattr(margrove, self.choice.class_name)
@@ -126,21 +126,20 @@ class ImageTraining:
 
 
 def network_of(model: Any) -> Any:
-    """What runs the network of a model of pictures: the first step of a pipeline, or the model itself."""
+    """Return what runs the network of a model of pictures: the first step of a pipeline, or the model itself."""
     return model[0] if isinstance(model, Pipeline) else model
 
 
 def takes_pictures(model: Any) -> bool:
-    """Whether a model predicts pictures and not rows of a table."""
+    """Return whether a model predicts pictures and not rows of a table."""
     return isinstance(network_of(model), ConvFeatures | FineTuned)
 
 
 def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolder | None:
-    """The pictures for a model of pictures: those of a folder, or one file. None for a model of tables. Raise
+    """Return the pictures for a model of pictures: those of a folder, or one file; None for a model of tables. Raise
     `InputError` if the model takes pictures and got none, or takes tables and got a folder.
 
-    A network in an ONNX file is looked for here, and beside the model.
-    """
+    A network in an ONNX file is looked for here, and beside the model."""
     is_folder = given is not None and Path(given).is_dir()
     if not takes_pictures(model):
         if is_folder:
@@ -174,7 +173,7 @@ def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
 
 
 def _find_beside(model: Any, path: str) -> None:
-    """Where the network of a model is a file that is not here, take the one of that name beside the model."""
+    """Take the network's file beside the model where it is not at its own path."""
     first = network_of(model)
     if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
         beside = Path(path).parent / first.network

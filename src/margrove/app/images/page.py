@@ -62,49 +62,45 @@ _UNPROVEN = "It does not prove that the answers are right: how often they are, i
 
 @dataclass(frozen=True, eq=False)
 class JudgedPictures:
-    """What a model said of pictures whose class is known.
+    """The predictions of a model for pictures whose class is known.
 
-    ``how`` says in one sentence where the answers come from; ``is_unseen`` whether the model that gave each had not
-    learned from that picture.
-    """
+    ``how`` says in one sentence where the predictions come from; ``is_unseen``: no model had learned from the picture
+    that it predicts."""
 
     pictures: PictureFolder
     rows: NDArray[np.intp]  # the pictures that were judged
     predicted: NDArray[Any]  # of these rows
     how: str
     is_unseen: bool = True
-    n_rounds: int = 1  # that the answers come from, each by a model of its own
+    n_rounds: int = 1  # of predictions, each by a model of its own
 
     @property
     def truth(self) -> NDArray[np.str_]:
-        """The class of each judged picture."""
         return self.pictures.labels[self.rows]
 
     @property
     def is_right(self) -> NDArray[np.bool_]:
-        """Of each judged picture."""
         return np.asarray(self.truth == self.predicted)
 
     @property
     def n(self) -> int:
-        """How many were judged."""
         return len(self.rows)
 
     @property
     def n_right(self) -> int:
-        """How many of them are taken for what they are."""
         return int(self.is_right.sum())
 
     @property
     def confusions(self) -> list[tuple[str, str, int]]:
-        """True class, class it is taken for, how often; the most frequent first."""
+        """True class, predicted class, how often; the most frequent first."""
         counts = Counter(zip(self.truth.tolist(), self.predicted.tolist(), strict=True))
         return sorted(((t, p, n) for (t, p), n in counts.items() if t != p), key=lambda each: -each[2])
 
 
 def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
-    """The page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its support
-    vectors are among them. ``is_recomputed``: the certificate was just recomputed, and is not as the file has it."""
+    """Return the page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its
+    support vectors are among them. ``is_recomputed``: the certificate was just recomputed, and is not as the file has
+    it."""
     first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)
@@ -127,7 +123,7 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
 
 
 def _of_network(first: Any, learner: Any) -> str:
-    """What learns from what, in one sentence."""
+    """Return the learner and its input, in one sentence."""
     name = explanation_of(learner).called
     name = f"{name[:1].upper()}{name[1:]}"
     if first is learner:
@@ -163,14 +159,14 @@ def _in_short(judged: JudgedPictures, maker: str) -> Section:
 def _examples(
     key: str, title: str, judged: JudgedPictures, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
 ) -> Section:
-    """Some of the chosen pictures, of each class in turn."""
+    """Show some of the chosen pictures, of each class in turn."""
     truth, n = judged.truth, int(chosen.sum())
     shown = _spread(np.flatnonzero(chosen), truth)
     examples = []
     for i in shown:
-        row, said = int(judged.rows[i]), str(judged.predicted[i])
+        row, predicted = int(judged.rows[i]), str(judged.predicted[i])
         neighbours = tuple(_thumbnail(judged.pictures, each, has_label=True) for each in near(row))
-        wrong = "" if said == truth[i] else said
+        wrong = "" if predicted == truth[i] else predicted
         examples.append(Example(_thumbnail(judged.pictures, row), str(truth[i]), wrong, neighbours))
     data = {
         "count": n,
@@ -188,7 +184,7 @@ def _examples(
 
 
 def _spread(chosen: NDArray[np.intp], truth: NDArray[Any]) -> list[int]:
-    """At most `SHOWN` of the chosen, of each class in turn."""
+    """Return at most `SHOWN` of the chosen, of each class in turn."""
     queues = [[int(i) for i in chosen if truth[i] == label] for label in np.unique(truth[chosen])]
     found: list[int] = []
     while len(found) < SHOWN and any(queues):
@@ -207,7 +203,7 @@ def _thumbnail(pictures: PictureFolder, row: int, *, has_label: bool = False) ->
 
 
 def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...]]:
-    """Of a support vector machine: for a row, the nearest support vectors but itself, by the distance of codes."""
+    """Return a function of a row: the nearest support vectors but itself, by the distance of codes."""
     support = getattr(learner, "support_", None)
     if support is None or codes is None or isinstance(codes, Table):
         return lambda row: ()
@@ -221,10 +217,10 @@ def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...
 
 
 def _mistakes(judged: JudgedPictures) -> Section:
-    names, truth, said = judged.pictures.classes, judged.truth, judged.predicted.astype(str)
+    names, truth, predicted = judged.pictures.classes, judged.truth, judged.predicted.astype(str)
     blocks: list[Block] = []
     if len(names) <= MOST_CLASSES:
-        counts = [[int(((truth == true) & (said == other)).sum()) for other in names] for true in names]
+        counts = [[int(((truth == true) & (predicted == other)).sum()) for other in names] for true in names]
         blocks.append(Matrix(names, counts, "A row for each class, a column for each answer.", "class", "taken for"))
     elif judged.confusions:
         rows = [[true, other, f"{n:,}"] for true, other, n in judged.confusions[:MOST_CONFUSIONS]]
@@ -232,7 +228,7 @@ def _mistakes(judged: JudgedPictures) -> Section:
         blocks.append(Grid(["class", "taken for", "pictures"], rows, caption, frozenset({2})))
     rows = []
     for name in names:
-        is_name, says_name = truth == name, said == name
+        is_name, says_name = truth == name, predicted == name
         hits = int((is_name & says_name).sum())
         shares = [percent(hits / n) if n else "–" for n in (int(is_name.sum()), int(says_name.sum()))]
         rows.append([name, f"{int(is_name.sum()):,}", *shares])
@@ -244,7 +240,7 @@ def _mistakes(judged: JudgedPictures) -> Section:
 
 
 def _tree(model: Any, pictures: PictureFolder) -> Section:
-    """Its questions, and the pictures that fire the maps it asks for, where maps come out of the network."""
+    """Show the questions, and the pictures that fire the maps they ask for, where maps come out of the network."""
     features, tree = model[0], model[-1]
     rules = str(tree.rules())
     blocks: list[Block] = [
@@ -278,10 +274,10 @@ def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> byt
 
 def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
     verdict = verdict_words(certificate, is_saved=not is_recomputed)
-    said = certificate_words(learner)
+    words = certificate_words(learner)
     if isinstance(learner, FineTuned):
-        said = [*said, _OF_TRAINING]
-    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+        words = [*words, _OF_TRAINING]
+    blocks: list[Block] = [Words(verdict), *map(Words, words)]
     claims = [claims_grid(certificate), *leave_one_out(learner)]
     blocks += [Words(_UNPROVEN, "note"), Folded("Every claim, with its numbers", claims)]
     blocks += [
@@ -292,7 +288,7 @@ def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Se
 
 
 def _course(learner: Any) -> Section:
-    """Of fine-tuning, epoch by epoch."""
+    """Show fine-tuning, epoch by epoch."""
     has_held_out = any("held_out_loss" in line for line in learner.course_)
     rows = []
     for number, line in enumerate(learner.course_, start=1):

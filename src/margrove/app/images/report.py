@@ -1,4 +1,4 @@
-"""``margrove report`` of a model of pictures: a folder is judged by it, and one page is written about both."""
+"""``margrove report`` of a model of pictures: predict those of a folder, and write one page about both."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _OF_TRAINING = (
 
 
 def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
-    """Judge the pictures of a folder, and say how it went. Raise `InputError` if no picture lies in the folder of a
+    """Predict the pictures of a folder and return the page. Raise `InputError` if no picture lies in the folder of a
     class that the model knows.
 
-    Pictures outside all classes of the model are left out, and counted.
-    """
+    Pictures outside all classes of the model are left out, and counted."""
     learner = learner_of(model)
     is_known = np.isin(pictures.labels, learner.classes_.astype(str))
     if not is_known.any():
@@ -51,7 +50,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
 
 
 def _recomputed(learner: Any, given: Any, pictures: PictureFolder) -> Any:
-    """The certificate on these pictures; None where they cannot be those of the training."""
+    """Return the certificate on these pictures; None where they cannot be those of the training."""
     try:
         return certify(learner, given, pictures.labels)
     except InputError:  # another number of classes or rows: no certificate of theirs

@@ -1,4 +1,4 @@
-"""How long a search may take: what is typed after ``--budget``, and the clock that runs it down."""
+"""The time for a search: parse ``--budget``, and count it down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_budget(text: str) -> float:
-    """Seconds; 0 for no search."""
+    """Return the seconds; 0 for no search."""
     from margrove.errors import ParameterError
 
     word = text.strip().lower()
@@ -27,7 +27,7 @@ def parse_budget(text: str) -> float:
 
 
 def budget_words(seconds: float) -> str:
-    """A budget of at least so many seconds, as it is typed: never too little."""
+    """Return a budget of at least so many seconds, as it is typed."""
     if seconds <= 60:
         return f"{5 * math.ceil(seconds / 5)}s"
     return f"{math.ceil(seconds / 60)}m" if seconds <= 3600 else f"{math.ceil(seconds / 3600)}h"

@@ -1,4 +1,4 @@
-"""Columns that are too good, or too scattered, to be learned from without a second thought."""
+"""Hints about columns that are too good, or too scattered, to be learned from without a second thought."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ _BINS = 32  # of a number
 
 
 def hints_of(table: Table, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What to think of before a table is learned from, one line for each thing: a column that alone tells the classes
-    nearly always, and categories with a value for nearly every row. Columns in ``without`` are not looked at.
-
-    Tables of numbers alone, sparse or in a block, are not taken apart.
-    """
+    """Return hints, one line each: a column that alone tells the classes nearly always, and categories with a value for
+    nearly every row. Columns in ``without`` are skipped, and so are tables of numbers alone, sparse or in a block."""
     if table.sparse is not None or table.block is not None or table.n_rows < LEAST_ROWS:
         return ()
     columns = [column for column in table if column.name not in without and not is_identifier(column)]
@@ -55,8 +52,8 @@ def _telling(table: Table, columns: list[Column]) -> list[str]:
 
 
 def share_wrong(groups: NDArray[np.int64], codes: NDArray[np.int64]) -> float:
-    """The share of rows whose class is not that of most other rows of their group: each row is left out in turn, so
-    that a value of its own tells nothing. Where two classes are as many, half are wrong."""
+    """Return the share of rows whose class is not that of most other rows of their group: each row is left out in turn,
+    so that a value of its own tells nothing. Where two classes are as many, half are wrong."""
     n_classes = int(codes.max()) + 1
     counts = np.bincount(groups * n_classes + codes, minlength=(int(groups.max()) + 1) * n_classes)
     ordered = np.sort(counts.reshape(-1, n_classes), axis=1)
@@ -67,8 +64,7 @@ def share_wrong(groups: NDArray[np.int64], codes: NDArray[np.int64]) -> float:
 
 
 def _groups(column: Column) -> NDArray[np.int64]:
-    """The group of each row: its level, or of a number the part of its range that holds as many rows as the others;
-    missing cells are one more."""
+    """Return the group of each row: its level, or of a number its quantile; missing cells are one more."""
     if column.kind != "numeric":
         return column.values.astype(np.int64) + 1
     is_missing = column.is_missing

@@ -18,8 +18,6 @@ AUTO = "auto"  # of ``train``: try several, and take the best
 # Of ``compare --schemes``: by 5-fold cross-validation on 23 real tables (all numbers are in docs/guide/command-line.md)
 # the support vector machine has the best mean rank, and no fit of them takes 3 s.
 DEFAULT = "svm"
-
-
 TASKS = ("classify", "regress")
 _NUMBER_OR_WORD = ("ccp_alpha",)  # parameters that are numbers by default and may be words
 
@@ -32,11 +30,12 @@ class Choice(Offer):
     regression: Choice | None = None
 
     def is_as_it_comes(self, params: Mapping[str, Any]) -> bool:
-        """Whether none of what the command line settles is settled otherwise."""
+        """Return whether all settings of the command line keep their defaults."""
         return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted or ())}
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
-        """The unfitted estimator; `ParameterError` for a parameter that it does not have, or one of a wrong type."""
+        """Return the unfitted estimator; raise `ParameterError` for a parameter that it does not have, or one of a
+        wrong type."""
         kind: Any = loaded(self.described.estimator)
         voter = {}
         if self.boosted is not None:
@@ -76,23 +75,15 @@ def choice_of(learner: Learner) -> Choice:
 
 
 def choice_named(name: str, also: Sequence[str] = ()) -> Choice:
-    """The learner of that name, or `ParameterError`; ``also`` are words that may stand in its place."""
+    """Return the learner of that name, or raise `ParameterError`; ``also`` are words that may stand in its place."""
     from margrove.errors import check_choice
 
     check_choice("--model", name, (*also, *choices()))
     return choices()[name]
 
 
-def check_task(task: str | None) -> None:
-    """Raise `ParameterError` unless it is one of TASKS, or None: as the target looks."""
-    from margrove.errors import check_choice
-
-    if task is not None:
-        check_choice("--task", task, TASKS)
-
-
 def learner_of_numbers(learner: Choice) -> Choice:
-    """The same learner for a target that is a number; `ParameterError` if it only tells classes apart."""
+    """Return the same learner for a target that is a number; raise `ParameterError` if it only tells classes apart."""
     from margrove.errors import ParameterError
 
     if learner.regression is None:
@@ -104,17 +95,17 @@ def learner_of_numbers(learner: Choice) -> Choice:
 
 
 def completed_names(incomplete: str) -> list[str]:
-    """The learners that a shell may complete this beginning to."""
+    """Return the learners that a shell may complete this beginning to."""
     return [name for name in choices() if name.startswith(incomplete)]
 
 
 def completed_choices(incomplete: str) -> list[str]:
-    """The same, where the choice may also be left to us."""
+    """Return the same, with ``auto``."""
     return [name for name in (AUTO, *choices()) if name.startswith(incomplete)]
 
 
 def parse_params(texts: Sequence[str]) -> dict[str, Any]:
-    """``name=value`` pairs; a value is read as JSON, or ``inf``, and as plain text where it is neither."""
+    """Parse ``name=value`` pairs; a value is read as JSON, or ``inf``, and as plain text where it is neither."""
     from margrove.errors import ParameterError
 
     params: dict[str, Any] = {}
@@ -133,7 +124,7 @@ def parse_params(texts: Sequence[str]) -> dict[str, Any]:
 
 @contextmanager
 def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
-    """Turn scikit-learn's own words about a ``--param`` that no check of ours foresaw into a `ParameterError`."""
+    """Turn scikit-learn's own error about a ``--param`` that no check of ours foresaw into a `ParameterError`."""
     from margrove.errors import MargroveError, ParameterError
 
     try:
@@ -147,7 +138,7 @@ def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) -> None:
-    """Refuse an unknown name, and a value whose type the estimator could only stumble over."""
+    """Refuse an unknown name, and a value of the wrong type."""
     from margrove.errors import ParameterError
 
     if name not in own:

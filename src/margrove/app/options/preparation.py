@@ -1,4 +1,4 @@
-"""How a table becomes numbers: its columns of free text (``--text COL``, ``--text-features``), and what is scaled."""
+"""The way from a table to numbers: its columns of free text (``--text COL``, ``--text-features``), and scaling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from margrove.errors import InputError, ParameterError, check_choice
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is asked of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
+    """The options of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
 
     text: tuple[str, ...] = ()  # columns of free text
     features: str = TEXT_FEATURES[0]  # what becomes of their words
@@ -29,17 +29,17 @@ class Preparation:
             raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
 
     def encoder(self) -> TableEncoder:
-        """What makes numbers of a table, unfitted."""
+        """Return the unfitted encoder."""
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
 
     def in_front_of(self, learner: Choice, estimator: Any) -> Any:
-        """The model: an encoder, then the estimator, unless the learner takes tables as they are."""
+        """Return the model: an encoder, then the estimator, unless the learner takes tables as they are."""
         from sklearn.pipeline import Pipeline
 
         return estimator if learner.takes_tables else Pipeline([("encode", self.encoder()), ("learn", estimator)])
 
     def for_table(self, learner: Choice, table: Table) -> Preparation:
-        """The same for this table: a learner that keeps sparse numbers gets them as they are."""
+        """Return the same for this table: a learner that keeps sparse numbers gets them as they are."""
         return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
 
     def check_learner(self, learner: Choice) -> None:
@@ -61,7 +61,7 @@ class Preparation:
         check_text_columns(table, self.text)
 
     def less_text(self, table: Table) -> Table:
-        """The table without its columns of text, for a learner that cannot take them."""
+        """Return the table without its columns of text, for a learner that cannot take them."""
         if not self.text:
             return table
         names = [name for name in table.names if name not in self.text]
@@ -74,7 +74,8 @@ AS_USUAL = Preparation()
 
 
 def table_for(learner: Choice, table: Table) -> Table:
-    """The table without columns that name the rows, which an encoder leaves out, for a learner without an encoder."""
+    """Return the table without columns that name the rows, for a learner without an encoder, which would leave them
+    out."""
     if not learner.takes_tables or table.sparse is not None or table.block is not None:
         return table
     names = [column.name for column in table if not is_identifier(column)]

@@ -1,9 +1,10 @@
-"""A table as the command line reads it: the options, the reading, and what is told about it."""
+"""A table as the command line reads it: the options, the reading, and the facts that are printed."""
 
 from __future__ import annotations
 
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,7 +33,7 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class Reading:
-    """What the options say about the table."""
+    """The options about the table."""
 
     file: str | None = None  # a path, or ``-`` for standard input; None: the embedded penguins
     target: str | None = None  # the column to be predicted
@@ -44,14 +45,15 @@ class Reading:
     without: tuple[str, ...] = ()  # columns to leave out
 
     def labelled(self, *, is_class: bool = False) -> Table:
-        """The table with a target that can be learned as classes; ``is_class`` if somebody has said that it can."""
+        """Return the table with a target that can be learned as classes; ``is_class``: the user says that it
+        can."""
         table = self._with_target()
         check_target(table, is_class=is_class)
         return table
 
     def learnable(self, task: str | None, *, can_estimate: bool) -> tuple[Table, bool]:
-        """The table, and whether its target is to be estimated as a number: as asked, or as the target looks if the
-        learner can."""
+        """Return the table, and whether its target is to be estimated as a number: by ``task``, or as the target looks
+        if the learner can."""
         table = self._with_target()
         is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
         if is_estimated:
@@ -61,12 +63,12 @@ class Reading:
         return table, is_estimated
 
     def valued(self) -> tuple[Table, NDArray[np.float64]]:
-        """The table, and the numbers of its target, for a regression."""
+        """Return the table, and the numbers of its target, for a regression."""
         table = self._penguins() if self.file is None else self._read(self.target)
         return table, _check_numbers(table)
 
     def unlabelled(self) -> Table:
-        """The table with every column among the features."""
+        """Return the table with every column among the features."""
         if self.file is None:
             penguins = load_penguins()
             assert penguins.target is not None
@@ -84,18 +86,11 @@ class Reading:
             )
 
     def unlabelled_with(self, columns: Sequence[str] | None) -> tuple[Table, dict[str, list[Any]]]:
-        """The same, and the cells of some columns (None: of all) as they are written."""
+        """Return the same, and the cells of some columns (None: of all) as they are written."""
         if self.file is None:
             table = self.unlabelled()
             return table, {name: table[name].cells() for name in (table.names if columns is None else columns)}
-        return read_with_cells(
-            self.file,
-            columns,
-            header="auto" if self.has_header else False,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            missing=(*DEFAULT_MISSING, *self.missing),
-        )
+        return read_with_cells(self.file, columns, **self._format())
 
     @property
     def stem(self) -> str:
@@ -111,7 +106,7 @@ class Reading:
 
     @property
     def of_new_rows(self) -> Reading:
-        """The same of a file of other rows, which nobody has named yet; of embedded penguins there are no others."""
+        """The same for a file of other rows, which nobody has named yet; of embedded penguins there are no others."""
         if self.file is None or self.file == STANDARD_STREAM:
             return self
         path = Path(self.file)
@@ -119,7 +114,7 @@ class Reading:
         return replace(self, file=f"NEW{ending}")
 
     def command(self, verb: str, model: str) -> str:
-        """The command line that reads this table again in the same way, for the model."""
+        """Return the command line that reads this table again in the same way, for the model."""
         words = ["margrove", verb, model, *([self.file] if self.file is not None else [])]
         for missing in self.missing:
             words += ["--missing", missing]
@@ -148,19 +143,15 @@ class Reading:
 
     def _read(self, target: Target) -> Table:
         self.refuse_folder()
-        return read_table(
-            self.file,
-            target=target,
-            header="auto" if self.has_header else False,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            missing=(*DEFAULT_MISSING, *self.missing),
-            drop_unlabelled=self.drop_unlabelled,
-        )
+        return read_table(self.file, target=target, drop_unlabelled=self.drop_unlabelled, **self._format())
+
+    def _format(self) -> dict[str, Any]:
+        header, missing = "auto" if self.has_header else False, (*DEFAULT_MISSING, *self.missing)
+        return {"header": header, "missing": missing, "delimiter": self.delimiter, "encoding": self.encoding}
 
 
 def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]:
-    """The target's numbers."""
+    """Return the target's numbers."""
     target = table.target
     if target is None or target.kind != "numeric":
         name = None if target is None else target.name
@@ -177,26 +168,19 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
 
 
 def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
-    """Refuse numbers from which nothing can be learned: they are all the same, or as good as that to a computer."""
+    """Refuse numbers from which nothing can be learned: all the same, or as good as that in floating point."""
     known = numbers[~np.isnan(numbers)]
     column = None if table.target is None else table.target.name
     if len(known) == 0:
         return
     low, high = float(known.min()), float(known.max())
     if low == high:
-        raise InputError(
-            f"the target is {low:g} in every row: there is nothing to learn",
-            file=table.source,
-            column=column,
-            cure="Choose another target: --target; or add rows that differ.",
-        )
+        problem = f"the target is {low:g} in every row: there is nothing to learn"
+        cure = "Choose another target: --target; or add rows that differ."
+        raise InputError(problem, file=table.source, column=column, cure=cure)
     if (high - low) * (high - low) < _LEAST_SQUARE:
-        raise InputError(
-            f"goes from {low:.3g} to {high:.3g}: the squares of such differences are 0 to a computer",
-            file=table.source,
-            column=column,
-            cure="Multiply the target by a power of ten.",
-        )
+        problem = f"goes from {low:.3g} to {high:.3g}: the squares of such differences are 0 to a computer"
+        raise InputError(problem, file=table.source, column=column, cure="Multiply the target by a power of ten.")
 
 
 def _less(table: Table, name: str) -> Table:
@@ -209,7 +193,7 @@ def _less(table: Table, name: str) -> Table:
 
 @dataclass(frozen=True)
 class TextFacts:
-    """What is worth knowing of a column of free text."""
+    """Facts about a column of free text."""
 
     name: str
     mean_words: float  # of the distinct cells
@@ -217,7 +201,6 @@ class TextFacts:
 
     @property
     def words(self) -> str:
-        """In one line."""
         empty = "" if self.n_empty == 0 else f", {counted(self.n_empty, 'cell')} empty"
         words = counted(round(self.mean_words), "word")
         return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
@@ -225,7 +208,7 @@ class TextFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is worth knowing of a labelled table before anything is learned from it."""
+    """Facts about a labelled table, before anything is learned from it."""
 
     source: str
     n_rows: int
@@ -242,7 +225,7 @@ class Facts:
     hints: tuple[str, ...] = ()  # columns to think about
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Return plain JSON values."""
         return {
             "source": self.source,
             "rows": self.n_rows,
@@ -253,9 +236,7 @@ class Facts:
             "target": self.target,
             "task": "classify" if self.numbers is None else "regress",
             "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
-            "numbers": None
-            if self.numbers is None
-            else dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
+            "numbers": self.numbers and dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
             "hints": list(self.hints),
@@ -263,7 +244,7 @@ class Facts:
 
 
 def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] = ()) -> Facts:
-    """Look through a labelled table, whose target is a class or is to be estimated; ``text`` are its columns of free
+    """Inspect a labelled table, whose target is a class or is to be estimated; ``text`` are its columns of free
     text."""
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
@@ -299,21 +280,16 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
 
 
 def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
-    """Columns by kind, and missing cells by column; a sparse or block table is all numbers and is not taken apart."""
+    """Count columns by kind, and missing cells by column; a sparse or block table is all numbers."""
     if table.sparse is not None:
         return {"numeric": table.n_columns}, {}
     if table.block is not None:
         absent = np.isnan(table.block).sum(axis=0)
         counts = {name: int(n) for name, n in zip(table.names, absent, strict=True) if n}
         return {"numeric": table.n_columns}, counts
-    kinds: dict[str, int] = {}
-    missing = {}
-    for column in table:
-        kind = "text" if column.name in text else column.kind
-        kinds[kind] = kinds.get(kind, 0) + 1
-        if column.n_missing and kind != "text":  # a text without a word is no gap
-            missing[column.name] = column.n_missing
-    return kinds, missing
+    kinds = Counter("text" if column.name in text else column.kind for column in table)
+    gaps = {column.name: column.n_missing for column in table if column.n_missing}
+    return dict(kinds), {name: n for name, n in gaps.items() if name not in text}  # a text without a word is no gap
 
 
 def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "filled in") -> None:

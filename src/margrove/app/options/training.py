@@ -11,9 +11,9 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
-from margrove.app.options.menu import AUTO, Choice, check_task, choice_named, learner_of_numbers
+from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, learner_of_numbers
 from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.errors import ParameterError
+from margrove.errors import ParameterError, check_choice
 
 PREFERENCES = ("best", "simple")
 
@@ -34,13 +34,14 @@ class Training:
     taken: Choice | None = None  # what ``--model auto`` has chosen
 
     def __post_init__(self) -> None:
-        check_task(self.task)
+        if self.task is not None:
+            check_choice("--task", self.task, TASKS)
         if self.prefer not in PREFERENCES:
             raise ParameterError(f"--prefer is {self.prefer!r}; it must be one of {', '.join(PREFERENCES)}.")
 
     @property
     def is_auto(self) -> bool:
-        """Whether the learner is still to be chosen."""
+        """The learner is still to be chosen."""
         return self.model in (None, AUTO) and self.taken is None
 
     @property
@@ -58,7 +59,7 @@ class Training:
 
     @property
     def can_estimate(self) -> bool:
-        """Whether a target that looks like a quantity is to be estimated."""
+        """A target that looks like a quantity is to be estimated."""
         return self.task is None and (self.is_auto or self.learner.regression is not None)
 
     def check(self) -> None:
@@ -102,7 +103,7 @@ class Training:
         return self.preparation.in_front_of(learner, estimator)
 
     def question(self) -> Question | None:
-        """What there is to search."""
+        """Return what there is to search."""
         estimator = learner_of(self.build())
         question = question_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
         return None if question is None else replace(question, preparation=self.preparation)

@@ -82,7 +82,7 @@ Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")
 
 @dataclass(frozen=True)
 class Cells:
-    """How the cells of a file are written."""
+    """The format of a file's cells."""
 
     missing: Annotated[
         list[str] | None, of_table(help="Another word for a missing cell; may be repeated.", show_default=False)
@@ -92,27 +92,23 @@ class Cells:
     encoding: Annotated[str, of_table(help="Of a text file.")] = "auto"
 
     def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
-        """Return how the file is read."""
+        """Return the options about the table."""
         from margrove.app.options.table import Reading
 
-        header = not self.no_header
-        return Reading(file, target, tuple(self.missing or ()), header, self.delimiter, self.encoding, **more)
+        own = {**vars(self), "missing": tuple(self.missing or ())}
+        return Reading(file, target, has_header=not own.pop("no_header"), **own, **more)
 
 
 @dataclass(frozen=True)
 class LabelledCells(Cells):
-    """How the cells of a file with a target are written."""
+    """The same for a file with a target."""
 
     drop_unlabelled: Annotated[bool, of_table("--drop-unlabelled", help="Leave out rows without a target.")] = False
-
-    def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
-        """Return how the file is read."""
-        return super().reading(file, target, drop_unlabelled=self.drop_unlabelled, **more)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are learned from, and how."""
+    """The columns that are learned from, and their text."""
 
     without: Annotated[
         list[str] | None, of_table(help="A column to leave out; may be repeated.", show_default=False)
@@ -135,7 +131,7 @@ class Columns:
 
     @property
     def preparation(self) -> Preparation:
-        """How the columns become numbers."""
+        """The options of the encoder."""
         from margrove.app.options.preparation import Preparation
 
         return Preparation(tuple(self.text or ()), self.text_features)
@@ -170,7 +166,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Shown:
-    """How much is printed."""
+    """The amount of output."""
 
     as_json: Annotated[bool, of_output("--json", help="One JSON document and nothing else.")] = False
     quiet: Annotated[bool, of_output("--quiet", "-q", help="Only the essential.")] = False

@@ -60,6 +60,6 @@ def warnings_in_shell(caught: Iterable[WarningMessage]) -> list[str]:
     return list(dict.fromkeys(in_shell(_message_of(warning.message)) for warning in caught))
 
 
-def _message_of(said: Exception | str) -> str:
-    args = getattr(said, "args", ())
-    return args[0] if args and isinstance(args[0], Advice) else str(said)
+def _message_of(error: Exception | str) -> str:
+    args = getattr(error, "args", ())
+    return args[0] if args and isinstance(args[0], Advice) else str(error)

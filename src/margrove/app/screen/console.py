@@ -1,4 +1,4 @@
-"""Where words go: results to standard output, asides to standard error, everything readable on any terminal."""
+"""The screen: results go to standard output, asides to standard error, readable on any terminal."""
 
 from __future__ import annotations
 
@@ -50,13 +50,12 @@ _PLAIN_ERRORS = "margrove-plain"
 
 
 class Screen:
-    """What one command says, and where.
+    """The output of one command.
 
     With ``is_json`` only one JSON document is printed, by `document`; with ``is_quiet`` only what `essential` prints.
-    ``is_output_taken``: standard output carries data (a model, a CSV), so words go to standard error.
-    ``outlives_reader``: the work has another end than its words, such as a model's file. It goes on, silently, where
-    whoever read them has gone, and `finish` tells.
-    """
+    ``is_output_taken``: standard output carries data (a model, a CSV), so text goes to standard error.
+    ``outlives_reader``: the command also writes a file, so that after a broken pipe it goes on silently, and `finish`
+    raises."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class Screen:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether a bar may be drawn: only for a person who is looking."""
+        """A bar may be drawn: only for a person who is looking."""
         return sys.stderr.isatty() and not self.is_json and not self.is_quiet
 
     def essential(self, what: RenderableType, *, style: str = "") -> None:
@@ -112,13 +111,13 @@ class Screen:
             print(visible(text, keep="\n", is_json=True), flush=True)
 
     def finish(self) -> None:
-        """The work is done. Raise the `BrokenPipeError` that it did not stop for, if there was one."""
+        """End the work. Raise the `BrokenPipeError` that it did not stop for, if there was one."""
         if self._words.broken_pipe is not None:
             raise self._words.broken_pipe
 
 
 def aside(text: str, *, style: str = "") -> None:
-    """One line on standard error; wrapped only for a person's window."""
+    """Print one line on standard error; wrapped only for a person's window."""
     make_streams_safe()
     console = safe_console(stderr=True)
     console.print(Text(visible(text), style=style), soft_wrap=not console.is_terminal)
@@ -167,7 +166,7 @@ class _Console(Console):
             yield Segment(text if control else visible(text, keep="\n"), style, control)
 
     def on_broken_pipe(self) -> None:
-        """Fall silent, or let `failures_told` decide; rich would leave with 1, which means something else here."""
+        """Fall silent, or let `failures_reported` decide; rich would leave with 1, which means something else here."""
         error = sys.exception()  # rich calls this while it handles the BrokenPipeError
         assert isinstance(error, BrokenPipeError)
         if not self.outlives_reader and not self.stderr:

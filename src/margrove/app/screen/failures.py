@@ -20,7 +20,7 @@ from margrove.visible import visible
 
 
 class ExitCode(IntEnum):
-    """What the shell is told."""
+    """The exit codes of the command line."""
 
     DONE = 0
     DOES_NOT_HOLD = 1  # `certify`: the model and the data do not bear the certificate out
@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
 
 
 class GuardedGroup(TyperGroup):
-    """The commands, each run under `failures_told`."""
+    """The commands, each run under `failures_reported`."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line. Help is printed before `invoke`, and its printers call a broken pipe 1."""
@@ -42,24 +42,21 @@ class GuardedGroup(TyperGroup):
             raise
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The options of all commands."""
         return _flags_without_type(super().get_params(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _flags_without_type(command.get_params(ctx))
         return command
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed."""
-        with failures_told():
+        with failures_reported():
             return super().invoke(ctx)
 
 
 def _flags_without_type(params: list[Any]) -> list[Any]:
-    """Options that take no value, so that their help names no type of one."""
+    """Return the options; those that take no value name no type of one in their help."""
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
@@ -67,8 +64,8 @@ def _flags_without_type(params: list[Any]) -> list[Any]:
 
 
 @contextmanager
-def failures_told() -> Iterator[None]:
-    """Tell what goes wrong inside the block in one line, and leave with its exit code."""
+def failures_reported() -> Iterator[None]:
+    """Print a failure inside the block in one line, and leave with its exit code."""
     try:
         yield
     except BrokenPipeError as error:
@@ -79,7 +76,7 @@ def failures_told() -> Iterator[None]:
             end_work()
             aside(LINE)
             raise typer.Exit(ExitCode.INTERRUPTED) from error
-        line = _told(error) if isinstance(error, Exception) else None
+        line = _in_one_line(error) if isinstance(error, Exception) else None
         if line is None:
             if isinstance(getattr(error, "message", None), str):  # a wrong option, printed by typer
                 error.message = visible(error.message)  # type: ignore[attr-defined]
@@ -97,8 +94,8 @@ def _is_interrupt(error: BaseException | None) -> bool:
     return isinstance(error, KeyboardInterrupt)
 
 
-def _told(error: Exception) -> str | None:
-    """The failure in one line; None if it is not one that a user can mend."""
+def _in_one_line(error: Exception) -> str | None:
+    """Return the failure in one line; None if it is not one that a user can mend."""
     if isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     elif isinstance(error, MemoryError):
@@ -111,6 +108,7 @@ def _told(error: Exception) -> str | None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether it is a `MargroveError`, without importing that class: scikit-learn comes with it and takes a second."""
+    """Return whether it is a `MargroveError`, without importing that class: scikit-learn comes with it and takes a
+    second."""
     errors = sys.modules.get("margrove.errors")  # loaded, if ever one of them was raised
     return errors is not None and isinstance(error, errors.MargroveError)

@@ -1,5 +1,5 @@
-"""Progress on standard error for anything that takes over a second: what runs, what the solver would like to see fall,
-and of ``--model auto`` the best so far and the time left."""
+"""Progress on standard error for anything that takes over a second: the step at hand, the solver's objective, and of
+``--model auto`` the best so far and the time left."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDS = {"boost": (0, "rounds"), "fine-tuning": (1, "epochs")}  # by stage: de
 
 
 class Meter:
-    """How far a piece of work of ``total`` steps has come; made by `metered`."""
+    """The progress of a piece of work of ``total`` steps; made by `metered`."""
 
     def __init__(self, bar: Progress, title: str, total: float) -> None:
         self.bar = bar
@@ -36,33 +36,33 @@ class Meter:
         self._task = bar.add_task(title, total=total, objective="")
 
     def begin(self, title: str) -> None:
-        """Say what the step at hand is."""
+        """Name the step at hand."""
         self._share, self._start = 0.0, None
         self._pace = Pace()
         self._pace.see(0.0, time.monotonic())
         self.bar.update(self._task, description=title, objective="")
 
     def advance(self) -> None:
-        """One step is done."""
+        """Count one step as done."""
         self._done += 1
         self._share, self._start = 0.0, None
         self.bar.update(self._task, completed=self._done)
 
     def watch(self, report: Report) -> None:
-        """Draw what a solver reports of the step at hand."""
+        """Draw the report of a solver on the step at hand."""
         share = min(1.0, (report.done + self._fallen(report)) / report.total) if report.total else 0.0
         self._share = max(self._share, share)  # an objective may rise on its way down, but no bar should fall back
         words = self._time_left(report) if report.stage == "search" else in_words(report)
         self.bar.update(self._task, completed=self._done + self._share, objective=words)
 
     def _time_left(self, report: Report) -> str:
-        """Of a search, whose machines can be counted; its violations come and go."""
+        """Return the time left of a search, whose machines can be counted; its violations come and go."""
         self._pace.see(report.done, time.monotonic())
         left = self._pace.left(report.total or math.inf)
         return "" if left is None else f"about {in_short(left)} left of this search"
 
     def _fallen(self, report: Report) -> float:
-        """Of what is at work now: how many of the digits between its start and its goal the objective has fallen."""
+        """Return the share of the digits between start and goal that the objective of the step at hand has fallen."""
         objective, goal = report.objective, report.goal
         if objective is None or goal is None or not math.isfinite(objective):
             return 0.0
@@ -74,7 +74,7 @@ class Meter:
 
 
 def in_words(report: Report) -> str:
-    """Return what the solver would like to see fall, and how far it has to."""
+    """Return the solver's objective, and how far it has to fall."""
     if report.stage in _COUNTED and report.total:
         return f"{report.done:,.0f} of {report.total:,.0f} {_COUNTED[report.stage]}"
     if report.objective is None or not math.isfinite(report.objective):
@@ -90,8 +90,8 @@ def in_words(report: Report) -> str:
 
 
 class Countdown(Meter):
-    """What runs, and the best so far, beside a budget that runs down. What a single solver reports is not drawn: the
-    bar is the time."""
+    """The step at hand, and the best so far, beside a budget that runs down. The reports of a single solver are not
+    drawn: the bar is the time."""
 
     def __init__(self, budget: Budget, title: str = "") -> None:
         self.budget = budget
@@ -99,11 +99,11 @@ class Countdown(Meter):
         super().__init__(_CountdownBar(self), title, budget.seconds)
 
     def best(self, title: str, score: float, *, is_share: bool) -> None:
-        """Say what is best so far."""
+        """Name the best so far."""
         self._best = f"best so far: {title}, " + (f"{100 * score:.1f} %" if is_share else f"R² {score:.3f}")
 
     def enter(self, part: str) -> None:
-        """Say which part of the whole comes now, in which another one is best."""
+        """Name the part of the whole that begins, in which another one is best."""
         self._part, self._best = part, ""
 
     def advance(self) -> None:
@@ -114,7 +114,7 @@ class Countdown(Meter):
 
     @property
     def lines(self) -> tuple[str, str]:
-        """What is drawn beside the bar, and below it."""
+        """The text beside the bar, and below it."""
         left = self.budget.left
         beside = in_short(max(1.0, left)) + " left" if left > 0 else "finishing"
         return beside, "; ".join(filter(None, [self._part, self._best]))
@@ -139,7 +139,7 @@ def _text(what: str = "description", style: str = "none") -> TextColumn:
 
 
 def _on_stderr() -> dict[str, Any]:
-    """Where a bar is drawn; it is taken away in the end."""
+    """Return the place of a bar; it is removed in the end."""
     redirect = {"redirect_stdout": False, "redirect_stderr": False}
     return {"console": safe_console(stderr=True), "transient": True, "refresh_per_second": 8, **redirect}
 
