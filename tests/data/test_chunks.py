@@ -18,10 +18,10 @@ import scipy.sparse as sp
 
 import margrove.data.chunks as chunks_module
 from margrove.data import TableEncoder, read_chunks, read_table
-from margrove.data.penguins import __file__ as penguins_module
+from margrove.data.readers import __file__ as readers_module
 from margrove.errors import DataWarning, InputError, ParameterError
 
-PENGUINS = Path(penguins_module).with_name("penguins.csv")
+PENGUINS = Path(readers_module).with_name("penguins.csv")
 
 
 @pytest.fixture(autouse=True)

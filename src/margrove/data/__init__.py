@@ -1,4 +1,4 @@
-"""A table comes in: from a file or from memory, with its kinds, its missing cells and its target."""
+"""Tables from files or from memory, with kinds of columns, missing cells and a target."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from margrove.data.chunks import EncodedChunks, TableChunks, read_chunks
 from margrove.data.columns import Column
 from margrove.data.encoder import TableEncoder
 from margrove.data.frames import as_table
-from margrove.data.penguins import load_penguins
-from margrove.data.readers import read_table
+from margrove.data.readers import load_penguins, read_table
 from margrove.data.table import Table
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A new table seen through the columns of an old one: by name, in any order, each in its trained kind."""
+"""Match the columns of a new table to those of training: by name, in any order, each in its trained kind."""
 
 from __future__ import annotations
 
@@ -34,16 +34,13 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     expected = {*wanted, *known}
     extra = [name for name in table.names if name not in expected]
     if extra:
-        warnings.warn(
-            f"{table.source}: columns that training did not have are ignored: {named(extra)}.",
-            DataWarning,
-            stacklevel=4,
-        )
+        message = f"{table.source}: columns that training did not have are ignored: {named(extra)}."
+        warnings.warn(message, DataWarning, stacklevel=4)
 
 
 def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
-    """The table's column of that name, in the kind and with the levels of its description. Raise `InputError` if a cell
-    cannot be of the trained kind, such as a word in a column of numbers.
+    """Return the table's column of that name, in the kind and with the levels of its description. Raise `InputError` if
+    a cell cannot be of the trained kind, such as a word in a column of numbers.
 
     The codes of a category count the trained levels; a label that is not among them is `UNSEEN`.
     """
@@ -87,7 +84,7 @@ def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: 
 
 
 def sparse_as_trained(table: Table, names: Sequence[str]) -> Matrix:
-    """The CSR matrix of a sparse table with exactly these columns, in this order; absent ones are zero."""
+    """Return the CSR matrix of a sparse table with exactly these columns, in this order; absent ones are zero."""
     if table.names == tuple(names):
         return table.sparse
     place = {name: j for j, name in enumerate(names)}
@@ -116,7 +113,7 @@ def _numbers(column: Column, source: str) -> NDArray[Any]:
 
 
 def _finite_number(level: Level) -> float:
-    """The number a level is or spells, as files spell it, else NaN. Python's own "inf" and "1_000" are none."""
+    """Return the number a level is or spells, as files spell it, else NaN. Python's own "inf" and "1_000" are none."""
     try:
         number = math.nan if "_" in str(level) else float(level)
     except (ValueError, OverflowError):
@@ -151,7 +148,7 @@ def _codes(column: Column, trained: Sequence[Level]) -> NDArray[np.int32]:
 
 
 def _as_levels(column: Column) -> tuple[list[Any], NDArray[Any]]:
-    """The distinct values of a column of any kind, and codes into them."""
+    """Return the distinct values of a column of any kind, and codes into them."""
     if column.kind == "category":
         return list(column.levels), column.values
     if column.kind == "boolean":
@@ -163,7 +160,7 @@ def _as_levels(column: Column) -> tuple[list[Any], NDArray[Any]]:
 
 
 def _number_text(level: Level) -> str:
-    """A number as a file would have it: whole ones without a decimal point."""
+    """Return a number as a file would have it: whole ones without a decimal point."""
     return str(int(level)) if isinstance(level, float) and level.is_integer() else str(level)
 
 

@@ -1,4 +1,4 @@
-"""From pyarrow's columns to ours: the one road that CSV, Parquet, pandas, polars and pyarrow all take."""
+"""Convert pyarrow columns: CSV, Parquet, pandas, polars and pyarrow tables all pass through here."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
 
 
-def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (), line: int | None = None) -> Table:
-    """A pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become one
-    block. ``line`` holds the column names in the file, for the error about duplicates."""
+def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ()) -> Table:
+    """Return a pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become
+    one block."""
     import pyarrow.types as kinds
 
     with damage_refused(source, "Arrow"):
         names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
-        raise duplicate_names(names, file=source, line=line)
+        raise duplicate_names(names, file=source)
     dates = [field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)]
     spans = [field.name for field in arrow.schema if kinds.is_time(field.type) or kinds.is_duration(field.type)]
-    said = [
+    notes = [
+        *notes,
         *(f"Column {name!r} holds dates: read as days since {EPOCH}." for name in dates),
         *(f"Column {name!r} holds times: read as days." for name in spans),
     ]
@@ -42,14 +43,14 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (),
         cells = np.empty((arrow.num_columns, arrow.num_rows), dtype=floats.pop())
         for name, row, chunks in zip(names, cells, arrow.columns, strict=True):
             _validate(name, chunks, source)
-            _copy_numbers(chunks, row)
-        return Table(block=cells.T, names=names, source=source, notes=(*notes, *said))
+            row[:] = _numbers(chunks)
+        return Table(block=cells.T, names=names, source=source, notes=notes)
     columns = []
     for name, chunks in zip(names, arrow.columns, strict=True):
         _validate(name, chunks, source)
         with damage_refused(source, "Arrow", column=name):  # dates outside the calendar, unknown time zones
             columns.append(column_from_arrow(name, chunks, source=source))
-    return Table(columns, source=source, notes=(*notes, *said))
+    return Table(columns, source=source, notes=notes)
 
 
 def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
@@ -82,7 +83,7 @@ def _row_of(fault: str, chunk: pa.Array) -> int | None:
 
 
 def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None = None) -> Column:
-    """A pyarrow ChunkedArray as a `Column`."""
+    """Return a pyarrow ChunkedArray as a `Column`."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
@@ -90,9 +91,7 @@ def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None 
     kind = chunks.type
     float_type = _float_type(kind)
     if float_type is not None:
-        cells = np.empty(len(chunks), dtype=float_type)
-        _copy_numbers(chunks, cells)
-        return Column(name, "numeric", cells)
+        return Column(name, "numeric", np.array(_numbers(chunks), dtype=float_type))  # own memory
     if kinds.is_boolean(kind):
         missing = pc.is_null(chunks).to_numpy() if chunks.null_count else None
         return boolean_column(name, pc.fill_null(chunks, False).to_numpy(), missing)
@@ -129,7 +128,7 @@ def _cleared(chunk: pa.Array) -> pa.Array:
 
 
 def _float_type(kind: pa.DataType) -> type[np.float32 | np.float64] | None:
-    """The NumPy float type that a numeric pyarrow type is kept in; None for every other type."""
+    """Return the NumPy float type of a numeric pyarrow type, None for every other type."""
     import pyarrow.types as kinds
 
     if kinds.is_float32(kind) or kinds.is_float16(kind):
@@ -138,83 +137,58 @@ def _float_type(kind: pa.DataType) -> type[np.float32 | np.float64] | None:
     return np.float64 if is_number else None
 
 
-def _copy_numbers(chunks: pa.ChunkedArray, cells: NDArray[Any]) -> None:
-    """Copy a chunked numeric column into `cells` of shape (n,), nulls as NaN."""
+def _numbers(chunks: pa.ChunkedArray) -> NDArray[Any]:
+    """Return a numeric column, nulls as NaN."""
     import pyarrow as pa
     import pyarrow.types as kinds
 
-    if kinds.is_null(chunks.type):
-        cells[:] = np.nan
-        return
-    if kinds.is_decimal(chunks.type):
+    if kinds.is_null(chunks.type) or kinds.is_decimal(chunks.type):
         chunks = chunks.cast(pa.float64())
-    start = 0
-    for chunk in chunks.chunks:
-        # pyarrow's own conversion turns null into NaN, and the assignment widens integers.
-        cells[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
-        start += len(chunk)
+    numbers: NDArray[Any] = chunks.to_numpy()
+    return numbers
 
 
 def _days(chunks: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Dates, times and durations as days: since 1970-01-01, since midnight, or in all."""
+    """Return dates, times and durations as days: since 1970-01-01, since midnight, or in all."""
     import pyarrow as pa
     import pyarrow.types as kinds
 
-    kind = chunks.type
-    if kinds.is_date(kind):
-        chunks = chunks.cast(pa.timestamp("ms"))
-    elif kinds.is_time(kind):
-        chunks = chunks.cast(pa.int32() if kinds.is_time32(kind) else pa.int64())
-    unit = getattr(kind, "unit", "ms") if not kinds.is_date(kind) else "ms"
+    unit = getattr(chunks.type, "unit", "ms")
+    if kinds.is_date(chunks.type):
+        chunks, unit = chunks.cast(pa.timestamp("ms")), "ms"
+    elif kinds.is_time32(chunks.type):
+        chunks = chunks.cast(pa.int32())
     per_day = DAY_IN_SECONDS * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
-    ticks = np.empty(len(chunks))
-    _copy_numbers(chunks.cast(pa.int64()), ticks)
-    return ticks / per_day
+    return _numbers(chunks.cast(pa.int64())) / per_day
 
 
 def _category(name: str, unified: pa.ChunkedArray) -> Column:
-    """A ChunkedArray whose chunks share a dictionary as a category; one of booleans as a boolean column."""
+    """Return a ChunkedArray whose chunks share a dictionary as a category, or as booleans."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    levels = unified.chunk(0).dictionary if unified.num_chunks else pa.array([], pa.string())
+    combined = unified.combine_chunks()
+    levels, indices = combined.dictionary, combined.indices
+    if indices.null_count:  # polars' are unsigned, and have no -1
+        indices = pc.fill_null(indices.cast(pa.int64()), MISSING)
+    codes = indices.to_numpy()
     if kinds.is_boolean(levels.type):
-        codes = _codes(unified, np.arange(len(levels)))
         truth = np.array([*levels.to_pylist(), False], dtype=bool)
         return boolean_column(name, truth[codes], codes == MISSING)
     if not (kinds.is_string(levels.type) or kinds.is_large_string(levels.type)):
-        codes = _codes(unified, np.arange(len(levels)))
         return category_column(name, codes, [_readable(level) for level in levels.to_pylist()])
     # `category_column`, in pyarrow: a column of a million distinct texts is sorted in a moment.
     trimmed = pc.utf8_trim_whitespace(levels).dictionary_encode()
     order = pc.sort_indices(trimmed.dictionary).to_numpy()
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = _codes(unified, rank[trimmed.indices.to_numpy()])
-    return Column(name, "category", codes, tuple(trimmed.dictionary.take(pa.array(order)).to_pylist()))
-
-
-def _codes(unified: pa.ChunkedArray, recode: NDArray[Any]) -> NDArray[np.int32]:
-    """The codes of a column whose chunks share a dictionary, each code c as recode[c], null as -1."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = np.append(recode, MISSING).astype(np.int32)  # its last entry is that of the code -1
-    codes = np.empty(len(unified), dtype=np.int32)
-    start = 0
-    for chunk in unified.chunks:
-        indices = chunk.indices
-        if chunk.null_count:  # polars' are unsigned, and have no -1
-            indices = pc.fill_null(indices.cast(pa.int64()), MISSING)
-        stop = start + len(chunk)
-        np.take(table, indices.to_numpy(), out=codes[start:stop], mode="wrap")
-        start = stop
-    return codes
+    recode = np.append(rank[trimmed.indices.to_numpy()], np.int32(MISSING))  # its last entry is that of the code -1
+    return Column(name, "category", recode[codes], tuple(trimmed.dictionary.take(pa.array(order)).to_pylist()))
 
 
 def _readable(level: object) -> Level:
-    """A dictionary's value as a level: numbers as they are, dates and the rest as text."""
+    """Return a dictionary's value as a level: numbers as they are, dates and the rest as text."""
     return level if isinstance(level, (str, int, float)) else str(level)
 
 
@@ -225,16 +199,8 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def _unreadable(name: str, kind: pa.DataType, source: str | None) -> InputError:
+    problem = f"the cells are of type {kind}; numbers, text, booleans and dates are read"
+    cure = "Spread them over columns of their own, or leave the column out."
     if _is_binary(kind):
-        return InputError(
-            "the cells are raw bytes",
-            file=source,
-            column=name,
-            cure="Decode them to text, or leave the column out.",
-        )
-    return InputError(
-        f"the cells are of type {kind}; numbers, text, booleans and dates are read",
-        file=source,
-        column=name,
-        cure="Spread them over columns of their own, or leave the column out.",
-    )
+        problem, cure = "the cells are raw bytes", "Decode them to text, or leave the column out."
+    return InputError(problem, file=source, column=name, cure=cure)

@@ -1,7 +1,7 @@
-"""A file's rows a chunk at a time, as often as asked for: for files larger than memory.
+"""Read a file larger than memory a chunk of rows at a time, in as many passes as needed.
 
-`read_chunks` reads by the rules of `read_table`. What these settle from the whole file, such as the kinds of the
-columns, is settled by a first walk over it, so that every chunk has the same columns of the same kinds.
+`read_chunks` reads by the rules of `read_table`. What these decide from the whole file, such as the kinds of the
+columns, is decided in a first pass, so that every chunk has the same columns of the same kinds.
 """
 
 from __future__ import annotations
@@ -83,13 +83,7 @@ class TableChunks(ABC):
         return f"{type(self).__name__}({self.source!r}: {self.n_rows:,} rows, {self.rows:,} at a time)"
 
     def __iter__(self) -> Iterator[Table]:
-        """The chunks, from the first row on.
-
-        Raises
-        ------
-        InputError
-            If the file is not what it was when it was opened: passes over different rows would make no model.
-        """
+        """Yield the chunks, from the first row on. Raise `InputError` if the file has changed since it was opened."""
         if _stamp(self.source) not in (self._stamp, None):  # one that is gone may have been kept
             raise InputError("has changed since it was opened", file=self.source, cure="Open it anew: read_chunks.")
         try:
@@ -116,16 +110,16 @@ class TableChunks(ABC):
             yield refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
 
     def encoded(self, encoder: TableEncoder | None = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
-        """The same rows as numbers, in pairs (X, y), through a `TableEncoder`.
+        """Return the same rows as numbers, in pairs (X, y), encoded by a `TableEncoder`.
 
         Parameters
         ----------
         encoder : TableEncoder, optional
-            A fitted one, such as that of a table of some of the rows. None learns one from all rows, by a walk of its
-            own: as ``TableEncoder(impute="mean")`` would, for the median of a stream is not to be had.
+            A fitted one, such as that of a table of some of the rows. None learns one from all rows in a pass of its
+            own, with ``impute="mean"``: the median would need all rows at once.
         text : str or list of str, optional
             Columns of free text, where an encoder is learned: their words are hashed (``text_features="hashing"``),
-            for to weigh them by how rare they are takes all rows at once.
+            since tf-idf needs all rows at once.
 
         Returns
         -------
@@ -140,7 +134,7 @@ class TableChunks(ABC):
 
 
 class EncodedChunks:
-    """Chunks as numbers: pairs (X, y); each iteration reads the file anew. Made by `TableChunks.encoded`."""
+    """Encoded chunks, pairs (X, y); each iteration reads the file anew. Made by `TableChunks.encoded`."""
 
     def __init__(self, chunks: TableChunks, encoder: TableEncoder) -> None:
         self.chunks, self.encoder = chunks, encoder
@@ -150,7 +144,7 @@ class EncodedChunks:
         return f"EncodedChunks({self.chunks.source!r}: {self.chunks.n_rows:,} rows of {columns:,} numbers)"
 
     def __iter__(self) -> Iterator[tuple[Matrix, NDArray[Any]]]:
-        """The chunks, from the first row on."""
+        """Yield the chunks, from the first row on."""
         for table in self.chunks:
             yield self.encoder.transform(table.with_target(None)), table.labels()
 

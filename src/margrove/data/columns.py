@@ -63,21 +63,18 @@ class Column:
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
-        """A mask over the rows: True where the cell is missing."""
-        if self.kind == "numeric":
-            mask: NDArray[np.bool_] = np.isnan(self.values)
-        else:
-            mask = self.values < 0
+        """A mask over the rows, True where the cell is missing."""
+        mask: NDArray[np.bool_] = np.isnan(self.values) if self.kind == "numeric" else self.values < 0
         return mask
 
     @property
     def n_missing(self) -> int:
-        """How many cells are missing."""
+        """The number of missing cells."""
         return int(np.count_nonzero(self.is_missing))
 
     @property
     def n_distinct(self) -> int:
-        """How many different values occur, missing cells aside."""
+        """The number of different values, without missing cells."""
         return len(self.present())
 
     def present(self) -> NDArray[Any]:
@@ -88,24 +85,15 @@ class Column:
         return np.unique(self.values[~self.is_missing])
 
     def take(self, rows: RowIndex) -> Column:
-        """The same column with only these rows (indices, mask or slice)."""
+        """Return the column with only these rows (indices, mask or slice)."""
         return replace(self, values=self.values[rows])
 
     def renamed(self, name: str) -> Column:
-        """The same cells under another name."""
+        """Return the same cells under another name."""
         return replace(self, name=name)
 
     def cells(self) -> list[Any]:
-        """The cells to be written again, None where one is missing: strings, booleans, whole numbers as integers, other
-        floats.
-
-        Examples
-        --------
-        >>> from margrove.data import Column
-        >>> import numpy as np
-        >>> Column("age", "numeric", np.array([3.0, np.nan])).cells()
-        [3, None]
-        """
+        """Return the cells to be written again, None where one is missing, as `labels` gives them."""
         known = ~self.is_missing
         cells: list[Any] = [None] * len(self)
         for row, label in zip(np.flatnonzero(known), self.take(known).labels().tolist(), strict=True):
@@ -113,7 +101,7 @@ class Column:
         return cells
 
     def labels(self) -> NDArray[Any]:
-        """The cells as a person wrote them: strings, booleans, whole numbers as integers, other floats.
+        """Return the cells as a person wrote them: strings, booleans, whole numbers as integers, other floats.
 
         Raises
         ------
@@ -134,7 +122,7 @@ class Column:
         return self.values.astype(np.int64) if is_whole(self.values) else self.values
 
     def summary(self) -> dict[str, Any]:
-        """What a person wants to know at a glance: name, kind, missing, distinct, and a range or examples."""
+        """Return name, kind, missing and distinct cells, and a range or examples, as a dict."""
         present = self.present()
         if self.kind == "numeric":
             example = f"{_short(present[0])} … {_short(present[-1])}" if present.size else ""
@@ -143,17 +131,12 @@ class Column:
         else:
             shown = [clip(str(self.levels[code])) for code in present[:3]]
             example = ", ".join(shown) + (", …" if present.size > len(shown) else "")
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "missing": self.n_missing,
-            "distinct": int(present.size),
-            "example": example,
-        }
+        counts = {"missing": self.n_missing, "distinct": int(present.size)}
+        return {"name": self.name, "kind": self.kind, **counts, "example": example}
 
 
 def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
-    """A boolean column from truth values and, where there are any, a mask of missing cells."""
+    """Return a boolean column from truth values and, where there are any, a mask of missing cells."""
     codes = values.astype(np.int8)
     if missing is not None:
         codes[missing] = MISSING
@@ -161,7 +144,7 @@ def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] |
 
 
 def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Column:
-    """A category column from codes into `levels`, which may come in any order and with repeats.
+    """Return a category column from codes into `levels`, which may come in any order and with repeats.
 
     Levels are sorted, so that two tables with the same cells have the same column whatever order they were
     met in. Outer spaces of a text level are dropped, as in the ``, `` separated files of the UCI archive;
@@ -178,13 +161,13 @@ def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Co
 
 
 def _plain(level: object) -> Level:
-    """A level as plain Python, for JSON: NumPy scalars are unwrapped, anything unusual is its text."""
+    """Return a level as plain Python, for JSON: NumPy scalars are unwrapped, anything unusual is its text."""
     value = level.item() if isinstance(level, np.generic) else level
     return value if isinstance(value, (str, int, float)) and not isinstance(value, bool) else str(value)
 
 
 def text_column(name: str, values: NDArray[Any]) -> Column:
-    """A category column from a NumPy array of strings; the empty string is a missing cell."""
+    """Return a category column from a NumPy array of strings; the empty string is a missing cell."""
     levels, codes = np.unique(values, return_inverse=True)
     column = category_column(name, codes, levels.tolist())
     if "" not in column.levels:
@@ -194,14 +177,14 @@ def text_column(name: str, values: NDArray[Any]) -> Column:
 
 
 def as_float(values: NDArray[Any]) -> NDArray[Any]:
-    """float32 and float64 as they are, not copied; float16 as float32; other real numbers as float64."""
+    """Return float32 and float64 as they are, not copied; float16 as float32; other real numbers as float64."""
     if values.dtype in (np.float32, np.float64):
         return values
     return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
 
 
 def is_whole(values: NDArray[Any]) -> bool:
-    """Whether every number is a whole one that float64 holds exactly."""
+    """Return whether every number is a whole one that float64 holds exactly."""
     return bool(np.all(np.floor(values) == values) and np.all(np.abs(values) <= 2.0**53))
 
 
@@ -215,27 +198,27 @@ def is_number(text: str | bytes) -> bool:
 
 
 def _short(number: float) -> str:
-    """Six digits, and of a whole number all that people write out: 1484705, not 1.4847e+06."""
+    """Return six digits, and of a whole number all that people write out: 1484705, not 1.4847e+06."""
     is_long = 1e6 <= abs(number) < _WRITTEN_OUT and float(number).is_integer()
     return f"{number:.0f}" if is_long else f"{number:.6g}"
 
 
 def clip(text: str, width: int = 40) -> str:
-    """A cell short enough for one line of a message."""
+    """Return a cell short enough for one line of a message."""
     line = " ".join(text.split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def count(n: int, noun: str) -> str:
-    """'1 cell is', '3 cells are': a number and its noun with the verb that fits."""
+    """Return a number with its noun and verb: '1 cell is', '3 cells are'."""
     return f"{n:,} {noun} is" if n == 1 else f"{n:,} {noun}s are"
 
 
 def named(names: Sequence[str], most: int = 8) -> str:
-    """Names in quotes, the first few of them: 'a', 'b' and 3 more."""
+    """Return the first few names in quotes: 'a', 'b' and 3 more."""
     return some([repr(name) for name in names], most)
 
 
 def some(words: Sequence[str], most: int, *, rest: str = "more") -> str:
-    """The first few words: a, b and 3 more."""
+    """Return the first few words: a, b and 3 more."""
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} {rest}" if len(words) > most else "")

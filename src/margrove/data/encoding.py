@@ -160,8 +160,8 @@ def origins(descriptions: Iterable[Mapping[str, Any]]) -> list[Origin]:
 
 
 def encoded_name(origin: Origin, levels: Iterable[Level] = ()) -> str:
-    """Return the name of an encoded column: ``mass``, ``island=Biscoe``, ``island=missing`` (``island=(missing)`` if there
-    is a level of that name), or ``body: word``."""
+    """Return the name of an encoded column: ``mass``, ``island=Biscoe``, ``island=missing`` (``island=(missing)``
+    beside a level of that name), or ``body: word``."""
     if origin.is_word:
         return f"{origin.column}: {origin.level}"
     if origin.is_missing:

@@ -1,5 +1,5 @@
 """`TableEncoder` in a model file. It has no arrays: all is in the record, even the words of a text and their weights,
-of which scikit-learn's vectorisers are made anew (`margrove.data.text`)."""
+from which scikit-learn's vectorisers are rebuilt (`margrove.data.text`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json, to_json
 from margrove.store.schema import COUNT, N_FEATURES, OUTPUT, TRANSFORM_OUTPUTS, Draft, Part, Range, Schema
 
-# What is said of each column that is kept; see `margrove.data.encoding` and `margrove.data.text`.
+# The description of each column that is kept; see `margrove.data.encoding` and `margrove.data.text`.
 _COLUMN: dict[str, type] = {"name": str, "index": int, "kind": str}
 _OF_NUMBERS = {**_COLUMN, "fill": float, "mean": float, "scale": float, "indicator": bool}
 _FIELDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,9 +15,6 @@ from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
 from margrove.data.target import Target, choose_target, refuse_unlabelled
 from margrove.errors import InputError, ParameterError
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 
 def as_table(X: Any, target: Target = None) -> Table:
@@ -63,7 +60,7 @@ def as_table(X: Any, target: Target = None) -> Table:
 
 
 def as_features(X: Any) -> Table:
-    """`as_table` without a look for infinite numbers."""
+    """Return `X` as a table without a search for infinite numbers."""
     if sp.issparse(X):
         return _from_sparse(X)
     if hasattr(getattr(X, "sparse", None), "to_coo") and len(X.columns):  # a pandas frame of sparse columns alone
@@ -76,7 +73,7 @@ def as_features(X: Any) -> Table:
 
 
 def is_frame(X: object) -> bool:
-    """Whether `X` is a data frame: a table whose columns have names. A single column (a Series) is none."""
+    """Return whether `X` is a data frame: a table whose columns have names. A single column (a Series) is none."""
     has_names = any(hasattr(type(X), names) for names in ("columns", "column_names", "schema"))
     marks = ("__dataframe__", "__narwhals_dataframe__", "__arrow_c_stream__")
     return has_names and any(hasattr(X, mark) for mark in marks)
@@ -103,8 +100,8 @@ def check_sparse(X: sp.sparray | sp.spmatrix) -> None:
 
 
 def as_array(X: Any) -> Matrix:
-    """Anything array-like as an array; rows of numbers and words mixed keep both, as objects. A sparse matrix is
-    checked and stays as it is."""
+    """Return anything array-like as an array, rows of mixed numbers and text as objects. A sparse matrix is checked and
+    stays as it is."""
     if sp.issparse(X):
         check_sparse(X)
         return X
@@ -123,7 +120,7 @@ def as_array(X: Any) -> Matrix:
 
 
 def array_names(d: int) -> tuple[str, ...]:
-    """The names of the columns of something that has none: x0, x1, …, as in scikit-learn."""
+    """Return the names of columns without names: x0, x1, …, as in scikit-learn."""
     return tuple(f"x{j}" for j in range(d))
 
 
@@ -176,7 +173,7 @@ def _from_sparse(X: sp.sparray | sp.spmatrix, names: Sequence[str] | None = None
 
 
 def _from_frame(X: Any) -> Table:
-    """A frame of any library narwhals knows, column by column through pyarrow."""
+    """Return a frame of any library narwhals knows, column by column through pyarrow."""
     import narwhals as nw
     import pyarrow as pa
 
@@ -194,17 +191,7 @@ def _from_frame(X: Any) -> Table:
     is_arrow = any(hasattr(kind, "pyarrow_dtype") for kind in getattr(X, "dtypes", ()))  # to be validated
     if kinds in ({nw.Float32}, {nw.Float64}) and not is_arrow:
         return Table(block=frame.to_numpy(), names=names, source=source)
-    return _from_series(frame, names, source)
-
-
-def _from_series(frame: nw.DataFrame[Any], names: list[str], source: str) -> Table:
-    import narwhals as nw
-    import pyarrow as pa
-
-    from margrove.data.arrow import table_from_arrow
-
-    mixed: dict[str, Column] = {}
-    plain = {}
+    mixed, plain = {}, {}
     for name, series in zip(names, frame.iter_columns(), strict=True):
         if series.dtype in (nw.Object, nw.Unknown):
             mixed[name] = column_from_objects(name, series.to_list(), source=source)
@@ -236,7 +223,7 @@ def check_finite(table: Table, line_of: Callable[[int], int] | None = None) -> N
 
 
 def _first_infinite(table: Table) -> tuple[str, int, float] | None:
-    """The column, row and value of the first infinite number, column by column; None if there is none."""
+    """Return column, row and value of the first infinite number, column by column, or None."""
     block = table.sparse.data if table.sparse is not None else table.block
     if block is not None:
         # A sum is finite unless a term is not (or it overflows): one pass and no large temporary.

@@ -1,4 +1,4 @@
-"""Columns that will surprise their owner: identifiers, constants, free text, and numbers with a word among them."""
+"""Find unusual columns: identifiers, constants, free text, and numbers with a word among them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from margrove.data.columns import Column, clip, is_number, named
 from margrove.data.table import Table
 from margrove.errors import DataWarning
 
-LEAST_ROWS = 10  # below, all cells of an honest category may differ by chance
-MOSTLY_DISTINCT = (
-    0.95  # more distinct cells than this, and a category names its rows; titanic has 1,307 names for 1,309
-)
+LEAST_ROWS = 10  # below, all cells of a real category may differ by chance
+MOSTLY_DISTINCT = 0.95  # the share of distinct cells beyond which a category names its rows: 1,307 of 1,309 in titanic
 LEAST_WORDS = 5  # on average, from which on a cell is a sentence and not a name
-DISTINCT_TEXT = 0.5  # more distinct cells than this, and a column for each text would learn them by heart
+DISTINCT_TEXT = 0.5  # the share of distinct cells beyond which one column for each text would overfit
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
 
 def is_identifier(column: Column) -> bool:
-    """Whether a column names its rows: a category in which nearly every present cell differs, and ten or more are."""
+    """Return whether a column names its rows: a category of ten cells or more, nearly all different."""
     n_present = len(column) - column.n_missing
     if column.kind != "category" or n_present < LEAST_ROWS:
         return False
@@ -29,7 +27,7 @@ def is_identifier(column: Column) -> bool:
 
 
 def is_free_text(column: Column) -> bool:
-    """Whether a category is free text: cells of several words, ten or more, most of which differ."""
+    """Return whether a category is free text: ten cells or more of several words, most of them different."""
     n_present = len(column) - column.n_missing
     if column.kind != "category" or n_present < LEAST_ROWS or column.n_distinct <= DISTINCT_TEXT * n_present:
         return False
@@ -37,20 +35,20 @@ def is_free_text(column: Column) -> bool:
 
 
 def mean_words(column: Column) -> float:
-    """How many words the distinct cells of a category have on average."""
+    """Return the mean number of words of the distinct cells of a category."""
     occurs = column.present()
     return sum(len(str(column.levels[code]).split()) for code in occurs) / max(1, len(occurs))
 
 
 def is_constant(column: Column) -> bool:
-    """Whether all cells are the same, or all are missing."""
+    """Return whether all cells are the same, or all are missing."""
     if column.n_missing:
         return column.n_missing == len(column)
     return len(column) > 0 and bool(np.all(column.values == column.values[0]))
 
 
 def stray_words(column: Column) -> list[str]:
-    """The few words in a category whose other levels are numbers: misprints, or unknown missing markers."""
+    """Return the few words in a category whose other levels are numbers: misprints, or unknown missing markers."""
     levels = [level for level in column.levels if isinstance(level, str)]
     if column.kind != "category" or len(levels) < LEAST_ROWS:
         return []
@@ -59,20 +57,10 @@ def stray_words(column: Column) -> list[str]:
 
 
 def inspect_columns(table: Table) -> dict[str, list[str]]:
-    """Find the table's odd columns, and warn once of each sort, naming them.
+    """Return the names of the table's unusual columns by kind, and warn once of each kind.
 
-    Their names are returned under "identifier", "constant", "stray words" and "free text". Constants of a sparse table
-    are its empty columns; free text whose cells nearly all differ is an identifier, too.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from margrove.data import as_table
-    >>> from margrove.data.inspection import inspect_columns
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     inspect_columns(as_table([[1.0, 5.0], [2.0, 5.0]]))
-    {'identifier': [], 'constant': ['x1'], 'stray words': [], 'free text': []}
+    The kinds are "identifier", "constant", "stray words" and "free text". Constants of a sparse table are its empty
+    columns; free text whose cells nearly all differ is an identifier, too.
     """
     found: dict[str, list[str]] = {"identifier": [], "constant": [], "stray words": [], "free text": []}
     if table.sparse is not None:

@@ -1,4 +1,4 @@
-"""A column from Python objects of any kind, for NumPy object arrays and pandas columns of mixed content."""
+"""Columns from Python objects of any kind, for NumPy object arrays and pandas columns of mixed content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, boolean_column, category_column, clip
 from margrove.errors import InputError
@@ -27,12 +26,11 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
         truth = np.zeros(len(values), dtype=bool)
         truth[~missing] = present
         return boolean_column(name, truth, missing)
+    cells = np.full(len(values), np.nan)
     if all(isinstance(value, (numbers.Real, decimal.Decimal)) for value in present):
-        cells = np.full(len(values), np.nan)
-        cells[~missing] = np.array([float(value) for value in present])
+        cells[~missing] = [float(value) for value in present]
         return Column(name, "numeric", cells)
     if all(isinstance(value, (datetime.date, np.datetime64)) for value in present):
-        cells = np.full(len(values), np.nan)
         instants = np.array([_utc(value) for value in present], dtype="datetime64[us]")
         cells[~missing] = instants.astype(np.int64) / (86_400 * 10**6)
         return Column(name, "numeric", cells)
@@ -45,11 +43,14 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
                 column=name,
                 cure="Spread it over columns of its own, or leave the column out.",
             )
-    return _text(name, present, missing)
+    codes = np.full(len(values), MISSING, dtype=np.int32)
+    texts = np.array([str(value) for value in present], dtype=object)
+    levels, codes[~missing] = np.unique(texts, return_inverse=True)
+    return category_column(name, codes, levels.tolist())
 
 
 def is_missing(value: object) -> bool:
-    """Whether a Python object stands for a missing cell: None, NaN, NaT, pandas.NA."""
+    """Return whether a Python object stands for a missing cell: None, NaN, NaT, pandas.NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, (float, np.floating, decimal.Decimal)):
@@ -58,14 +59,7 @@ def is_missing(value: object) -> bool:
 
 
 def _utc(value: Any) -> np.datetime64:
-    """An instant as NumPy keeps it: aware datetimes are moved to UTC, as pyarrow does."""
+    """Return a date as NumPy keeps it: aware datetimes are moved to UTC, as pyarrow does."""
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     return np.datetime64(value, "us")
-
-
-def _text(name: str, present: list[Any], missing: NDArray[np.bool_]) -> Column:
-    texts = np.array([str(value) for value in present], dtype=object)
-    codes = np.full(len(missing), MISSING, dtype=np.int32)
-    levels, codes[~missing] = np.unique(texts, return_inverse=True)
-    return category_column(name, codes, levels.tolist())

@@ -1,4 +1,4 @@
-"""Rows that were parsed once, kept on disk: what later walks over a text file read instead of the text.
+"""Parsed rows in a temporary file, which later passes over a text file read instead of the text.
 
 Each block is an Arrow stream of its own in one temporary file, which has no name where the system allows it and is gone
 with the process, however that ends. It is mapped into memory, so only what is being read takes any.
@@ -45,7 +45,7 @@ class ParsedBlocks:
 
     @property
     def n_bytes(self) -> int:
-        """What it takes on disk."""
+        """The size on disk."""
         return self._ends[-1]
 
     def add(self, arrow: pa.Table) -> None:
@@ -73,7 +73,7 @@ class ParsedBlocks:
         self._types.append({field.name: field.type for field in arrow.schema})
 
     def _give_up(self, why: str = "") -> None:
-        """Nothing is kept; why is said, unless it was asked for."""
+        """Keep nothing, and warn if there is a reason."""
         self.is_given_up = True
         if self._file is not None:
             self._file.close()
@@ -83,13 +83,13 @@ class ParsedBlocks:
             warnings.warn(message, DataWarning, stacklevel=level_of_caller())
 
     def can_become(self, types: Mapping[str, pa.DataType]) -> bool:
-        """Whether every block can be given these types as if its text had been parsed with them."""
+        """Return whether every block can be cast to these types as if its text had been parsed with them."""
         return not self.is_given_up and all(
             _is_like(block[name], kind) for block in self._types for name, kind in types.items()
         )
 
     def read(self, types: Mapping[str, pa.DataType]) -> Iterator[pa.Table]:
-        """The blocks as pyarrow Tables of these types, from the first on."""
+        """Yield the blocks as pyarrow Tables of these types."""
         import pyarrow as pa
 
         mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), self._ends[-1], access=mmap.ACCESS_READ))
@@ -102,7 +102,7 @@ class ParsedBlocks:
 
 
 def roomy_folder() -> str:
-    """A folder for large temporary files. ``/tmp`` may lie in memory, ``/var/tmp`` does not; TMPDIR settles it."""
+    """Return a folder for large temporary files. ``/tmp`` may be in memory, ``/var/tmp`` is not; TMPDIR decides."""
     if os.environ.get("TMPDIR") or not os.access("/var/tmp", os.W_OK):
         return tempfile.gettempdir()
     return "/var/tmp"

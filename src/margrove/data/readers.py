@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from margrove.data.arff_file import read_arff
@@ -106,3 +107,22 @@ def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table
     if form == "npy":
         return read_npy(content), None
     return read_columnar(content, form), None
+
+
+def load_penguins() -> Table:
+    """Return the Palmer penguins: 344 rows, seven features of all kinds with missing cells, three species.
+
+    Collected by Kristen Gorman and the Palmer Station, Antarctica LTER; released by Horst, Hill and Gorman in the R
+    package palmerpenguins (2020) under CC0.
+
+    Examples
+    --------
+    >>> from margrove.data import load_penguins
+    >>> penguins = load_penguins()
+    >>> [(column.name, column.kind) for column in penguins][:2]
+    [('island', 'category'), ('bill_length_mm', 'numeric')]
+    >>> sum(column.n_missing for column in penguins)
+    19
+    """
+    table = read_table(Path(__file__).with_name("penguins.csv"), target="species")
+    return table.renamed(table.names, source="Palmer penguins")

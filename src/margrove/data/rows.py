@@ -41,7 +41,6 @@ class HasMatrix(Protocol):
     @property
     def X(self) -> Matrix:  # noqa: N802
         """The rows, shape (m, d)."""
-        ...
 
 
 B = TypeVar("B", covariant=True)
@@ -54,30 +53,24 @@ class Rows(Protocol[B]):
     @property
     def home(self) -> Home:
         """Where the rows are."""
-        ...
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        ...
 
     @property
     def d(self) -> int:
         """The number of columns."""
-        ...
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the blocks are sparse."""
-        ...
+        """True if the blocks are sparse."""
 
     def take(self, index: NDArray[np.integer[Any]]) -> Matrix:
         """Return the rows of these numbers, in this order, in memory."""
-        ...
 
     def blocks(self) -> Iterator[B]:
         """Walk over all rows in order. A block has its rows in ``X``; one on a worker may be a handle instead."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -99,7 +92,7 @@ class InMemory:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the matrix is sparse."""
+        """True if the matrix is sparse."""
         return bool(sp.issparse(self.X))
 
     def take(self, index: NDArray[np.integer[Any]]) -> Matrix:
@@ -150,13 +143,7 @@ class RowsProblem(Problem[S]):
 
     @property
     def X(self) -> Matrix:  # noqa: N802
-        """The matrix of rows in memory, shape (n, d), for an engine that needs it whole.
-
-        Raises
-        ------
-        EngineError
-            If the rows are not in memory.
-        """
+        """The matrix of rows in memory, shape (n, d). Raise `EngineError` if the rows are not in memory."""
         if isinstance(self.rows, InMemory):
             return self.rows.X
         raise EngineError(

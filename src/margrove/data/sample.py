@@ -1,5 +1,4 @@
-"""What an estimator is given, checked once: points, labels as numbers, weights. Every complaint is raised here, before
-any work."""
+"""Check the input of an estimator once: points, labels as numbers, weights."""
 
 from __future__ import annotations
 
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.advice import Advice, InPython, Setting, Value
+from margrove.data.columns import is_number
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
 from margrove.data.objects import is_missing
 from margrove.data.rows import Matrix
@@ -48,7 +48,7 @@ class Values:
 
 
 def take_columns_of(fitted: BaseEstimator, reader: BaseEstimator) -> None:
-    """``fitted`` takes note of the columns that ``reader`` has read, as if it had read them itself."""
+    """Set the attributes of ``fitted`` that describe its columns to those of ``reader``."""
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(reader, name):
             setattr(fitted, name, getattr(reader, name))
@@ -56,7 +56,7 @@ def take_columns_of(fitted: BaseEstimator, reader: BaseEstimator) -> None:
 
 @as_input_error
 def read_points(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Matrix:
-    """X for prediction or certification: checked against what the estimator was fitted on."""
+    """Return X for prediction or certification, checked against the columns of the fit."""
     refuse_tables(estimator, X)
     return merged(_validated(estimator, X, reset=reset))
 
@@ -65,19 +65,16 @@ def read_points(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> Mat
 def read_features(
     estimator: BaseEstimator, X: Any, *, names: Sequence[str] | None = None, may_be_infinite: bool = False
 ) -> Table:
-    """X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else through
-    scikit-learn's checks. ``names`` are those that training gave; None in training itself, which takes note of X's.
-    ``may_be_infinite`` leaves them unsearched for infinite numbers, which takes a pass over all of them."""
+    """Return X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else
+    through scikit-learn's checks. ``names`` are those of training; None in training itself, which stores those of X.
+    ``may_be_infinite`` skips the search for infinite numbers, which takes a pass over all of them."""
     reset = names is None
     read = as_features if may_be_infinite else as_table
     if isinstance(X, Table) or is_frame(X):
         table = X if isinstance(X, Table) else read(X)
         if table.n_rows == 0 or table.n_columns == 0:
-            raise InputError(
-                f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)",
-                file=table.source,
-                cure="At least one of each is needed.",
-            )
+            problem = f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)"
+            raise InputError(problem, file=table.source, cure="At least one of each is needed.")
         if reset:
             estimator.n_features_in_ = table.n_columns
             estimator.feature_names_in_ = np.array(table.names, dtype=object)
@@ -94,7 +91,7 @@ def read_features(
 def read_sample(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Sample:
-    """X, y and weights for a fit. float32 stays float32, nothing is copied that need not be, sparse stays sparse."""
+    """Return X, y and weights for a fit. float32 stays float32, sparse stays sparse, and no needless copy is made."""
     X, y = _read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
     weight = _settle_weights(X, y, sample_weight, class_weight)
@@ -104,7 +101,7 @@ def read_sample(
 
 @as_input_error
 def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Values:
-    """X, y and weights for a regression, as `read_sample` reads them for a classifier."""
+    """Return X, y and weights for a regression, as `read_sample` does for a classifier."""
     X, z = _read_chunk(estimator, X, y, reset=True, y_numeric=True)
     return Values(X, z, _settle_weights(X, z, sample_weight, None))
 
@@ -112,7 +109,7 @@ def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLi
 def _read_chunk(
     estimator: BaseEstimator, X: Any, y: Any, *, reset: bool, y_numeric: bool = False
 ) -> tuple[Matrix, NDArray[Any]]:
-    """Some of the rows of a fit, checked; ``reset`` takes note of the columns, otherwise they must be those before."""
+    """Return some rows of a fit, checked; ``reset`` stores their columns, otherwise they must be those stored."""
     refuse_tables(estimator, X)
     X, y = _validated(estimator, X, y, reset=reset, y_numeric=y_numeric)
     if y_numeric:
@@ -138,7 +135,7 @@ def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _validated(estimator: BaseEstimator, *given: Any, **how: Any) -> Any:
-    """scikit-learn's checks; a cell that is NaN or infinite is told with its place."""
+    """Apply scikit-learn's checks; the error about a cell that is NaN or infinite names its place."""
     if sp.issparse(given[0]):
         check_sparse(given[0])
     try:
@@ -149,12 +146,12 @@ def _validated(estimator: BaseEstimator, *given: Any, **how: Any) -> Any:
             if fault is None:
                 raise
             raise fault from error
-        name = "X" if len(given) == 1 or "Input X" in str(error) else "y"  # of labels as objects it tells no name
+        name = "X" if len(given) == 1 or "Input X" in str(error) else "y"  # for labels as objects it gives no name
         raise _not_a_number(type(estimator).__name__, name, given[1] if name == "y" else given[0]) from error
 
 
 def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
-    """The complaint about the first cell of X, or of y, that is text or a date; None where there is none."""
+    """Return the error about the first cell of X, or of y, that is text or a date, or None."""
     for row, cells in enumerate(_as_objects(X, 2)):
         for column, cell in enumerate(cells):
             what = _what_is(cell)
@@ -173,7 +170,7 @@ def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
 
 
 def _as_objects(values: object, ndim: int) -> NDArray[Any]:
-    """An array whose cells may be text or dates, of so many dimensions; an empty one for all others."""
+    """Return ``values`` if they are an array of so many dimensions that may hold text or dates, else an empty one."""
     nothing = np.empty((0,) * ndim, dtype=object)
     if values is None or sp.issparse(values):
         return nothing
@@ -182,50 +179,38 @@ def _as_objects(values: object, ndim: int) -> NDArray[Any]:
 
 
 def _what_is(cell: object) -> str | None:
-    """Text, or a date, that no number can be read from."""
+    """Return "text" or "a date" for a cell that no number can be read from."""
     if isinstance(cell, datetime.date | np.datetime64):
         return "a date"
-    if not isinstance(cell, str | bytes):
-        return None
-    try:
-        float(cell)
-    except ValueError:
-        return "text"
-    return None
+    return "text" if isinstance(cell, str | bytes) and not is_number(cell) else None
 
 
 def _not_a_number(learner: str, name: str, values: Any) -> InputError:
-    """The complaint about the first cell that is NaN or infinite (or too large for its type)."""
+    """Return the error about the first cell that is NaN or infinite (or too large for its type)."""
     if name == "y":  # perhaps text
         labels = np.asarray(values, dtype=object).ravel().tolist()
         row = next((row for row, label in enumerate(labels) if is_missing(label) or label in (math.inf, -math.inf)), 0)
         what = "NaN" if is_missing(labels[row]) else "infinity"
         return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
-    if sp.issparse(values):
-        cells = values.tocoo()
-        at = int(np.argmin(np.isfinite(cells.data)))
-        row, column, value = int(cells.row[at]), int(cells.col[at]), float(cells.data[at])
-    else:
-        if hasattr(values, "isna"):  # pandas has an NA that is no number
-            values = values.astype("object").where(~values.isna(), np.nan)
-        dense = np.asarray(values, dtype=np.float64)
-        dense = dense.reshape(len(dense), -1)
-        row, column = (int(at) for at in np.unravel_index(int(np.argmin(np.isfinite(dense))), dense.shape))
-        value = float(dense[row, column])
-    what = "NaN" if np.isnan(value) else "infinity"
     names = getattr(values, "columns", None)
+    if hasattr(values, "isna"):  # pandas has an NA that is no number
+        values = values.astype("object").where(~values.isna(), np.nan)
+    is_sparse = sp.issparse(values)
+    cells = values.tocoo() if is_sparse else np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    numbers = cells.data if is_sparse else cells.ravel()
+    at = int(np.argmin(np.isfinite(numbers)))
+    row, column = (cells.row[at], cells.col[at]) if is_sparse else divmod(at, cells.shape[1])
     where = f"column {shown(names[column])}" if names is not None else f"column {column}"
-    front = "TableEncoder" if names is not None else "SimpleImputer"
-    cure = (
-        f"Fill missing cells: make_pipeline({front}(), {learner}())."
-        if what == "NaN"
-        else "Leave such rows out, or cap the values."
-    )
+    if np.isnan(numbers[at]):
+        what, front = "NaN", "TableEncoder" if names is not None else "SimpleImputer"
+        cure = f"Fill missing cells: make_pipeline({front}(), {learner}())."
+    else:
+        what, cure = "infinity", "Leave such rows out, or cap the values."
     return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
 
 
 def merged(X: Matrix) -> Matrix:
-    """A sparse matrix that holds some cells in several parts, with the parts added up, in a copy."""
+    """Return a sparse matrix with duplicate entries added up, in a copy; any other as it is."""
     if not sp.issparse(X) or X.has_canonical_format:
         return X
     X = X.copy()
@@ -234,8 +219,7 @@ def merged(X: Matrix) -> Matrix:
 
 
 def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that came as objects, as one type that can be sorted: numbers as numbers. Text, and what is no object,
-    stays as it is."""
+    """Return labels that came as objects as one type that can be sorted: numbers as numbers, text as it is."""
     if y.dtype.kind == "M" and np.isnat(y).any():
         row = int(np.argmax(np.isnat(y)))
         raise InputError(f"Input y contains NaT, first in row {row}", cure="Leave such rows out.")
@@ -260,7 +244,7 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def number_classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The distinct labels, sorted, and each label's place among them."""
+    """Return the distinct labels, sorted, and each label's position among them."""
     if y.dtype.kind in "iu" and y.size:
         low, high = int(y.min()), int(y.max())
         if high - low < max(1024, y.size):  # few enough to count: several times faster than to sort or to hash
@@ -284,11 +268,8 @@ def read_piece(
     *,
     is_first: bool,
 ) -> Sample:
-    """As `read_sample` for rows that come in pieces: a piece may lack some of the classes, but may bring no new one."""
-    refuse_tables(estimator, X)
-    X, y = _validated(estimator, X, y, reset=is_first)
-    y = plain_labels(y)
-    check_classification_targets(y)
+    """Read a sample that comes in pieces: a piece may lack some of the classes, but may bring no new one."""
+    X, y = read_chunk(estimator, X, y, reset=is_first)
     strangers = np.setdiff1d(y, classes)
     if len(strangers):
         raise InputError(
@@ -308,7 +289,7 @@ def read_piece(
 
 
 def check_class_weight(class_weight: Mapping[Any, Any], label: object) -> float:
-    """The weight of one class, 1 where none is given."""
+    """Return the weight of one class, 1 if none is given."""
     value = class_weight.get(label.item() if hasattr(label, "item") else label, 1.0)
     check_number(f"class_weight[{shown(label)}]", value, least=0)
     return float(value)
@@ -320,7 +301,7 @@ def class_weights(
     codes: NDArray[np.integer[Any]],
     own: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """The weight of each class, shape (K,). "balanced" brings every class that has rows to the same mass."""
+    """Return the weight of each class, shape (K,). "balanced" gives every class that has rows the same mass."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, Mapping):
@@ -331,7 +312,7 @@ def class_weights(
 
 
 def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None = None) -> None:
-    """Refuse what are no weights of classes, and those of which none belongs to ``classes``; None leaves that open."""
+    """Refuse invalid class weights, and those of which none belongs to ``classes``, where given."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
@@ -350,14 +331,13 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
 def _settle_weights(
     X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> NDArray[np.float64] | None:
-    """The weight of each row: its own times its class's. None where all are one."""
+    """Return the weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
         given = _as_numbers(sample_weight, X.shape[0])
         if not given.any():
-            raise InputError(
-                "Sample weights must contain at least one non-zero number", cure="Give some rows a weight > 0."
-            )
+            problem = "Sample weights must contain at least one non-zero number"
+            raise InputError(problem, cure="Give some rows a weight > 0.")
         weight = np.array(_check_sample_weight(given, X, dtype=np.float64))
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))
@@ -374,7 +354,7 @@ settle_weights = as_input_error(_settle_weights)
 
 
 def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
-    """A list of weights as an array; one number for all rows is refused, and so is what is no number."""
+    """Return weights as an array; refuse one number for all rows, and what is no number."""
     cure = f"Give a list of {n} numbers, or leave it out."
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
@@ -391,7 +371,7 @@ def _encoder_first(learner: str) -> str:
 
 
 def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
-    """A `Table`, or a data frame with text among its columns, needs an encoder before a margin-based learner."""
+    """Refuse a `Table`, or a data frame with text columns: a margin-based learner needs an encoder in front."""
     name = type(estimator).__name__
     if isinstance(X, Table):
         raise InputError(f"{name} takes numbers, and X is a Table", cure=_encoder_first(name))
@@ -409,7 +389,7 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
 
 
 def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
-    """Refuse a single class, and classes whose rows weigh nothing; ``mass`` is what those of each class weigh."""
+    """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows."""
     if len(classes) < 2:
         raise InputError(
             f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
@@ -424,18 +404,18 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
 
 
 def float64_block(X: Matrix, rows: slice | NDArray[np.int64]) -> Matrix:
-    """Some rows in float64, dense or sparse as they are: for work that goes block by block."""
+    """Return some rows in float64, dense or sparse as they are."""
     return X[rows].astype(np.float64, copy=False)
 
 
 def one_vs_rest_signs(codes: NDArray[np.integer[Any]], n_classes: int) -> NDArray[np.int8]:
-    """y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
+    """Return y for each machine, shape (machines, n): one machine for two classes, one per class for more."""
     positive = codes[None, :] == (np.array([[1]]) if n_classes == 2 else np.arange(n_classes)[:, None])
     return np.where(positive, 1, -1).astype(np.int8)
 
 
 def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Labels as positions in ``classes``; a label that is not there is an error."""
+    """Return labels as positions in ``classes``; raise `InputError` for a label that is not among them."""
     labels = np.asarray(y).ravel()
     try:
         codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)

@@ -28,8 +28,8 @@ Chunk = tuple[Any, Any, Any]  # X, y and the rows' weights, or None
 
 
 def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
-    """What starts a new walk over the chunks, each time it is called. Raise `ParameterError` if the chunks can be
-    walked over only once, or are none."""
+    """Return a function that starts a new pass over the chunks. Raise `ParameterError` if they allow only one pass, or
+    are not chunks."""
     if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and _is_matrix(chunks[0]):
         X, *rest = chunks
         rows = as_array(X).tocsr() if sp.issparse(X) else X  # other sparse formats have no slices of rows
@@ -80,7 +80,7 @@ def _parts_of(chunks: Any) -> Iterator[Chunk]:
 
 
 def numbers_of_table(table: Table) -> Matrix:
-    """A table of numbers and truth values as one array, or its sparse matrix. Raise `InputError` if a column holds
+    """Return a table of numbers and booleans as one array, or its sparse matrix. Raise `InputError` if a column holds
     categories."""
     if table.sparse is not None:
         return table.sparse

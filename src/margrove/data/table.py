@@ -47,7 +47,7 @@ class Table:
     source : str
         Where the cells came from: a file name, or the kind of object.
     notes : sequence of str
-        What the user should be told, as plain sentences.
+        Remarks for the user, as plain sentences.
     absent_is_zero : bool
         Whether a column that is not there at all means zeros, as in LIBSVM files.
 
@@ -100,7 +100,7 @@ class Table:
         return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: where it is from, its extent, its target, and the summary."""
+        """Return the summary of the table, for a notebook."""
         target = f", target <b>{escape(self.target.name)}</b>" if self.target is not None else ""
         title = f"<p><b>{escape(self.source)}</b>: {self.n_rows:,} rows × {self.n_columns:,} columns{target}</p>"
         columns = [column.summary() for column in islice(self, MOST_SHOWN)]
@@ -163,7 +163,7 @@ class Table:
     @overload
     def __getitem__(self, name: RowIndex | tuple[RowIndex, EllipsisType]) -> Table: ...
     def __getitem__(self, name: Any) -> Column | Table:
-        """The column of this name; or, given row indices, a mask or a slice, these rows.
+        """Return the column of this name; or, given row indices, a mask or a slice, these rows.
 
         scikit-learn's splitters ask for rows as ``table[rows, ...]``.
         """
@@ -174,18 +174,18 @@ class Table:
         raise InputError(f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}.")
 
     def position(self, name: str) -> int:
-        """Where the column of this name stands, counted from 0."""
+        """Return the position of the column of this name, counted from 0."""
         return self._place[name]
 
     def take(self, rows: RowIndex) -> Table:
-        """The same table with only these rows (indices, mask or slice)."""
+        """Return the table with only these rows (indices, mask or slice)."""
         target = None if self.target is None else self.target.take(rows)
         if self._block is not None:
             return self._with(block=self._block[rows], target=target)
         return self._with(columns=[column.take(rows) for column in self._columns], target=target)
 
     def select(self, names: Sequence[str]) -> Table:
-        """The same table with only these features, in this order."""
+        """Return the table with only these features, in this order."""
         for name in names:
             if name not in self._place:
                 self[name]  # raises, naming it
@@ -198,16 +198,16 @@ class Table:
         return self._with(block=self._block[:, run if is_run else places], names=names)
 
     def without(self, name: str) -> Table:
-        """The same table less one feature."""
+        """Return the table without one feature."""
         return self.select([other for other in self.names if other != name])
 
     def renamed(self, names: Sequence[str], *, source: str | None = None) -> Table:
-        """The same cells under other names, and perhaps from another source."""
+        """Return the same cells under other names, and perhaps from another source."""
         columns = [column.renamed(name) for column, name in zip(self._columns, names, strict=self._block is None)]
         return self._with(columns=columns, names=names, source=source or self.source)
 
     def with_target(self, target: Column | None, *notes: str) -> Table:
-        """The same features with this target, and perhaps more to tell the user."""
+        """Return the same features with this target, and perhaps with more notes."""
         return self._with(target=target, notes=(*self.notes, *notes))
 
     def _with(self, **changes: Any) -> Table:
@@ -223,7 +223,7 @@ class Table:
         return Table(**(parts | changes))
 
     def labels(self) -> NDArray[Any]:
-        """The target's cells as a person wrote them: strings, booleans, integers or floats.
+        """Return the target's cells as a person wrote them: strings, booleans, integers or floats.
 
         Raises
         ------
@@ -231,18 +231,17 @@ class Table:
             If the table has no target, or the target has missing cells.
         """
         if self.target is None:
-            raise InputError(
-                "the table has no target", file=self.source, cure=Advice("Name one: ", Setting("target", "..."), ".")
-            )
+            cure = Advice("Name one: ", Setting("target", "..."), ".")
+            raise InputError("the table has no target", file=self.source, cure=cure)
         return self.target.labels()
 
     def summary(self) -> list[dict[str, Any]]:
-        """One plain dict per feature: name, kind, missing, distinct, example (a range, or some values)."""
+        """Return one plain dict per feature: name, kind, missing, distinct, example (a range, or some values)."""
         return [column.summary() for column in self]
 
 
 def _html_table(records: Sequence[dict[str, Any]]) -> str:
-    """Records of the same keys, as a table of HTML."""
+    """Return records of the same keys as a table of HTML."""
     rows = "".join(_html_row("td", record.values()) for record in records)
     return f"<table><thead>{_html_row('th', records[0])}</thead><tbody>{rows}</tbody></table>"
 
@@ -252,13 +251,9 @@ def _html_row(tag: str, cells: Iterable[Any]) -> str:
 
 
 def duplicate_names(names: Sequence[str], *, file: str | None, line: int | None = None) -> InputError:
-    """The error that says which column name occurs more than once, and where."""
+    """Return the error about a column name that occurs more than once."""
     name = next(name for name, times in Counter(names).items() if times > 1)
     places = [str(place) for place, other in enumerate(names, start=1) if other == name]
     where = f"{', '.join(places[:-1])} and {places[-1]}"
-    return InputError(
-        f"the column name {name!r} occurs {len(places)} times, as columns {where}",
-        file=file,
-        line=line,
-        cure="Give every column a name of its own.",
-    )
+    problem = f"the column name {name!r} occurs {len(places)} times, as columns {where}"
+    return InputError(problem, file=file, line=line, cure="Give every column a name of its own.")
