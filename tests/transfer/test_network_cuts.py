@@ -12,7 +12,7 @@ from torch.nn import functional  # noqa: E402
 
 from margrove import ConvFeatures  # noqa: E402
 from margrove.errors import InputError, ParameterError  # noqa: E402
-from margrove.transfer.networks import answer_digest  # noqa: E402
+from margrove.transfer.networks import codes_digest  # noqa: E402
 from margrove.transfer.pictures import as_pictures  # noqa: E402
 from margrove.transfer.torch_network import digest_of  # noqa: E402
 
@@ -160,8 +160,8 @@ def test_a_changed_parameter_is_asked_anew_or_refused(stripes, tmp_path):
 
 def test_the_digest_of_an_answer_knows_a_change_and_not_the_last_digits(rng):
     codes = rng.exponential(size=(2, 300)).astype(np.float32)
-    assert answer_digest(codes * np.float32(1 + 1e-7)) == answer_digest(codes)
+    assert codes_digest(codes * np.float32(1 + 1e-7)) == codes_digest(codes)
     changed = codes.copy()
     changed[:, :6] = 0
     others = [changed, 1.05 * codes, 0 * codes, np.full_like(codes, np.nan)]
-    assert len({answer_digest(each) for each in (codes, *others)}) == 5
+    assert len({codes_digest(each) for each in (codes, *others)}) == 5

@@ -1,5 +1,4 @@
-"""A scheme for many classes in a model file: its code, the learner that its machines are of, and the record of each
-machine."""
+"""Schemes for many classes in a model file: the code, the estimator of the machines, and the record of each machine."""
 
 from __future__ import annotations
 
@@ -147,12 +146,12 @@ def _read_code(draft: Draft) -> NDArray[np.int8]:
 
 
 def _read_rows(draft: Draft, n_machines: int, *, is_allowed: bool) -> list[NDArray[np.int64] | None]:
-    """Which rows of a Gram matrix each machine was fitted on."""
-    told, d = draft.record["rows"], draft.d
-    if not isinstance(told, list) or len(told) != n_machines or not all(type(each) is bool for each in told):
-        raise FaultError(f"the rows of the machines are {shown(told)}; true or false was expected for each of them")
+    """Return the rows of a Gram matrix that each machine was fitted on."""
+    flags, d = draft.record["rows"], draft.d
+    if not isinstance(flags, list) or len(flags) != n_machines or not all(type(flag) is bool for flag in flags):
+        raise FaultError(f"the rows of the machines are {shown(flags)}; true or false was expected for each of them")
     found: list[NDArray[np.int64] | None] = []
-    for number, is_there in enumerate(told):
+    for number, is_there in enumerate(flags):
         rows: Any = draft.arrays.tensors.pop(f"{draft.arrays.prefix}machines.{number}.rows", None) if is_there else None
         is_sound = is_allowed and rows is not None and rows.dtype == np.int64 and rows.ndim == 1 and rows.size
         if is_there and (not is_sound or rows[0] < 0 or rows[-1] >= d or (rows[:-1] >= rows[1:]).any()):
@@ -162,15 +161,15 @@ def _read_rows(draft: Draft, n_machines: int, *, is_allowed: bool) -> list[NDArr
 
 
 def _check_machine(machine: Any, template: Any, labels: NDArray[Any] | None, d: int) -> None:
-    """A machine of the learner that the model names, of as many columns, that tells −1 from +1."""
+    """Check that a machine is of the learner that the model names, of as many columns, and separates −1 from +1."""
     same = type(machine) is type(template) and type(last_step(machine)) is type(last_step(template))
     if not same or getattr(machine, "n_features_in_", d) != d:
         raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's kind or number of columns")
     classes = getattr(last_step(machine), "classes_", None)
     wanted = np.array([-1, 1]) if labels is None else labels
     if classes is not None and not np.array_equal(classes, wanted):
-        told = shown(classes.tolist())
-        raise FaultError(f"the labels of a machine are {told}; {shown(wanted.tolist())} was expected")
+        labels_found, expected = shown(classes.tolist()), shown(wanted.tolist())
+        raise FaultError(f"the labels of a machine are {labels_found}; {expected} was expected")
 
 
 _PARTS = (

@@ -29,7 +29,7 @@ from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.certificate import mean_loss
 from margrove.transfer.networks import PROBE_TOLERANCE, probe_pixels
 from margrove.transfer.preparation import Preparation
-from margrove.transfer.torch_network import OnDevice, calls_of, copied, last_linear, told_plainly, whole_floats
+from margrove.transfer.torch_network import OnDevice, calls_of, copied, last_linear, plain_errors, whole_floats
 
 SCHEDULES: dict[str, Callable[[float], float]] = {  # the share of the rate after a share of the epochs
     "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
@@ -110,7 +110,7 @@ class Tuner(OnDevice):
             raise InputError("the network answers noise with NaN or infinity", cure="Check its weights, mean and std.")
         if sum(call.place is place for call in calls) > 1:
             raise InputError("the network uses its last linear layer more than once", cure="Give it one of its own.")
-        if not _is_shifted(output, calls[last].answer):
+        if not _is_shifted(output, calls[last].output):
             raise InputError(
                 "the network does not answer what its last linear layer does: something follows, such as a softmax",
                 cure="Leave that out: the loss has its own.",
@@ -126,7 +126,7 @@ class Tuner(OnDevice):
     def scores(self, pixels: NDArray[np.uint8], precision: str = "float32") -> NDArray[np.float64]:
         """Return the scores of the classes, (n, n_classes)."""
         self.module.eval()
-        with torch.inference_mode(), self._in(precision), whole_floats(self._device), told_plainly(pixels.shape):
+        with torch.inference_mode(), self._in(precision), whole_floats(self._device), plain_errors(pixels.shape):
             return np.asarray(self.module(self._input(pixels)).float().cpu().numpy(), np.float64)
 
     def _in(self, precision: str) -> Any:
@@ -203,7 +203,7 @@ class Tuner(OnDevice):
                 if plan.flip:
                     pixels = np.where(rng.random(len(part))[:, None, None, None] < 0.5, pixels, pixels[:, :, ::-1])
                 cure = "Change size, or the batches: batch_size=…."
-                with self._in(plan.precision), told_plainly(pixels.shape, cure):
+                with self._in(plan.precision), plain_errors(pixels.shape, cure):
                     scores = self.module(self._input(pixels))
                 if not isinstance(scores, torch.Tensor):
                     problem = "in training the network answers more than the scores of the classes"
@@ -282,11 +282,11 @@ def loss_of(scores: torch.Tensor, codes: torch.Tensor, loss: str) -> torch.Tenso
     return functional.relu(1 + others.amax(dim=1) - own[:, 0]).mean()
 
 
-def _is_shifted(answer: Any, scores: torch.Tensor) -> bool:
+def _is_shifted(output: Any, scores: torch.Tensor) -> bool:
     """Return whether an output is the scores, up to a constant for each picture, which no loss sees (a log-softmax)."""
-    if not isinstance(answer, torch.Tensor) or answer.numel() != scores.numel():
+    if not isinstance(output, torch.Tensor) or output.numel() != scores.numel():
         return False
-    off = answer.reshape(scores.shape) - scores
+    off = output.reshape(scores.shape) - scores
     if scores.shape[1] > 1:
         off = off - off[:, :1]
     return bool(off.abs().max() <= PROBE_TOLERANCE * scores.abs().max())

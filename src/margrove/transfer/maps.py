@@ -45,21 +45,7 @@ def map_number(given: Any) -> int:
 
 
 def used_maps(tree: Any) -> list[int]:
-    """Return the maps that a tree on named maps tests, the most important first; the tree may end a Pipeline.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove import ConvFeatures, DecisionTreeClassifier
-    >>> from margrove.transfer.maps import used_maps
-    >>> from margrove.transfer.tiny import write_tiny_network
-    >>> write_tiny_network("edges.onnx")
-    >>> pictures = np.zeros((6, 8, 8, 3), np.uint8)
-    >>> pictures[:3, :, 4:] = 255
-    >>> maps = ConvFeatures("edges.onnx", size=8, named=True).fit_transform(pictures)
-    >>> used_maps(DecisionTreeClassifier().fit(maps, ["left", "left", "left", "none", "none", "none"]))
-    [0]
-    """
+    """Return the maps that a tree on named maps tests, the most important first; the tree may end a Pipeline."""
     tree = tree[-1] if hasattr(tree, "steps") else tree
     check_is_fitted(tree)
     if not hasattr(tree, "tree_"):
@@ -73,18 +59,7 @@ def used_maps(tree: Any) -> list[int]:
 
 
 def strongest(features: ConvFeatures, X: Any, which: Sequence[int], *, n_pictures: int = 4) -> list[Response]:
-    """Return the pictures with the strongest response of each of some maps.
-
-    Parameters
-    ----------
-    features : fitted ConvFeatures
-        Its cut gives maps.
-    X : pictures
-    which : sequence of int
-        Numbers of maps.
-    n_pictures : int
-        Pictures for each map.
-    """
+    """Return the pictures with the strongest response of each of some maps, given by their numbers."""
     check_whole("n_pictures", n_pictures, least=1)
     given = as_pictures(X)
     made = features.transform(given)

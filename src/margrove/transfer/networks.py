@@ -57,7 +57,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a network is cut, and how it is run."""
+    """The layer at which a network is cut, and the settings with which it is run."""
 
     layer: str | None = None
     pooling: str = "mean"
@@ -266,7 +266,7 @@ def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
         )
 
 
-def answer_digest(codes: Floats) -> str:
+def codes_digest(codes: Floats) -> str:
     """Return the fingerprint of a network's codes of noise.
 
     It is made of sums with random signs, rounded to two or three digits: another number of threads changes the seventh

@@ -19,7 +19,7 @@ from onnx import helper
 from margrove.advice import Advice, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
-from margrove.transfer.networks import Cut, Floats, Source, answer_digest, check_shape, is_mean_of, pooled, probe_pixels
+from margrove.transfer.networks import Cut, Floats, Source, check_shape, codes_digest, is_mean_of, pooled, probe_pixels
 from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _LINEAR = ("Gemm", "MatMul")
@@ -68,7 +68,7 @@ class OnnxNetwork:
         found = self._run(noise)
         check_shape(found.shape, len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = answer_digest(pooled(found, self._pooling))
+        self.probe = codes_digest(pooled(found, self._pooling))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Return the codes, (n, n_maps): ReLU, then pooling."""
@@ -97,7 +97,7 @@ class OnnxNetwork:
             )
         if maps is not None:
             session = self._until(maps)
-            if is_mean_of(self._answers(session, noise), self._answers(self._until(vector), noise)):
+            if is_mean_of(self._outputs(session, noise), self._outputs(self._until(vector), noise)):
                 return maps, session
         return vector, self._until(vector)
 
@@ -116,9 +116,9 @@ class OnnxNetwork:
         return session, is_channels_last(tensor, self._model.graph, self._input, is_input_so=self._is_channels_last)
 
     def _run(self, pixels: NDArray[np.uint8]) -> Floats:
-        return self._answers(self._session, pixels)
+        return self._outputs(self._session, pixels)
 
-    def _answers(self, opened: tuple[Any, bool], pixels: NDArray[np.uint8]) -> Floats:
+    def _outputs(self, opened: tuple[Any, bool], pixels: NDArray[np.uint8]) -> Floats:
         session, is_last = opened
         batch = pixels * self._scale + self._shift  # float32, channels last
         if not self._is_channels_last:
@@ -127,8 +127,8 @@ class OnnxNetwork:
         for start in range(0, len(batch), size):  # the last picture is repeated to fill a batch of fixed size
             part = batch[np.minimum(np.arange(start, start + size), len(batch) - 1)] if self._fixed else batch
             found.append(self._ask(session, part)[: len(batch) - start])
-        answer = np.concatenate(found)
-        return answer.transpose(0, 3, 1, 2) if is_last and answer.ndim == 4 else answer
+        output = np.concatenate(found)
+        return output.transpose(0, 3, 1, 2) if is_last and output.ndim == 4 else output
 
     def _ask(self, session: Any, batch: Floats) -> Floats:
         try:

@@ -20,7 +20,7 @@ from margrove.advice import Advice, InPython, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
-from margrove.transfer.networks import Cut, Floats, answer_digest, check_shape, is_mean_of, probe_pixels
+from margrove.transfer.networks import Cut, Floats, check_shape, codes_digest, is_mean_of, probe_pixels
 from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _IMAGENET = Preparation()
@@ -69,7 +69,7 @@ class TorchNetwork(OnDevice):
         found = self._run(noise)
         check_shape(tuple(found.shape), len(noise), self.layer)
         self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = answer_digest(self._pooled(found))
+        self.probe = codes_digest(self._pooled(found))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Return the codes, (n, n_maps): ReLU, then pooling."""
@@ -99,15 +99,15 @@ class TorchNetwork(OnDevice):
         """Return the input or the output of a layer in the ``call``-th of its calls; None if there are fewer."""
         n_calls = 0
 
-        def caught(_: nn.Module, given: Any, answer: Any = None) -> None:
+        def caught(_: nn.Module, given: Any, output: Any = None) -> None:
             nonlocal n_calls
             n_calls += 1
             if n_calls == call:
-                raise _ReachedError(given[0] if is_input else answer)
+                raise _ReachedError(given[0] if is_input else output)
 
         handle = (place.register_forward_pre_hook if is_input else place.register_forward_hook)(caught)
         try:
-            with torch.inference_mode(), whole_floats(self._device), told_plainly(pixels.shape):
+            with torch.inference_mode(), whole_floats(self._device), plain_errors(pixels.shape):
                 self._module(self._input(pixels).to(self._dtype))
         except _ReachedError as reached:
             return reached.found
@@ -138,8 +138,8 @@ class TorchNetwork(OnDevice):
             )
         vector = _array(calls[last].given)
         # The last maps before the classifier; maps of one pixel are the output of a pooling layer.
-        before = [i for i in range(last) if calls[i].answer.ndim == 4 and calls[i].answer.shape[2:] != (1, 1)]
-        if before and is_mean_of(_array(calls[before[-1]].answer), vector):
+        before = [i for i in range(last) if calls[i].output.ndim == 4 and calls[i].output.shape[2:] != (1, 1)]
+        if before and is_mean_of(_array(calls[before[-1]].output), vector):
             return *_which(calls, before[-1]), False
         return *_which(calls, last), True
 
@@ -160,21 +160,21 @@ class Call:
 
     place: nn.Module
     given: torch.Tensor
-    answer: torch.Tensor
+    output: torch.Tensor
 
 
 def calls_of(module: nn.Module, batch: torch.Tensor) -> tuple[list[Call], Any]:
     """Run a module and return every call of a submodule, in the order of their ends, and the module's output."""
     calls: list[Call] = []
 
-    def keep(place: nn.Module, given: Any, answer: Any) -> None:
-        if given and isinstance(given[0], torch.Tensor) and isinstance(answer, torch.Tensor):
-            calls.append(Call(place, given[0].clone(), answer.clone()))
+    def keep(place: nn.Module, given: Any, output: Any) -> None:
+        if given and isinstance(given[0], torch.Tensor) and isinstance(output, torch.Tensor):
+            calls.append(Call(place, given[0].clone(), output.clone()))
 
     handles = [each.register_forward_hook(keep) for each in module.modules() if each is not module]
     n, channels, height, width = batch.shape
     try:
-        with torch.inference_mode(), told_plainly((n, height, width, channels)):
+        with torch.inference_mode(), plain_errors((n, height, width, channels)):
             return calls, module(batch)
     finally:
         for handle in handles:
@@ -197,7 +197,7 @@ def _which(calls: list[Call], position: int) -> tuple[nn.Module, int]:
 
 
 @contextmanager
-def told_plainly(shape: tuple[int, ...], cure: str = RIGHT_SIZE) -> Iterator[None]:
+def plain_errors(shape: tuple[int, ...], cure: str = RIGHT_SIZE) -> Iterator[None]:
     """Raise errors inside a network as one line that names a cure."""
     try:
         yield

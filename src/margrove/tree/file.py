@@ -72,13 +72,12 @@ _OF_NUMBERS = ("threshold", "intervals")
 
 
 def _columns_to_json(columns: Columns) -> list[dict[str, Any]]:
-    """What each column is to a tree, without what goes without saying: a million columns may all be thresholds."""
+    """Return the fields of each column, without those that have their defaults: there may be a million columns."""
     records = []
     for column in columns:
         record: dict[str, Any] = {"name": str(column.name)}
         for name, default in _DEFAULTS.items():
-            value = getattr(column, name)
-            if value != default:
+            if (value := getattr(column, name)) != default:
                 value = list(value) if isinstance(value, tuple) else value
                 record[name] = to_json(value, f"{name} of the column {column.name!r}")
         records.append(record)
@@ -105,13 +104,13 @@ def _column(record: Any) -> TreeColumn:
         raise FaultError(f"{shown(record)} is no column: it has no name")
     for field in record.keys() - _DEFAULTS.keys() - {"name"}:
         raise FaultError(f"column {shown(name)} has {shown(field)}, which is unknown here")
-    told = {field: from_json(value) for field, value in record.items() if field != "name"}
-    for field, value in told.items():
+    given = {field: from_json(value) for field, value in record.items() if field != "name"}
+    for field, value in given.items():
         is_tuple = isinstance(_DEFAULTS[field], tuple)
         if type(value) is not (list if is_tuple else type(_DEFAULTS[field])):
             raise FaultError(f"column {shown(name)}: {field} is {shown(value)}")
-        told[field] = tuple(value) if is_tuple else value
-    column = TreeColumn(name, **told)
+        given[field] = tuple(value) if is_tuple else value
+    column = TreeColumn(name, **given)
     _check_column(column)
     return column
 
@@ -138,7 +137,7 @@ def _check_column(column: TreeColumn) -> None:
 
 
 def _read_categorical(value: Any, draft: Draft) -> None:
-    """For each category how it is tested, and why."""
+    """Read for each category the kind of its test, and the reason."""
     check_fields(value, {column.name for column in draft.notes["columns"] if column.levels}, "the list of categories")
     if not all(type(words) is str for words in value.values()):
         raise FaultError(f"the list of categories is {shown(value)}; words were expected")
@@ -146,7 +145,7 @@ def _read_categorical(value: Any, draft: Draft) -> None:
 
 
 def table_parts(columns_of: Callable[[Any], Columns]) -> tuple[Part, ...]:
-    """What a model of trees knows of its table."""
+    """Return the parts of a record that describe the table of a model of trees."""
     return (
         N_FEATURES,
         replace(NAMES, read=read_later),
@@ -162,8 +161,8 @@ def table_parts(columns_of: Callable[[Any], Columns]) -> tuple[Part, ...]:
 
 def put_trees(specs: tuple[Array, ...], trees: Any, arrays: Arrays) -> dict[str, str]:
     """Keep the arrays of a tree or of a grove, those of subset tests only where there may be such a test."""
-    is_told = trees.n_levels is not None and _has_subsets(trees.columns)
-    return arrays.put_all([spec for spec in specs if is_told or not spec.is_optional], trees)
+    has_levels = trees.n_levels is not None and _has_subsets(trees.columns)
+    return arrays.put_all([spec for spec in specs if has_levels or not spec.is_optional], trees)
 
 
 def take_trees(specs: tuple[Array, ...], layouts: Any, arrays: Arrays, draft: Draft) -> dict[str, Any]:
@@ -227,16 +226,16 @@ def _require(is_so: bool | np.bool_, what: str, otherwise: str) -> None:
 
 
 def _check_levels(tree: TreeModel, what: str) -> None:
-    """What is kept of all levels stands where subset tests are."""
+    """Check that the statistics of levels are given for subset tests, and for these only."""
     kept = tree.n_levels, tree.association, tree.inverse_weight
     if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
         _require(all(array is None for array in kept), what, "not all that is kept of levels is there")
         return
     is_subset = np.array([column.test == "subset" for column in tree.columns])
     has_levels = ~tree.is_leaf & is_subset[tree.feature]
-    is_told = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
+    is_counted = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
     is_blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
-    _require(np.where(has_levels, is_told, is_blank).all(), what, "levels are not counted where subset tests are")
+    _require(np.where(has_levels, is_counted, is_blank).all(), what, "levels are not counted where subset tests are")
 
 
 def _check_order(tree: TreeModel, what: str) -> None:
