@@ -354,6 +354,13 @@ def sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str,
     return sides
 
 
+def leads(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the score of the class of each row less the largest other score."""
+    rows, others = np.arange(len(scores)), scores.copy()
+    others[rows, codes] = -np.inf
+    return np.asarray(scores[rows, codes] - others.max(axis=1))
+
+
 def summed(names: Sequence[str], amounts: NDArray[np.float64]) -> dict[str, float]:
     """Sum the amounts of each name."""
     found: dict[str, float] = {}

@@ -14,9 +14,8 @@ from tests.app.test_report_words import blocks_of, said
 from margrove.app.estimate.learning_curve import verdict_on_rows
 from margrove.app.models import encoder_of
 from margrove.app.report.assemble import report_of
-from margrove.app.report.baseline_row import average_row, level_shares
 from margrove.app.report.blocks import Bars, Card, Grid, Report, Words
-from margrove.app.report.explain import examples
+from margrove.app.report.explain import average_row, examples, level_shares
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import subject_of
 from margrove.app.report.plain_words import signed

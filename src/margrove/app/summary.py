@@ -1,4 +1,4 @@
-"""What a fitted model, or a pipeline that ends in one, has learned from the columns of a table."""
+"""Summarise a fitted model, or a pipeline that ends in one, by the columns of a table."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _OF_COLUMNS = ", per standard deviation of a number, yes against no of a categor
 
 
 def learned(model: Any, table: Table | None = None) -> ModelSummary:
-    """Read what a fitted model has learned.
+    """Return the summary of a fitted model.
 
-    A column's weight is that of one standard deviation over the training rows, so that a rare category counts for
-    little. Given the table it was fitted on, the encoder is made to remember these, and a file that is written later
-    tells the same. Where it does not, and no table is given, a category's weight is that of yes against no.
+    The weight of a column is that of one standard deviation over the training rows, so that a rare category counts for
+    little. Given the training table, the encoder keeps these deviations, also in a file that is written later. Without
+    them the weight of a category is that of yes against no.
     """
     return explanation_of(model).data(partial(_inputs, model, table))
 
@@ -46,7 +46,7 @@ def _inputs(model: Any, table: Table | None) -> Inputs:
 
 
 def _names(model: Any) -> Any:
-    """The names of the columns that reach the learner."""
-    if learner_of(model) is not model and hasattr(model[:-1], "get_feature_names_out"):  # of pictures: of a network
+    """Return the names of the columns that the learner takes."""
+    if learner_of(model) is not model and hasattr(model[:-1], "get_feature_names_out"):  # of pictures, from a network
         return model[:-1].get_feature_names_out()
     return getattr(model, "feature_names_in_", [f"x{j}" for j in range(learner_of(model).n_features_in_)])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, ModelSummary, RowVoter, Vote, Voter, counted
+from margrove.explanation import Explanation, Inputs, ModelSummary, RowVoter, Vote, Voter, counted, leads
 from margrove.tree.explain import named_kinds, shares_of_gain
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
@@ -121,7 +121,4 @@ def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def vote_margins(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the share of votes for the true class of each row less that for the strongest other."""
-    shares, rows = vote_shares(decision), np.arange(len(codes))
-    others = shares.copy()
-    others[rows, codes] = -np.inf
-    return np.asarray(shares[rows, codes] - others.max(axis=1))
+    return leads(vote_shares(decision), codes)

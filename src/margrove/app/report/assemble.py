@@ -1,4 +1,4 @@
-"""Everything that a report says, gathered from a model, a table and the training record."""
+"""Assemble a report from a model, a table and the training record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from margrove.app.report.sections.overview import matters_section, proof_section
 from margrove.app.report.trusted_rows import evidence_of
 from margrove.data import Table
 
-# Each section is written by a function of what was found; None leaves it out. First those for everybody.
+# Each section is written by a function of the findings; None leaves it out. First those for everybody.
 SectionMaker = Callable[[Findings], Section | None]
 FIRST: tuple[SectionMaker, ...] = (
     summary_section,
@@ -47,7 +47,7 @@ DETAILS: tuple[SectionMaker, ...] = (
 
 
 def report_of(model: Any, table: Table) -> Report:
-    """Judge the rows of a table by a fitted model, and say all there is to say.
+    """Return the report of a fitted model on the rows of a table.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def report_of(model: Any, table: Table) -> Report:
     """
     subject = subject_of(model, table)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the rows give cause for, the subject has noted
+        warnings.simplefilter("ignore")  # the subject keeps the warnings of these rows
         folds = Folds(subject.model, subject.table)
         found = Findings(subject, evidence_of(subject, folds), importances_of(subject, folds))
         first, details = ([each for make in makers if (each := make(found))] for makers in (FIRST, DETAILS))

@@ -1,9 +1,9 @@
-"""Why the model predicts what it predicts for one row: what its columns add, the questions of a tree, votes, support
-vectors.
+"""Explanations of predictions for single rows: by columns, by the questions of a tree, by votes, by support vectors.
 
 The *lead* of a prediction is its score less that of the strongest other class; of a number it is the number itself. A
 column's *push* is how much of the lead is lost when the column is set to its typical value (the median, the most
-frequent level). Of a linear model pushes are exact and add up: w·(x − mean), summed over what the column became.
+frequent level). Of a linear model pushes are exact and add up: w·(x − mean), summed over the encoded columns.
+The names of the fields below are keys of the report as JSON.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.report.baseline_row import average_row
+from margrove.app.models import encoder_of
 from margrove.app.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.app.report.model_on_table import Subject
-from margrove.explanation import RowVoter, summed
+from margrove.explanation import RowVoter, leads, summed
 from margrove.tree.words import rounded
 
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
@@ -29,18 +29,18 @@ _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equ
 
 @dataclass(frozen=True)
 class Push:
-    """What one column does for the prediction: for it above 0, against it below."""
+    """The effect of one column: for the prediction above 0, against it below."""
 
     column: str
     cell: str
     amount: float
-    usual: str = ""  # the typical cell it was compared with
-    compared: str = ""  # the same in words, which say how typical it is
+    usual: str = ""  # the typical cell
+    compared: str = ""  # the same, and how typical it is
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question on the way through a tree, the row's own cell, and what the answer leads to."""
+    """One condition on the path through a tree, the cell of the row, and the training rows that it holds for."""
 
     asked: str
     cell: str
@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A support vector, how alike it is, and what it adds: towards the prediction above 0."""
+    """A support vector, its kernel value, and its term of the decision function: for the prediction above 0."""
 
     row: int
     answer: str
@@ -58,11 +58,11 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Example:
-    """One prediction, explained."""
+class ExplainedRow:
+    """One prediction with its reasons."""
 
     kind: str  # "sure", "borderline", "wrong", "other"; of numbers "near", "usual", "far"
-    row: int  # its place in the table, from 0
+    row: int  # of the table, from 0
     truth: str | None
     predicted: str
     rival: str | None  # the strongest other class
@@ -75,21 +75,19 @@ class Example:
     shares: tuple[tuple[str, float], ...] = ()  # of a vote: of each class
     neighbours: tuple[Neighbour, ...] = ()
     is_linear: bool = False
-    base: float | None = None  # the lead of a row with every column as usual: of a linear model, of an average row
-    lead: float | None = None  # that of the row itself, of which the pushes are parts
-    n_others: int = 0  # columns of a linear model that push too, but less than those shown
+    base: float | None = None  # the lead of a row with typical cells; of a linear model, of an average row
+    lead: float | None = None  # of the row itself
+    n_others: int = 0  # columns of a linear model with smaller pushes
 
 
-def examples(subject: Subject) -> list[Example]:
-    """One sure, one borderline, one wrong; of numbers one near, one usual, one far off.
-
-    Where no row is wrong, sure ones of other classes; fewer where there are none.
-    """
+def examples(subject: Subject) -> list[ExplainedRow]:
+    """Explain a sure, a borderline and a wrong prediction, or sure ones of other classes where none is wrong; of a
+    regressor a near, a usual and a far one."""
     return [_explained(subject, kind, place) for kind, place in _choose(subject)]
 
 
 def _choose(subject: Subject) -> list[tuple[str, int]]:
-    """Places in the sample."""
+    """Return the kinds of rows and their places in the sample."""
     judged = subject.judged
     places = np.arange(len(subject.rows)) if judged is None else subject.judged_places
     if subject.explanation.task == "numbers" and judged is not None:
@@ -109,9 +107,8 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
         chosen.append(("sure", int(places[sure])))
         if lead[borderline] < lead[sure] - 2 * _TIE:
             chosen.append(("borderline", int(places[borderline])))
-    said = subject.predicted[places]
     while is_right.all() and len(chosen) < _EXAMPLES:  # instead of a mistake, rows of other classes
-        is_other = ~np.isin(said, [int(subject.predicted[place]) for _, place in chosen])
+        is_other = ~np.isin(subject.predicted[places], [int(subject.predicted[place]) for _, place in chosen])
         if not is_other.any():
             break
         chosen.append(("other", int(places[np.where(is_other, lead, -np.inf).argmax()])))
@@ -121,14 +118,7 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
     return chosen
 
 
-def leads(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """By how much the class of each row is ahead of the strongest other."""
-    rows, others = np.arange(len(scores)), scores.copy()
-    others[rows, codes] = -np.inf
-    return np.asarray(scores[rows, codes] - others.max(axis=1))
-
-
-def _explained(subject: Subject, kind: str, place: int) -> Example:
+def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     table, explanation, classes = subject.sample, subject.explanation, subject.classes
     row = int(subject.rows[place])
     truth = _truth(subject, row)
@@ -159,7 +149,7 @@ def _explained(subject: Subject, kind: str, place: int) -> Example:
         found["voters"], found["shares"] = explanation.votes(encoded)
         found["neighbours"] = _neighbours(subject, place, code, other)
     cells = () if table.sparse is not None else tuple((c.name, cell_text(c, place)) for c in table)
-    return Example(kind, row, truth, predicted, rival, sureness, probability, cells, **found)
+    return ExplainedRow(kind, row, truth, predicted, rival, sureness, probability, cells, **found)
 
 
 def _cell(subject: Subject, name: str, place: int) -> str:
@@ -170,8 +160,8 @@ def _truth(subject: Subject, row: int) -> str | None:
     judged = subject.judged
     if judged is None or judged.rows is None or row not in judged.rows:
         return None
-    answer = judged.truth[int(np.searchsorted(judged.rows, row))]
-    return rounded(float(answer)) if judged.classes is None else judged.classes[int(answer)]
+    truth = judged.truth[int(np.searchsorted(judged.rows, row))]
+    return rounded(float(truth)) if judged.classes is None else judged.classes[int(truth)]
 
 
 def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:
@@ -191,7 +181,7 @@ def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, An
 
 
 def _largest(pushes: list[Push]) -> tuple[Push, ...]:
-    """Those that matter, the largest first."""
+    """Return the pushes that matter, the largest first."""
     most = max((abs(push.amount) for push in pushes), default=0.0)
     kept = [push for push in pushes if abs(push.amount) > 0.01 * most]
     return tuple(sorted(kept, key=lambda push: -abs(push.amount))[:_MOST_PUSHES])
@@ -215,7 +205,7 @@ def _exact_pushes(subject: Subject, place: int, weights: NDArray[np.float64], b:
 
 
 def _neighbours(subject: Subject, place: int, code: int, other: int) -> tuple[Neighbour, ...]:
-    """The support vectors that add most; only where the table has them."""
+    """Return the support vectors with the largest terms, where the table has them."""
     is_training = subject.is_training and subject.is_training_known
     support = subject.explanation.support(subject.encoded([place]), code, other) if is_training else None
     if support is None:
@@ -225,8 +215,45 @@ def _neighbours(subject: Subject, place: int, code: int, other: int) -> tuple[Ne
     rows, target = support.rows[order], subject.table.target
     if not subject.has_at(rows, support.vectors[order]):  # the same rows in another order
         return ()
-    answers = ["" if target is None else cell_text(target, int(row)) for row in rows]
+    truths = ["" if target is None else cell_text(target, int(row)) for row in rows]
     return tuple(
-        Neighbour(int(row), answer, float(support.kernel[i]), float(support.terms[i]))
-        for row, answer, i in zip(rows, answers, order, strict=True)
+        Neighbour(int(row), truth, float(support.kernel[i]), float(support.terms[i]))
+        for row, truth, i in zip(rows, truths, order, strict=True)
     )
+
+
+def average_row(subject: Subject, encoded: Any) -> NDArray[np.float64]:
+    """Return the mean of each encoded column over the training rows, as far as the encoder keeps it, so that the
+    explanation of a row does not depend on the other rows of its table; else the mean over these, ``encoded``.
+
+    The encoder centres numbers, so their mean is 0. Of each level of a category it keeps the deviation.
+    """
+    mean = np.array(encoded.mean(axis=0), np.float64).ravel()
+    encoder = encoder_of(subject.model)
+    is_exact = subject.is_training and not subject.n_unanswered and subject.is_whole
+    if is_exact or encoder is None or subject.sample.sparse is not None or not hasattr(encoder, "deviations_"):
+        return mean
+    kinds = {description["name"]: description["kind"] for description in encoder.columns_}
+    places: dict[str, list[int]] = {}
+    for place, origin in enumerate(encoder.output_origins()):
+        if kinds[origin.column] == "numeric" and not origin.is_missing and encoder.standardise:
+            mean[place] = 0.0
+        elif kinds[origin.column] == "category":
+            places.setdefault(origin.column, []).append(place)
+    found = np.asarray(encoder.deviations_, np.float64)
+    for levels in places.values():
+        mean[levels] = level_shares(found[levels])
+    return mean
+
+
+def level_shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share p of each level of a category from the deviation d of its column of 0 and 1.
+
+    d² = p (1 − p), so p is (1 − √(1 − 4 d²))/2, or 1 less that: of the largest level if all others sum to less than ½.
+    """
+    shares = (1 - np.sqrt(np.maximum(1 - 4 * deviations**2, 0.0))) / 2  # as if none were above ½
+    largest = int(shares.argmax())
+    others = float(shares.sum() - shares[largest])
+    if others < 0.5:
+        shares[largest] = 1 - others
+    return shares

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from margrove.data.columns import clip
 from margrove.status import Status
+from margrove.tree.rules import p_words
 
 _MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
@@ -47,6 +48,11 @@ def signed(amount: float, most: float) -> str:
     if not any(digit in text for digit in "123456789"):
         return text[1:]
     return f"−{text[1:]}" if amount < 0 else text
+
+
+def p_text(p_value: float | None) -> str:
+    """Return a p-value for a table."""
+    return "" if p_value is None else p_words(p_value).removeprefix("p ").removeprefix("= ")
 
 
 def listed(names: Sequence[str], last: str = "or") -> str:

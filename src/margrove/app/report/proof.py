@@ -1,4 +1,4 @@
-"""The certificate in plain words, and with all its numbers."""
+"""The certificate of a model, explained and as a table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import re
 from typing import Any
 
+from margrove.app.claims import number_text, value_texts
 from margrove.app.report.blocks import Block, Grid, note
 from margrove.app.report.plain_words import share_words
 from margrove.certificate import Certificate, Claim
@@ -13,7 +14,7 @@ from margrove.explanation import Explanation, counted, explanation_of
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
 _MARKS = {True: "✓", False: "✗", None: "·"}
-_BETTER = "a better column"  # the claim that no other question would have told more
+_BETTER = "a better column"  # the claim that no other split has a larger gain
 _SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
 _UNCHECKED = "not checked: "  # as the words of such a claim begin
 _WHERE_HARD = {
@@ -21,17 +22,16 @@ _WHERE_HARD = {
     "numbers": "further off than the tolerance ε",
     "novelty": "outside, and so unusual",
 }
-_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 
 
 def parts_words(certificate: Certificate) -> list[str]:
-    """What was checked in part, or not at all: of how many trees or questions how many were searched anew."""
+    """Describe the claims that were checked in part, or not at all."""
     claims = {claim.name: claim for claim in certificate.claims}
     words = []
     trees, rounds = claims.get("trees searched anew"), claims.get("rounds")
     if trees is not None and rounds is not None and trees.values and trees.values < rounds.values:
         words.append(
-            f"This was checked in part: of the {number_words(rounds.values[0])} trees {number_words(trees.values[0])} "
+            f"This was checked in part: of the {number_text(rounds.values[0])} trees {number_text(trees.values[0])} "
             "were searched anew, always the same ones, the first and the last among them. The errors, votes and "
             "weights of all rounds were recomputed."
         )
@@ -49,7 +49,7 @@ def parts_words(certificate: Certificate) -> list[str]:
 
 
 def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
-    """How many questions were searched anew, and of how many; twice 0 where nothing says so."""
+    """Return the number of splits that were searched anew, and of all splits; twice 0 if there is no such claim."""
     found = _SPLITS_SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
     if found is None:
         return 0, 0
@@ -58,7 +58,7 @@ def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
 
 
 def certificate_words(learner: Any) -> list[str]:
-    """What the certificate means, for a reader without mathematics; nothing for what did not hold."""
+    """Explain a certificate that holds to a reader without mathematics; nothing for one that does not."""
     certificate: Certificate = learner.certificate_
     if not certificate.holds:
         return []
@@ -96,7 +96,7 @@ def certificate_words(learner: Any) -> list[str]:
 
 
 def _relative_gap(explanation: Explanation, claims: dict[str, Claim]) -> float | None:
-    """By which share no other model of this kind could be better; None where nothing says so."""
+    """Return the largest relative duality gap; None where there is none."""
     if "relative duality gap" in claims:
         return max(0.0, *claims["relative duality gap"].values)
     if not {"duality gap", "primal"} <= claims.keys() or not explanation.is_convex:
@@ -107,17 +107,20 @@ def _relative_gap(explanation: Explanation, claims: dict[str, Claim]) -> float |
 
 
 def claims_grid(certificate: Certificate) -> Grid:
-    """A line for each claim, its numbers side by side where there are few machines."""
+    """Return a row for each claim, with a column for each machine where there are few."""
     machines = list(certificate.machines)
     is_split = 1 < len(machines) <= _MOST_MACHINES and any(len(claim.values) > 1 for claim in certificate.claims)
-    rows = [[_MARKS[claim.holds], _said(claim), *_cells(claim, machines, is_split)] for claim in certificate.claims]
+    rows = [
+        [_MARKS[c.holds], f"{c.name}: {c.words}" if c.words else c.name, *_cells(c, len(machines), is_split)]
+        for c in certificate.claims
+    ]
     header = ["", "claim", *(machines if is_split else ["value"])]
     caption = "✓ holds, ✗ does not, · is for information"
     return Grid(header, rows, caption, frozenset(range(2, len(header))), long=frozenset({1}))
 
 
 def leave_one_out(learner: Any) -> list[Block]:
-    """What the leave-one-out bound is, for who is alarmed by it."""
+    """Explain the leave-one-out bound, which is mostly far above the error."""
     bounds = explanation_of(learner).loo_bounds
     if bounds is None:
         return []
@@ -130,34 +133,14 @@ def leave_one_out(learner: Any) -> list[Block]:
     return [note(text)]
 
 
-def _said(claim: Claim) -> str:
-    return f"{claim.name}: {claim.words}" if claim.words else claim.name
-
-
-def _cells(claim: Claim, machines: list[str], is_split: bool) -> list[str]:
-    """The numbers of a claim: one for each machine where they fit, else the least and the largest."""
-    if is_split and len(claim.values) == len(machines):
-        return [_value(claim, i) for i in range(len(machines))]
-    if not claim.values:
-        text = "none"
-    elif len(claim.values) == 1:
-        text = _value(claim, 0)
-    else:
-        low, high = min(claim.values), max(claim.values)
-        text = number_words(low) if low == high else f"{number_words(low)} … {number_words(high)}"
+def _cells(claim: Claim, n_machines: int, is_split: bool) -> list[str]:
+    """Return the numbers of a claim: one for each machine where they fit, else the least and the largest."""
+    if is_split and len(claim.values) == n_machines:
+        return value_texts(claim)
+    text = value_texts(claim)[0] if claim.values else "none"
+    if len(claim.values) > 1:
+        low, high = number_text(min(claim.values)), number_text(max(claim.values))
+        text = low if min(claim.values) == max(claim.values) else f"{low} … {high}"
         if claim.limits is not None:
-            text += f" ≤ {number_words(max(claim.limits))}"
-    return [text, *([""] * (len(machines) - 1))] if is_split else [text]
-
-
-def _value(claim: Claim, place: int) -> str:
-    text = number_words(claim.values[place])
-    if claim.limits is None or not math.isfinite(claim.limits[place]):
-        return text
-    return f"{text} ≤ {number_words(claim.limits[place])}"
-
-
-def number_words(value: float) -> str:
-    """Counts in full, measures to three digits."""
-    is_count = math.isfinite(value) and value.is_integer() and abs(value) < _LARGEST_COUNT
-    return f"{value:,.0f}" if is_count else f"{value:.3g}"
+            text += f" ≤ {number_text(max(claim.limits))}"
+    return [text, *([""] * (n_machines - 1))] if is_split else [text]

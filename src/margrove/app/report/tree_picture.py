@@ -20,10 +20,10 @@ _MOST_LEVELS = 4  # named at a branch
 
 
 def drawn_tree(learner: Any) -> list[Block]:
-    """The picture of a fitted tree, and what the colours of its classes mean."""
+    """Draw a fitted tree, with the colours of its classes."""
     names = [str(label) for label in getattr(learner, "classes_", ())]
-    is_told = 0 < len(names) <= len(OKABE_ITO)  # of more the colours begin anew
-    legend = [Legend([(name, colour_of(code)) for code, name in enumerate(names)])] if is_told else []
+    has_colours = 0 < len(names) <= len(OKABE_ITO)  # of more the colours begin anew
+    legend = [Legend([(name, colour_of(code)) for code, name in enumerate(names)])] if has_colours else []
     return [tree_picture(learner), *legend]
 
 
@@ -57,7 +57,7 @@ def tree_picture(learner: Any) -> Picture:
 
 
 def _line(child: Box, x: float, y: float, to_x: float, to_y: float, boxes: list[Box]) -> str:
-    """Down, across and down again, and the words above the child."""
+    """Return the line from a box to a child, with the condition above the child."""
     turn = to_y - words_height(boxes, child.depth) - 0.6 * DROP
     path = f'<path class="twig" d="M{x:.1f} {y:.1f}V{turn:.1f}H{to_x:.1f}V{to_y:.1f}"/>'
     words = []
@@ -86,7 +86,7 @@ def _box(box: Box, x: float, y: float) -> str:
 
 
 def _bar(box: Box, x: float, y: float, width: float) -> str:
-    """The shares of the classes, or the place of a number between the least and the largest leaf."""
+    """Draw the shares of the classes, or the place of a number between the least and the largest leaf."""
     if box.shares is None:
         place = box.place or 0.0
         rail = (

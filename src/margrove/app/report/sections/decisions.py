@@ -1,4 +1,4 @@
-"""The part "three decisions explained": examples in words."""
+"""The section "Decisions explained": the reasons for a few predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, note
 from margrove.app.report.cells import estimate_text
-from margrove.app.report.explain import Example, Push, examples
+from margrove.app.report.explain import ExplainedRow, Push, examples
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import share_words, signed
@@ -32,7 +32,7 @@ _NOTHING_USUAL = (
 
 
 def decisions_section(found: Findings) -> Section | None:
-    """Up to three examples; None where the model judges nothing that could be explained."""
+    """Write up to three examples; None where there is no prediction to explain."""
     subject = found.subject
     shown = examples(subject)
     if not shown:
@@ -51,7 +51,7 @@ def decisions_section(found: Findings) -> Section | None:
     return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in shown]})
 
 
-def _introduction(subject: Subject, found: list[Example]) -> str:
+def _introduction(subject: Subject, found: list[ExplainedRow]) -> str:
     rows = "this table" if subject.is_whole else f"a sample of {len(subject.rows):,} rows of this table"
     n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
     text = f"{n} of {rows}, and how the model came to its answer."
@@ -63,7 +63,7 @@ def _introduction(subject: Subject, found: list[Example]) -> str:
     return text
 
 
-def _data(example: Example) -> dict[str, Any]:
+def _data(example: ExplainedRow) -> dict[str, Any]:
     record = asdict(example)
     record["row"] += 1  # as everywhere in the report, the first row is row 1
     record["cells"] = dict(example.cells)
@@ -73,7 +73,7 @@ def _data(example: Example) -> dict[str, Any]:
     return record
 
 
-def _blocks(subject: Subject, example: Example) -> list[Block]:
+def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
     if example.questions:
         blocks += _questions(subject, example)
@@ -96,7 +96,7 @@ def _blocks(subject: Subject, example: Example) -> list[Block]:
     return blocks
 
 
-def _verdict(subject: Subject, example: Example) -> str:
+def _verdict(subject: Subject, example: ExplainedRow) -> str:
     row = f"Row {example.row + 1:,}"
     if subject.classes is None:
         return f"{row}: estimated {estimate_text(float(example.predicted))}, truly {example.truth}."
@@ -110,7 +110,7 @@ def _verdict(subject: Subject, example: Example) -> str:
     return f"{row}: the model says {example.predicted!r}{sure}{close}.{known}"
 
 
-def _questions(subject: Subject, example: Example) -> list[Block]:
+def _questions(subject: Subject, example: ExplainedRow) -> list[Block]:
     rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
     outcome = "the estimate from them" if subject.classes is None else "their largest share"
     header = ["", "what holds for this row", "its cell", f"training rows like it, and {outcome}"]
@@ -118,24 +118,25 @@ def _questions(subject: Subject, example: Example) -> list[Block]:
     return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
 
 
-def _votes(example: Example) -> list[Block]:
+def _votes(example: ExplainedRow) -> list[Block]:
     bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
     return [Bars(bars, "Share of the votes of all trees for each class")]
 
 
-def _ordinary(subject: Subject, example: Example) -> str:
-    """What the model would say of a row without anything special."""
+def _ordinary(subject: Subject, example: ExplainedRow) -> str:
+    """Describe the prediction for a row with typical cells."""
     base = example.base or 0.0
     if subject.classes is None:
         return f"A row with every column as usual would be estimated {estimate_text(base)}."
-    if base > 0:
-        said, other = f"also be called {example.predicted!r}", example.rival
-    else:
-        said, other = f"be called {example.rival!r}", example.predicted
-    return f"A row with every column as usual would {said} rather than {other!r}."
+    named, other = (
+        (f"also be called {example.predicted!r}", example.rival)
+        if base > 0
+        else (f"be called {example.rival!r}", example.predicted)
+    )
+    return f"A row with every column as usual would {named} rather than {other!r}."
 
 
-def _pushes(subject: Subject, example: Example) -> Bars:
+def _pushes(subject: Subject, example: ExplainedRow) -> Bars:
     shown = {_push_label(push): push.amount for push in example.pushes}
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear:
@@ -156,12 +157,12 @@ def _push_label(push: Push) -> str:
     return f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"
 
 
-def _amount(example: Example, amount: float, most: float) -> str:
-    """Of a vote in points of all votes, else in the units of the machine."""
+def _amount(example: ExplainedRow, amount: float, most: float) -> str:
+    """Return an amount, in points of all votes or in the units of the decision function."""
     return f"{signed(100 * amount, 10)} points" if example.shares else signed(amount, most)
 
 
-def _pushes_caption(subject: Subject, example: Example, most: float) -> str:
+def _pushes_caption(subject: Subject, example: ExplainedRow, most: float) -> str:
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear and subject.classes is None:
         return f"What each column adds to the {estimate_text(base)} of an average row, to make {estimate_text(lead)}"
@@ -175,7 +176,7 @@ def _pushes_caption(subject: Subject, example: Example, most: float) -> str:
     return f"{over}; the lead is {text if any(digit in text for digit in '123456789') else 'next to nothing'}"
 
 
-def _neighbours(subject: Subject, example: Example) -> Folded:
+def _neighbours(subject: Subject, example: ExplainedRow) -> Folded:
     header = ["training row", "its answer", "likeness", "pull"]
     rows = [
         [f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, max(abs(m.pull) for m in example.neighbours))]

@@ -1,4 +1,4 @@
-"""The details that every model has: its data, its training, its mistakes, the scores of its columns."""
+"""The details of every model: its data, its training, its mistakes, the scores of its columns."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from margrove.app.report.family_charts import residual_chart, truth_chart
 from margrove.app.report.findings import ColumnImportance, Findings
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Subject
-from margrove.app.report.plain_words import sentence, status_words
+from margrove.app.report.plain_words import p_text, sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
 from margrove.explanation import counted
 from margrove.status import Status
-from margrove.tree.rules import p_words
 
 _MOST_COLUMNS = 60  # of a summary or a table of scores
 _MOST_CLASSES = 30  # of a matrix, and of bars
@@ -46,7 +45,7 @@ _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 
 
 def data_section(found: Findings) -> Section:
-    """The columns, their gaps, the balance of the target."""
+    """Describe the columns and the balance of the target."""
     subject = found.subject
     table = subject.table
     blocks: list[Block] = [Words(_extent(subject)), *(Words(text, "warning") for text in subject.warnings)]
@@ -90,7 +89,7 @@ def _more_columns(n: int) -> str:
 
 
 def _part(share: float) -> str:
-    """A share without decimals, and never 0 % of something or 100 % of not everything."""
+    """Return a share without decimals; 0 % and 100 % only if it is nothing or all."""
     if 0 < share < 0.005:
         return "below 1 %"
     return "above 99 %" if 0.995 <= share < 1 else f"{100 * share:.0f} %"
@@ -120,7 +119,7 @@ def _balance(subject: Subject) -> list[tuple[str, int]]:
 
 
 def training_section(found: Findings) -> Section | None:
-    """What was tried, and what was chosen."""
+    """Describe the learners that were tried, and the choice."""
     history, measure = found.subject.history, found.subject.measure
     contenders, curve = history.leaderboard, history.learning_curve
     if not contenders and not curve:
@@ -147,7 +146,7 @@ def training_section(found: Findings) -> Section | None:
 
 def _leaderboard(history: History, contenders: list[Contender], measure: str) -> Grid:
     score = score_text(measure)
-    has_rows = len({c.rows for c in contenders if c.rows is not None}) > 1  # scores of different rows are told apart
+    has_rows = len({c.rows for c in contenders if c.rows is not None}) > 1  # scores on different rows
     rows = [
         [
             c.title,
@@ -168,30 +167,27 @@ def _leaderboard(history: History, contenders: list[Contender], measure: str) ->
 
 
 def _remark(contender: Contender) -> str:
-    """What there is to say of a line of the leaderboard: nothing of one that learned all it could."""
+    """Return the remark on a line of the leaderboard."""
+    is_noted = bool(contender.note) and contender.score is not None  # then the note has the status
     is_usual = contender.status in ("", Status.CONVERGED)
-    is_told = bool(contender.note) and contender.score is not None  # the note says how it ended
-    ended = "" if is_usual or is_told else status_words(contender.status)
+    ended = "" if is_usual or is_noted else status_words(contender.status)
     return "; ".join(text for text in ("chosen" if contender.is_chosen else "", ended, contender.note) if text)
 
 
 def mistakes_section(found: Findings) -> Section | None:
-    """Where it is right and wrong: by class, by threshold, by how sure it was; of numbers by how far."""
+    """Describe the mistakes: by class, by threshold, by probability; of a regressor the residuals."""
     subject, evidence = found.subject, found.evidence
     judged = None if evidence is None else evidence.judged
     if evidence is None or judged is None:
         return None
-    on = {"record": "rows held out in training", "folds": "rows held out for this page"}.get(
-        evidence.origin, "this table"
-    )
+    held_out = {"record": "rows held out in training", "folds": "rows held out for this page"}
+    on = held_out.get(evidence.origin, "this table")
     rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words}, {on}"
     warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
     if judged.classes is None:
-        charts = [
-            truth_chart(judged.truth, judged.predicted, subject.target),
-            residual_chart(judged.truth, judged.predicted),
-        ]
-        off = np.abs(judged.truth - judged.predicted)
+        truth, predicted = judged.truth, judged.predicted
+        charts = [truth_chart(truth, predicted, subject.target), residual_chart(truth, predicted)]
+        off = np.abs(truth - predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
         return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
@@ -222,8 +218,7 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
         if is_vote:
-            said = "Of a vote the probabilities are made of shares of votes, and mostly too modest."
-            blocks.append(note(said))
+            blocks.append(note("Of a vote the probabilities are made of shares of votes, and mostly too modest."))
     data = {
         "rows": len(judged.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
@@ -235,7 +230,7 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
 
 
 def scores_section(found: Findings) -> Section | None:
-    """All that is known of the importance of each column, side by side."""
+    """Return a table of the importance of each column by each measure."""
     subject, importances = found.subject, found.importances
     if importances is None:
         return None
@@ -244,7 +239,7 @@ def scores_section(found: Findings) -> Section | None:
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
-        ("p-value", lambda c: "" if c.p_value is None else p_words(c.p_value).removeprefix("p ").removeprefix("= ")),
+        ("p-value", lambda c: p_text(c.p_value)),
     ]
     shown = [(name, text) for name, text in measures if any(text(column) for column in importances.columns)]
     rows = [[column.name, *(text(column) for _, text in shown)] for column in importances.columns[:_MOST_COLUMNS]]
@@ -274,7 +269,7 @@ def _signed(loss: float, is_share: bool) -> str:
 
 
 def certificate_section(found: Findings) -> Section | None:
-    """Every claim with its numbers."""
+    """Return a table of the claims with their numbers."""
     certificate = found.subject.certificate
     if certificate is None:
         return None
@@ -288,7 +283,7 @@ def certificate_section(found: Findings) -> Section | None:
 
 
 def about_section(found: Findings) -> Section:
-    """The parameters, the versions, and what was sampled."""
+    """Describe the parameters, the versions and the sample."""
     subject = found.subject
     learner = subject.learner
     parameters = plain_parameters(learner)

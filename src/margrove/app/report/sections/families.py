@@ -23,6 +23,7 @@ from margrove.app.report.family_charts import (
 )
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
+from margrove.app.report.plain_words import p_text
 from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.summary import learned
 from margrove.boost.explain import vote_margins
@@ -31,7 +32,6 @@ from margrove.explanation import ModelSummary
 from margrove.plots.judgement import MEANINGS
 from margrove.plots.style import WORD_COLOURS, colour_of
 from margrove.svm.margins import margins
-from margrove.tree.rules import p_words
 
 _MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample
 _EXTREME_ROWS = 5  # most typical, and hardest
@@ -52,9 +52,9 @@ _OVER_ALL_MACHINES = (
 
 
 def machine_section(found: Findings) -> Section | None:
-    """What is special about this kind of model."""
+    """Describe the parts of the model: a tree, a vote of trees, or machines with their margins."""
     subject = found.subject
-    # Of other rows nothing may be remembered: weights are told by the deviations of the training rows.
+    # Weights are scaled by the deviations of the training rows, and of no others.
     trained_on = subject.sample if subject.is_training and subject.is_training_known else None
     summary = learned(subject.model, trained_on)
     if summary.kind == "rules":
@@ -82,8 +82,7 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     rows = []
     for rule in rules.rules[:_MOST_RULES]:
         asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
-        p = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p ").removeprefix("= ")
-        rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p])
+        rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)])
     header = ["if", "then", "rows", "of them so", "p-value"]
     if not names:  # of numbers a rule has neither a share nor a p-value
         header, rows = header[:3], [row[:3] for row in rows]
@@ -103,8 +102,7 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
         blocks.append(Folded("The same rules, nested", [Listing("\n".join(nested))]))
     path = learner.cost_complexity_path()
     if len(path.ccp_alphas) > 2:
-        kept = learner.get_n_leaves()
-        blocks.append(pruning_chart(path.n_leaves, path.impurities, path.ccp_alphas, kept))
+        blocks.append(pruning_chart(path.n_leaves, path.impurities, path.ccp_alphas, learner.get_n_leaves()))
     data = {"leaves": learner.get_n_leaves(), "depth": learner.get_depth(), "rules": rules.data()}
     return blocks, data
 
@@ -172,18 +170,18 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
         distance = np.fmin.reduce(distance, axis=1)
     if not np.isfinite(distance).all():
         return blocks, data
-    words = _words(subject, rows)
+    grades = _grades(subject, rows)
     is_one = len(judged.classes) == 2
     axis = "distance from the boundary" if is_one else "least distance from a boundary"
-    title, parts = "How far on the right side (margins)", _parts(judged.classes, truth, words)
+    title, parts = "How far on the right side (margins)", _parts(judged.classes, truth, grades)
     blocks.append(margins_chart("margins", title, distance, parts, axis))
     if not is_one:
         blocks.append(note(_OVER_ALL_MACHINES))
-    if subject.is_training and words is None:
+    if subject.is_training and grades is None:
         seen = "These rows it was trained on" if subject.is_training_known else "It may have been trained on these rows"
         blocks.append(note(f"{seen}; of new ones more would be on the wrong side."))
-    if words is not None:
-        counts = {word: int((words == word).sum()) for word in MEANINGS}
+    if grades is not None:
+        counts = {grade: int((grades == grade).sum()) for grade in MEANINGS}
         over_all = "" if is_one else ", each by the machine that it is hardest for,"
         text = (
             f"Of {len(rows):,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the "
@@ -197,8 +195,8 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
     return blocks, data
 
 
-def _words(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
-    """Easy, marginal or hard, of rows that the machine was trained on; None where they are others."""
+def _grades(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
+    """Return easy, marginal or hard for each training row; None where the rows are others."""
     learner, grades = subject.learner, subject.explanation.grades()
     if not subject.is_training or grades is None or callable(learner.kernel):
         return None
@@ -207,10 +205,10 @@ def _words(subject: Subject, rows: NDArray[np.intp]) -> NDArray[np.str_] | None:
 
 
 def _parts(
-    classes: list[str], codes: NDArray[np.intp], words: NDArray[np.str_] | None
+    classes: list[str], codes: NDArray[np.intp], grades: NDArray[np.str_] | None
 ) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    if words is not None:
-        found = [(f"{word} ({MEANINGS[word]})", WORD_COLOURS[word], words == word) for word in reversed(MEANINGS)]
+    if grades is not None:
+        found = [(f"{name} ({MEANINGS[name]})", WORD_COLOURS[name], grades == name) for name in reversed(MEANINGS)]
     elif len(classes) <= 7:
         found = [(name, colour_of(code), codes == code) for code, name in enumerate(classes)]
     else:
@@ -221,8 +219,8 @@ def _parts(
 def _extremes(
     subject: Subject, distance: NDArray[np.float64], places: NDArray[np.intp], columns: Sequence[str]
 ) -> list[Block]:
-    """The rows that are furthest on their right side, and those that are furthest on the wrong one; ``places`` are
-    those of the measured rows among the judged."""
+    """Return tables of the rows with the largest and the smallest margins. ``places`` are those of the measured rows
+    among the judged ones."""
     table, judged, classes = subject.table, subject.judged, subject.classes
     if table.sparse is not None or judged is None or judged.rows is None or classes is None:
         return []
@@ -235,8 +233,15 @@ def _extremes(
         for at in chosen[:_EXTREME_ROWS].tolist():
             place = int(places[at])
             row = int(judged.rows[place])
-            answers = [classes[int(judged.truth[place])], classes[int(judged.predicted[place])]]
-            lines.append([f"{row + 1:,}", *answers, f"{distance[at]:.3g}", *(cell_text(c, row) for c in shown)])
+            codes = int(judged.truth[place]), int(judged.predicted[place])
+            lines.append(
+                [
+                    f"{row + 1:,}",
+                    *(classes[code] for code in codes),
+                    f"{distance[at]:.3g}",
+                    *(cell_text(c, row) for c in shown),
+                ]
+            )
         found.append(Folded(title, [Grid(header, lines, "", frozenset({0, 3}))]))
     return found
 
@@ -245,7 +250,7 @@ def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
         for machine in found.lessons[:_SHOWN_MACHINES]:
-            # The words say "low" or "is not" where a weight is below 0: all of them speak for the class.
+            # A text says "low" or "is not" where a weight is below 0: all of them count for the class.
             bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
             rather = "" if machine.against == "the rest" else f" rather than {machine.against!r}"
             if bars:

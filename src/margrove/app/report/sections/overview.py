@@ -1,4 +1,4 @@
-"""The parts for everybody: what it predicts, how well, what matters, what is proven."""
+"""The sections for everybody: the purpose of the model, its score, the columns that matter, the proof."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMED_COLUMNS = 3  # in the summary
 
 
 def summary_section(found: Findings) -> Section:
-    """What nobody should miss, in a few sentences."""
+    """Summarise the report in a few sentences."""
     subject, evidence, importances = found.subject, found.evidence, found.importances
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
     if subject.explanation.task == "novelty":
@@ -105,28 +105,15 @@ def _quality_words(quality: Quality) -> str:
 
 
 def quality_section(found: Findings) -> Section | None:
-    """How good it is, with an interval, beside who knows nothing; and its most common mistake."""
+    """Describe the score with its interval, beside that of a constant prediction; and the most common mistake."""
     subject, evidence = found.subject, found.evidence
     if evidence is None:
         return None
     quality = evidence.quality
-    blocks: list[Block] = []
-    if quality.measure == "accuracy":
-        blocks.append(_headline(quality))
-        bars = [Bar("this model", quality.value, share_words(quality.value), quality.low, quality.high)]
-        if quality.baseline is not None:
-            guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
-            bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
-        blocks.append(Bars(bars, "Rows judged rightly; the thin line is where the true share very likely lies (95 %)"))
-        if evidence.judged is not None:
-            blocks.append(Words(_mistakes(evidence, evidence.judged)))
-    elif quality.typical_error is not None and quality.baseline_error is not None:
-        blocks.append(_headline(quality))
-        most = max(quality.typical_error, quality.baseline_error) or 1.0
-        ours, usual = quality.typical_error, quality.baseline_error
-        bars = [Bar("this model", ours / most, digits(ours)), Bar("always the median", usual / most, digits(usual))]
-        bars[1] = Bar(bars[1].label, bars[1].share, bars[1].text, is_faint=True)
-        blocks.append(Bars(bars, "How far off on average; shorter is better"))
+    blocks = _score_blocks(quality)
+    judged = evidence.judged
+    if quality.measure == "accuracy" and judged is not None and judged.classes is not None:
+        blocks.append(Words(_mistakes(evidence, judged)))
     blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
     if evidence.on_training is not None and evidence.is_honest:
         blocks.append(note(_on_training(subject, evidence.on_training)))
@@ -137,17 +124,36 @@ def quality_section(found: Findings) -> Section | None:
     return Section("quality", "How good is it?", blocks, data)
 
 
-def _headline(quality: Quality) -> Headline:
-    """The one number that matters, large, beside that of who knows nothing."""
+def _score_blocks(quality: Quality) -> list[Block]:
+    """Return the score in large figures and as bars, beside that of a constant prediction."""
     interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
+    guessing = "by always guessing the same"
     if quality.measure == "accuracy":
-        figures = [Figure("right answers", share_words(quality.value), interval)]
+        value = share_words(quality.value)
+        figures, bars = (
+            [Figure("right answers", value, interval)],
+            [Bar("this model", quality.value, value, quality.low, quality.high)],
+        )
         if quality.baseline is not None:
-            figures.append(Figure("by always guessing the same", share_words(quality.baseline), is_faint=True))
-        return Headline(figures)
-    figures = [Figure("R²: differences explained", f"{quality.value:.2f}", interval)]
-    figures.append(Figure("off by, on average", digits(quality.typical_error, 3)))
-    return Headline([*figures, Figure("by always guessing the same", digits(quality.baseline_error, 3), is_faint=True)])
+            guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
+            figures.append(Figure(guessing, share_words(quality.baseline), is_faint=True))
+            bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
+        caption = "Rows judged rightly; the thin line is where the true share very likely lies (95 %)"
+        return [Headline(figures), Bars(bars, caption)]
+    ours, usual = quality.typical_error, quality.baseline_error
+    if ours is None or usual is None:
+        return []
+    figures = [
+        Figure("R²: differences explained", f"{quality.value:.2f}", interval),
+        Figure("off by, on average", digits(ours, 3)),
+        Figure(guessing, digits(usual, 3), is_faint=True),
+    ]
+    most = max(ours, usual) or 1.0
+    bars = [
+        Bar("this model", ours / most, digits(ours)),
+        Bar("always the median", usual / most, digits(usual), is_faint=True),
+    ]
+    return [Headline(figures), Bars(bars, "How far off on average; shorter is better")]
 
 
 def _on_training(subject: Subject, quality: Quality) -> str:
@@ -160,12 +166,8 @@ def _on_training(subject: Subject, quality: Quality) -> str:
 
 
 def _left_out(subject: Subject) -> list[str]:
-    said = []
-    if subject.n_strange:
-        said.append(f"Left out: {counted(subject.n_strange, 'row')} of classes that the model has never seen.")
-    if subject.n_unanswered:
-        said.append(f"Left out: {counted(subject.n_unanswered, 'row')} without an answer.")
-    return said
+    reasons = {"of classes that the model has never seen": subject.n_strange, "without an answer": subject.n_unanswered}
+    return [f"Left out: {counted(n, 'row')} {reason}." for reason, n in reasons.items() if n]
 
 
 def _mistakes(evidence: Evidence, judged: Judged) -> str:
@@ -177,16 +179,16 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
         return f"{among} it got none wrong."
     off = counts.copy()
     np.fill_diagonal(off, 0)
-    truth, said = np.unravel_index(int(off.argmax()), off.shape)
-    worst, of_all = int(off[truth, said]), int(counts[truth].sum())
+    truth, predicted = np.unravel_index(int(off.argmax()), off.shape)
+    worst, of_all = int(off[truth, predicted]), int(counts[truth].sum())
     return (
         f"{among} it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
-        f"{judged.classes[truth]!r} were called {judged.classes[said]!r}."
+        f"{judged.classes[truth]!r} were called {judged.classes[predicted]!r}."
     )
 
 
 def matters_section(found: Findings) -> Section | None:
-    """The columns that matter, as bars."""
+    """Draw the importance of the columns."""
     subject, importances = found.subject, found.importances
     if importances is None:
         return None
@@ -195,18 +197,12 @@ def matters_section(found: Findings) -> Section | None:
     more = len(importances.columns) - len(shown)
     blocks: list[Block] = [Bars(bars, "The columns that matter most")]
     if more:
-        said = (
-            f"The other {counted(more, 'column')} matter less, or not at all."
-            if more > 1
-            else "The other column matters less."
-        )
-        blocks.append(Words(said))
+        others = f"The other {counted(more, 'column')} matter less, or not at all."
+        blocks.append(Words(others if more > 1 else "The other column matters less."))
     if subject.dropped:
         blocks.append(note(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}."))
-    how = importances.words
-    if importances.by == "loss":
-        how += f" Found on {importances.rows_words}."
-    blocks.append(note(how))
+    rows = f" Found on {importances.rows_words}." if importances.by == "loss" else ""
+    blocks.append(note(f"{importances.words}{rows}"))
     data: dict[str, Any] = {"by": importances.by, "columns": [asdict(column) for column in importances.columns]}
     return Section("what_matters", "What matters", blocks, data)
 
@@ -219,17 +215,17 @@ def _importance_text(subject: Subject, importances: Importances, column: ColumnI
 
 
 def proof_section(found: Findings) -> Section | None:
-    """What is proven, and what is not."""
+    """Explain the certificate, and its limits."""
     subject, certificate = found.subject, found.subject.certificate
     if certificate is None:
         return None
-    verdict, said = verdict_words(certificate, is_saved=True), certificate_words(subject.learner)
+    verdict, words = verdict_words(certificate, is_saved=True), certificate_words(subject.learner)
     what, how = "the answers are right", "how often they are, is said above"
     if subject.explanation.task == "numbers":
         what, how = "the estimates are right", "how far off they are, is said above"
     known = "only rows whose answer is known can tell" if found.evidence is None else how
-    blocks: list[Block] = [Words(verdict), *map(Words, said)]
+    blocks: list[Block] = [Words(verdict), *map(Words, words)]
     if subject.history.certifying:
         blocks.append(note(subject.history.certifying))
     blocks.append(note(f"It does not prove that {what}: {known}."))
-    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": said})
+    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": words})
