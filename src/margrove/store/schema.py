@@ -193,8 +193,13 @@ def fitted(model: Any, name: str) -> Any:
     return getattr(model, name)
 
 
-def _read_n_features(value: Any, draft: Draft) -> None:
-    draft.fitted["n_features_in_"] = check_whole(value, 1, "n_features_in", MOST_COLUMNS)
+def column_count(name: str) -> Part:
+    """Return the part for a number of columns."""
+
+    def read(value: Any, draft: Draft) -> None:
+        draft.fitted[f"{name}_"] = check_whole(value, 1, name, MOST_COLUMNS)
+
+    return Part(name, lambda model, *_: int(fitted(model, f"{name}_")), read)
 
 
 def _names(model: Any, schema: Schema, arrays: Arrays) -> list[str] | None:
@@ -250,7 +255,7 @@ def read_later(value: Any, draft: Draft) -> None:
     """Leave a field to a part after it, which looks it up in the record."""
 
 
-N_FEATURES = Part("n_features_in", lambda model, *_: int(fitted(model, "n_features_in_")), _read_n_features)
+N_FEATURES = column_count("n_features_in")
 NAMES = Part("feature_names", _names, _read_names)
 LABELS = Part("labels", _labels, _read_labels)
 SCALARS = Part("scalars", _scalars, _read_scalars)

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.errors import ParameterError
 from margrove.estimator import with_parameters
 from margrove.store.arrays import Arrays
-from margrove.store.check import MOST_COLUMNS, check_fields, check_whole
+from margrove.store.check import check_fields
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import to_json
 from margrove.store.schema import (
@@ -37,6 +37,7 @@ from margrove.store.schema import (
     Range,
     Scalar,
     Schema,
+    column_count,
     one_vs_rest,
     read_later,
 )
@@ -101,10 +102,6 @@ def _read_layer(value: Any, draft: Draft) -> None:
     draft.fitted["layer_"] = value
 
 
-def _read_n_out(value: Any, draft: Draft) -> None:
-    draft.fitted["n_features_out_"] = check_whole(value, 1, "n_features_out", MOST_COLUMNS)
-
-
 def _read_course(value: Any, draft: Draft) -> None:
     """A line for each epoch."""
     is_list = isinstance(value, list) and all(isinstance(line, dict) and line.keys() <= _COURSE for line in value)
@@ -147,7 +144,7 @@ FEATURES_FILE = _NetworkFile(
     parts=(
         *_NETWORK,
         Part("layer", lambda model, *_: model.layer_, _read_layer),
-        Part("n_features_out", lambda model, *_: int(model.n_features_out_), _read_n_out),
+        column_count("n_features_out"),
     ),
     is_for_schemes=False,
     n_out=lambda model: int(model.n_features_out_),

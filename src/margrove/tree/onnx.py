@@ -32,7 +32,7 @@ _SUM, _NONE = 1, 0  # aggregate_function, post_transform
 # numbers than the nodes below their root.
 _IDLE_LEAVES = 2
 
-Slot = tuple[int, bool]  # a node and its side, true or false, that something is to be hung below
+Slot = tuple[int, int]  # a node, and one of its branches: 0 where its test is true, 1 where it is false
 Asked = tuple[int, tuple[int, ...]]  # a column, and of a test of codes the branch of each: unseen, missing, levels
 
 
@@ -45,33 +45,34 @@ class Ensemble:
     asked: list[Asked] = field(default_factory=list)  # of each node
     splits: list[float] = field(default_factory=list)
     missing_is_true: list[int] = field(default_factory=list)
-    below: list[list[int]] = field(default_factory=list)  # the true and the false child of each node
-    is_leaf: list[list[int]] = field(default_factory=list)  # whether these are leaves
+    children: list[list[int]] = field(default_factory=list)  # of each node, by branch; ~number where it is a leaf
     targets: list[int] = field(default_factory=lambda: [0] * _IDLE_LEAVES)
     weights: list[float] = field(default_factory=lambda: [0.0] * _IDLE_LEAVES)
 
     def add(self, tree: TreeModel, targets: NDArray[Any], weights: NDArray[Any]) -> None:
-        """A tree, and to which target each of its nodes, as a leaf, adds how much."""
+        """Add a tree; as a leaf each of its nodes adds its weight to its target."""
         self.roots.append(len(self.asked))
         waiting: list[tuple[int, Slot | None]] = [(0, None)]
         while waiting:
             node, slot = waiting.pop()
             j = int(tree.feature[node])
             if j < 0:
-                # A tree that is one leaf needs a node all the same, whose branches say the same.
-                for each in [slot] if slot is not None else self._idle_node():
-                    self._hang_leaf(each, int(targets[node]), float(weights[node]))
+                # A tree that is one leaf needs a node all the same, with equal leaves on both branches.
+                root = self._node(None, (0, ()), 0.0) if slot is None else 0
+                for number, branch in [(root, 0), (root, 1)] if slot is None else [slot]:
+                    self.children[number][branch] = ~len(self.targets)
+                    self.targets.append(int(targets[node]))
+                    self.weights.append(float(weights[node]))
             elif self.columns[j].test == "threshold":
-                is_true = int(tree.missing_branch[node]) == 0
-                number = self._node((j, ()), float(tree.threshold[node]), is_true=is_true)
-                self._hang_node(slot, number)
+                missing_is_true = int(tree.missing_branch[node]) == 0
+                number = self._node(slot, (j, ()), float(tree.threshold[node]), missing_is_true=missing_is_true)
                 yes, no = tree.children(node).tolist()
-                waiting += [(no, (number, False)), (yes, (number, True))]
+                waiting += [(no, (number, 1)), (yes, (number, 0))]
             else:
                 waiting += self._branches(tree, node, slot)
 
     def _branches(self, tree: TreeModel, node: int, slot: Slot | None) -> list[tuple[int, Slot | None]]:
-        """The nodes that part the branches of a test of codes; what hangs below them."""
+        """Add the nodes that separate the branches of a test of codes; return the children with their slots."""
         children = tree.children(node).tolist()
         others = int(tree.default_branch[node]), int(tree.missing_branch[node])  # UNSEEN, MISSING
         asked = int(tree.feature[node]), (*others, *branch_of_codes(tree, node))
@@ -83,38 +84,28 @@ class Ensemble:
                 below.append((children[first], slot))
                 continue
             half = (first + end) // 2
-            number = self._node(asked, half - 0.5, is_true=False)
-            self._hang_node(slot, number)
-            parting += [(half, end, (number, False)), (first, half, (number, True))]
+            number = self._node(slot, asked, half - 0.5)
+            parting += [(half, end, (number, 1)), (first, half, (number, 0))]
         return below
 
-    def _node(self, asked: Asked, split: float, *, is_true: bool) -> int:
+    def _node(self, slot: Slot | None, asked: Asked, split: float, *, missing_is_true: bool = False) -> int:
+        """Add a node below a slot, or a root; return its number."""
+        number = len(self.asked)
+        if slot is not None:
+            self.children[slot[0]][slot[1]] = number
         self.asked.append(asked)
         self.splits.append(split)
-        self.missing_is_true.append(int(is_true))
-        self.below.append([0, 0])
-        self.is_leaf.append([0, 0])
-        return len(self.asked) - 1
-
-    def _idle_node(self) -> list[Slot]:
-        only = self._node((0, ()), 0.0, is_true=False)
-        return [(only, True), (only, False)]
-
-    def _hang_node(self, slot: Slot | None, number: int) -> None:
-        if slot is not None:
-            self.below[slot[0]][int(not slot[1])] = number
-
-    def _hang_leaf(self, slot: Slot, target: int, weight: float) -> None:
-        self.below[slot[0]][int(not slot[1])] = len(self.targets)
-        self.is_leaf[slot[0]][int(not slot[1])] = 1
-        self.targets.append(target)
-        self.weights.append(weight)
+        self.missing_is_true.append(int(missing_is_true))
+        self.children.append([0, 0])
+        return number
 
     def into(self, columns: Columns, n_targets: int) -> Value:
-        """The sums of what the leaves of each row add, (n, targets)."""
+        """Return the sums of the weights of each row's leaves, (n, targets)."""
         tensor = onnx_package().numpy_helper.from_array
         cells, places = self._cells(columns)
-        below, is_leaf = np.array(self.below), np.array(self.is_leaf)
+        children = np.array(self.children)
+        is_leaf = (children < 0).astype(np.int64)
+        below = np.where(children < 0, ~children, children)
         return cells.op(
             "TreeEnsemble",
             domain=ML,
