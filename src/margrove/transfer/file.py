@@ -33,6 +33,7 @@ from margrove.store.schema import (
     SCALARS,
     SOLVE,
     Draft,
+    Limits,
     Part,
     Range,
     Scalar,
@@ -137,7 +138,7 @@ _NETWORK = (
     Part("network_digest", lambda model, *_: model.network_digest_, _read_digest),
     Part("preparation", _preparation, _read_preparation),
 )
-_LIMITS = {"download": (False,), "batch_size": Range(1, 1 << 20, (int,))}
+_LIMITS: dict[str, Limits] = {"download": (False,), "batch_size": Range(1, 1 << 20, (int,))}
 
 FEATURES_FILE = _NetworkFile(
     limits={**_LIMITS, "cache": NOTHING},
