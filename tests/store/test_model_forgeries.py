@@ -6,15 +6,10 @@ import io
 
 import numpy as np
 import pytest
+from tests.store.forgeries import drop_tensor, entry, put, put_parameter, put_scalar, put_tensor, refuse
 
 from margrove import BasicLinearClassifier, certify, load
-from margrove.errors import MargroveError, ModelFileError
-
-
-def refuse(content, words):
-    with pytest.raises(ModelFileError, match=words) as caught:
-        load(io.BytesIO(content))
-    assert "\n" not in str(caught.value)
+from margrove.errors import MargroveError
 
 
 def test_an_honest_forgery_loads(perceptron, content, forged, loaded):
@@ -22,37 +17,6 @@ def test_an_honest_forgery_loads(perceptron, content, forged, loaded):
     whole = content(perceptron)
     assert forged(whole, lambda header, tensors: None) == whole
     loaded(whole)
-
-
-def put(**values):
-    return lambda header, tensors: header["model"].update(values)
-
-
-def put_parameter(**values):
-    return lambda header, tensors: header["model"]["parameters"].update(values)
-
-
-def put_scalar(**values):
-    return lambda header, tensors: header["model"]["scalars"].update(values)
-
-
-def put_tensor(name, change):
-    def change_tensor(header, tensors):
-        tensors[name] = np.ascontiguousarray(change(tensors[name]))
-
-    return change_tensor
-
-
-def entry(place, value):
-    def change(array):
-        array[place] = value
-        return array
-
-    return change
-
-
-def drop_tensor(name):
-    return lambda header, tensors: tensors.pop(name)
 
 
 def drop(*path):

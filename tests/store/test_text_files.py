@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline, make_pipeline
+from tests.store.forgeries import refuse
 
-from margrove import BasicLinearClassifier, OneVsRestClassifier, TableEncoder, load
-from margrove.errors import ModelFileError
+from margrove import BasicLinearClassifier, OneVsRestClassifier, TableEncoder
 from margrove.store import describe, long_lists
 
 TEXTS = ["good tea", "bad tea", "Good pot!", "bad pot", None, "ünïcode tea \U0001f375 good"]
@@ -134,10 +134,7 @@ FORGERIES = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forged_vectorisers_are_refused(frame, content, forged, name):
     change, words = FORGERIES[name]
-    whole = content(fitted(frame))
-    with pytest.raises(ModelFileError, match=words) as caught:
-        load(io.BytesIO(forged(whole, change)))
-    assert "\n" not in str(caught.value)
+    refuse(forged(content(fitted(frame)), change), words)
 
 
 def test_an_encoder_from_before_there_was_text_loads(frame, content, forged, loaded):

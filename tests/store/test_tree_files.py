@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from tests.store.forgeries import drop_tensor, entry, put, put_parameter, put_scalar, put_tensor, refuse
 
 from margrove import DecisionTreeClassifier, TableEncoder, certify, load
 from margrove.errors import ModelFileError
@@ -99,35 +100,8 @@ def test_a_wide_tree_takes_little_of_the_header(content, loaded):
 # ------------------------------------------------------------------------------------------------------- forgeries
 
 
-def put(**values):
-    return lambda header, tensors: header["model"].update(values)
-
-
-def put_parameter(**values):
-    return lambda header, tensors: header["model"]["parameters"].update(values)
-
-
-def put_scalar(**values):
-    return lambda header, tensors: header["model"]["scalars"].update(values)
-
-
 def on_column(place, /, **values):
     return lambda header, tensors: header["model"]["columns"][place].update(values)
-
-
-def put_tensor(name, change):
-    def change_tensor(header, tensors):
-        tensors[name] = np.ascontiguousarray(change(tensors[name].copy()))
-
-    return change_tensor
-
-
-def entry(place, value):
-    def change(array):
-        array[place] = value
-        return array
-
-    return change
 
 
 def swapped(a, b):
@@ -163,13 +137,6 @@ def leaf(header, tensors):
 def level_of(find, value):
     def change(header, tensors):
         tensors["grown_.level_branch"][tensors["grown_.level_start"][find(header, tensors)]] = value
-
-    return change
-
-
-def forget(name):
-    def change(header, tensors):
-        del tensors[name]
 
     return change
 
@@ -224,7 +191,7 @@ ON_TREE = {
     "values whose sum overflows": (at(leaf, "value", 1.7e308), "no weight of classes"),
     "a class less": (put_tensor("grown_.value", lambda a: a[:, :-1]), "value has shape"),
     "the pruned tree forged": (put_tensor("tree_.child", lambda a: a * 0 + 1), "arrays of tree_ do not make a tree"),
-    "a missing array": (forget("grown_.child"), "'grown_.child' is missing"),
+    "a missing array": (drop_tensor("grown_.child"), "'grown_.child' is missing"),
     "no tree": (put(arrays={}), "the list of trees has no 'tree_'"),
     "a third tree": (
         lambda header, tensors: header["model"]["arrays"].update(old_={}),
@@ -278,9 +245,7 @@ ON_TREE = {
 @pytest.mark.parametrize("forgery", ON_TREE)
 def test_forged_trees_are_refused(tree, content, forged, forgery):
     change, words = ON_TREE[forgery]
-    with pytest.raises(ModelFileError, match=words) as caught:
-        load(io.BytesIO(forged(content(tree), change)))
-    assert "\n" not in str(caught.value)
+    refuse(forged(content(tree), change), words)
 
 
 def test_an_honest_forgery_of_a_tree_loads(tree, content, forged, loaded):
@@ -291,8 +256,8 @@ def test_an_honest_forgery_of_a_tree_loads(tree, content, forged, loaded):
 
 
 def test_a_regressor_with_labels_is_refused(tree_regressor, content, forged):
-    with pytest.raises(ModelFileError, match="DecisionTreeRegressor has none"):
-        load(io.BytesIO(forged(content(tree_regressor), put(labels={"dtype": "<i8", "values": [0]}))))
+    change = put(labels={"dtype": "<i8", "values": [0]})
+    refuse(forged(content(tree_regressor), change), "DecisionTreeRegressor has none")
 
 
 def test_a_forged_number_of_a_sound_tree_is_for_the_certificate_to_find(any_tree, content, forged, loaded):
@@ -365,12 +330,6 @@ def test_what_all_levels_tell_is_kept_where_subsets_are(any_tree, content):
     ("name", "value", "words"),
     [("n_levels", 1.0, "levels are not counted"), ("inverse_weight", 0.0, "levels are not counted")],
 )
-def test_levels_that_are_not_counted_are_refused(content, forged, loaded, name, value, words):
+def test_levels_that_are_not_counted_are_refused(content, forged, name, value, words):
     file = content(DecisionTreeClassifier(max_depth=1).fit([["a"], ["b"], ["c"], ["a"]], [0, 1, 1, 0]))
-
-    def change(header, tensors):
-        tensors[f"tree_.{name}"] = tensors[f"tree_.{name}"].copy()
-        tensors[f"tree_.{name}"][0] = value
-
-    with pytest.raises(ModelFileError, match=words):
-        loaded(forged(file, change))
+    refuse(forged(file, put_tensor(f"tree_.{name}", entry(0, value))), words)
