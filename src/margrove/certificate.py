@@ -1,4 +1,4 @@
-"""A certificate: what a fitted model claims, with numbers that a stranger can recompute.
+"""Certificates: the claims of a fitted model, with numbers that anyone can recompute.
 
 `certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine: the
 family modules it calls know the problem and nothing else.
@@ -32,11 +32,11 @@ class Claim:
     Parameters
     ----------
     name : str
-        What is claimed, in a few words; also the key by which the certificate gives it.
+        The claim in a few words; also its key in the certificate.
     values : tuple of float
         One number per machine (one machine for two classes, one per class otherwise).
     limits : tuple of float, optional
-        What each value may be at most. None if the line only informs.
+        The largest allowed values. None if the line only informs.
     holds : bool, optional
         Whether the claim is true. None if the line only informs.
     words : str
@@ -57,7 +57,7 @@ class Claim:
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """What a model claims and whether it is so.
+    """The claims of a model and whether they hold.
 
     ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the
     solver's own and ``holds`` is None: no solver vouches for itself.
@@ -83,41 +83,39 @@ class Certificate:
 
     @property
     def holds(self) -> bool | None:
-        """Whether every claim is true; None while only the solver says so."""
+        """True if every claim is true; None for the solver's own numbers."""
         if self.source == "solver":
             return None
         return all(claim.holds is not False for claim in self.claims)
 
     def claim(self, name: str) -> Claim:
-        """The claim of that name."""
+        """Return the claim of that name."""
         for claim in self.claims:
             if claim.name == name:
                 return claim
         raise KeyError(f"{name!r}; this certificate has {[claim.name for claim in self.claims]}")
 
     def __getitem__(self, name: str) -> Any:
-        """The value of the claim of that name: a number, or one per machine."""
+        """Return the value of the claim of that name: a number, or one per machine."""
         values = self.claim(name).values
         return values[0] if len(values) == 1 else values
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain JSON values; numbers that JSON lacks become strings."""
-        record = asdict(self)
-        record["holds"] = self.holds
+        """Return everything as plain JSON values; numbers that JSON lacks become strings."""
+        record = asdict(self) | {"holds": self.holds, "machines": list(self.machines)}
+        record["claims"] = list(record["claims"])
         for claim in record["claims"]:
             claim["values"] = [_plain(value) for value in claim["values"]]
             claim["limits"] = None if claim["limits"] is None else [_plain(value) for value in claim["limits"]]
-        record["machines"] = list(record["machines"])
-        record["claims"] = list(record["claims"])
         return record
 
     def to_json(self) -> str:
-        """`to_dict` as text."""
+        """Return `to_dict` as text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """The certificate that `to_dict` described."""
+        """Return the certificate that `to_dict` described."""
         claims = tuple(
             Claim(
                 str(claim["name"]),
@@ -134,7 +132,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """One sentence: what this certificate comes to."""
+        """The result in one sentence."""
         if self.holds is None and any(math.isnan(value) for claim in self.claims for value in claim.values):
             return f"{self.learner}, {self.status}: the solver's own numbers, as far as they are known"
         if self.holds is None:
@@ -143,7 +141,7 @@ class Certificate:
         return f"{self.learner}, {self.status}: the certificate {word} on {self.n_rows} rows, recomputed in float64"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """The table people see: mark, claim, value, words."""
+        """Return the rows of the table that is printed: mark, claim, value, words."""
         marks = {True: "✓", False: "✗", None: "·"}
         return [(marks[c.holds], c.name, _shown(c, self.machines), c.words) for c in self.claims]
 
@@ -209,7 +207,8 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
         raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
     recompute = loaded(learner.certify)
     try:
-        certificate = recompute(model, X, y, sample_weight)
+        certificate: Certificate = recompute(model, X, y, sample_weight)
+        return certificate
     except MargroveError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -218,7 +217,6 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
             f"the data ({type(error).__name__}: {error})",
             cure="Certify the model as it was fitted, on the data it was fitted on.",
         ) from error
-    return certificate
 
 
 def keep_certificate(model: Any, certificate: Certificate) -> None:
@@ -237,7 +235,7 @@ def keep_certificate(model: Any, certificate: Certificate) -> None:
 
 
 def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline, and X as it reaches it; the best model of a search; any other as it is."""
+    """Return the last step of a pipeline, or the best model of a search, and X as it reaches it."""
     model = getattr(model, "best_estimator_", model)  # of a search
     steps = getattr(model, "steps", None)
     if steps is None:
@@ -282,7 +280,7 @@ def recorded(model: Any, **numbers: tuple[Any, Any]) -> tuple[Claim, ...]:
 
 
 def per_machine(values: Sequence[float] | np.ndarray | float) -> tuple[float, ...]:
-    """Numbers as a claim keeps them."""
+    """Return numbers as a claim keeps them."""
     return tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)))
 
 
@@ -316,6 +314,6 @@ def _shown(claim: Claim, machines: Sequence[str]) -> str:
 
 
 def _short(name: str) -> str:
-    """A machine's name without its middle, where it lists dozens of classes."""
+    """Return a machine's name, without its middle if it is long."""
     side = (_LONGEST_NAME - 1) // 2
     return name if len(name) <= _LONGEST_NAME else f"{name[:side]}…{name[-side:]}"

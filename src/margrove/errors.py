@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""Errors and warnings, as a tree.
 
 ::
 
@@ -42,7 +42,7 @@ class MargroveError(Exception):
 
 
 class InputError(MargroveError, ValueError):
-    """Bad data, told in one line: where it is, what was found, what to do.
+    """Bad data, in one line: where it is, what was found, what to do.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
 
 
 def level_of_caller() -> int:
-    """The ``stacklevel`` with which a warning points at the first line that is not Margrove's own."""
+    """Return the ``stacklevel`` of a warning that points at the first line outside Margrove."""
     level, frame = 1, inspect.currentframe()
     frame = frame.f_back if frame is not None else None
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("margrove."):
@@ -180,14 +180,13 @@ def level_of_caller() -> int:
 
 
 def warn_early(subject: str, status: Status, what: str = "", advice: str = "") -> None:
-    """Warn of a solve that ended before it was done: ``what`` follows its status, ``advice`` is the status's own unless
-    given."""
+    """Warn of a solve that stopped early: ``what`` follows its status; ``advice`` defaults to the status's."""
     message = Advice(f"{subject} ended with status {str(status)!r}{what}; ", advice or status.advice, ".")
     warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: ``'a'`` and not ``np.str_('a')``."""
+    """Return a value as a message shows it: ``'a'`` and not ``np.str_('a')``."""
     if getattr(value, "ndim", 0) or getattr(value, "shape", ()):  # an array, a frame: as its owner would type it
         value = value.tolist() if hasattr(value, "tolist") else value
         return _cut(" ".join(repr(value).split()))
@@ -195,7 +194,7 @@ def shown(value: Any) -> str:
 
 
 def listed(values: Iterable[Any]) -> str:
-    """Values as a message lists them."""
+    """Return values as a message lists them."""
     return ", ".join(shown(value) for value in values)
 
 
@@ -244,13 +243,13 @@ def check_whole(name: str, value: Any, *, least: int, cure: str = "") -> None:
 
 
 def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "") -> None:
-    """Raise `ParameterError` unless the parameter is one of these. ``also`` is what else it may be, where that has been
-    looked at before: "a callable". The choices of an option of the command line are said as they are typed there."""
+    """Raise `ParameterError` unless the parameter is one of these. ``also`` names another allowed kind that the caller
+    has checked: "a callable". The choices of an option of the command line are shown as they are typed there."""
     choices = tuple(allowed)
     plain = value.item() if getattr(value, "shape", None) == () else value  # a scalar of numpy's
     if not any(isinstance(plain, type(choice)) and plain == choice for choice in choices):
-        said = ", ".join(map(str if name.startswith("--") else repr, choices))
-        wanted = f"one of {said}" if len(choices) > 1 else said
+        names = ", ".join(map(str if name.startswith("--") else repr, choices))
+        wanted = f"one of {names}" if len(choices) > 1 else names
         found = f" is {_cut(shown(value))}; it must be {wanted}{also and f', or {also}'}."
         raise ParameterError(Advice(Parameter(name), found))
 

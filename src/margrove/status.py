@@ -1,4 +1,4 @@
-"""Why a solve ended. `stalled` is not `converged`, and neither is anything else but `converged`."""
+"""The status of a solve: why it ended. Only `converged` means converged."""
 
 from __future__ import annotations
 
@@ -32,12 +32,11 @@ class Status(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What a user can do about it."""
+        """Advice to the user."""
         return self.advice_on("model")
 
     def advice_on(self, result: str = "model", limit: str = "max_iter") -> str:
-        """Return what a user can do about a result that this status ended, where ``limit`` is the parameter that limits
-        iterations."""
+        """Return advice about a result with this status; ``limit`` is the parameter that limits iterations."""
         if self in _ADVICE:
             return _ADVICE[self]
         cures: dict[Status, Part] = {
@@ -60,7 +59,7 @@ _ADVICE = {
 }
 
 
-# Boosting that has ended of itself, before all rounds were done: of several machines nothing is left to do.
+# Boosting that ended by itself, perhaps before all rounds were done.
 _ENDED = (
     Status.CONVERGED,
     Status.PERFECT_LEARNER,
@@ -71,18 +70,10 @@ _ENDED = (
 
 
 def of_all(statuses: Iterable[Status]) -> Status:
-    """Machines of many classes: the first that was broken off speaks for all; converged if each came to an end of its
-    own, for each machine of boosts may have another one.
-
-    Examples
-    --------
-    >>> from margrove.status import Status, of_all
-    >>> print(of_all([Status.PERFECT_LEARNER, Status.TIME_LIMIT]), of_all([Status.PERFECT_LEARNER, Status.CONVERGED]))
-    time_limit converged
-    """
+    """Return the first status of machines that did not end by themselves, ``converged`` if there is none."""
     return worst(status for status in statuses if status not in _ENDED)
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """Several machines have converged only if each has; otherwise the first that has not speaks for all."""
+    """Return the first status that is not ``converged``, or ``converged`` if all are."""
     return next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)

@@ -28,7 +28,7 @@ def read_table(
 ) -> Table:
     """Read a table from a file.
 
-    The format is told from the content, not from the name: CSV, TSV and other delimited text, Parquet, Arrow
+    The format is recognised by the content, not by the name: CSV, TSV and other delimited text, Parquet, Arrow
     and Feather, ARFF, LIBSVM, NumPy's .npz and .npy; each may be compressed with gzip, bzip2 or xz.
 
     Parameters

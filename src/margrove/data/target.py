@@ -122,7 +122,7 @@ def quantity_words(table: Table) -> str | None:
 def check_target(table: Table, *, is_class: bool = False) -> None:
     """Raise `InputError` if the table has no target, or one that has a single class, is a quantity or an identifier.
 
-    With ``is_class`` the user has said that the target is a class: then whole numbers are classes, however many.
+    With ``is_class`` the user has declared the target a class: then whole numbers are classes, however many.
     """
     target = table.target
     if target is None:

@@ -1,1 +1,1 @@
-"""How a solve runs: its effort, slices of time, progress, checkpoints, threads and atomic files."""
+"""Running a solve: effort, slices of time, progress, checkpoints, threads and atomic files."""

@@ -1,4 +1,4 @@
-"""A file on disk is always the old one or the new one, never a part of either."""
+"""Replace a file in one step, so that it is never incomplete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes | bytearray, mode: int | None = None) -> None:
-    """Write beside the file, then take its place in one step of the file system's. ``mode``: that of the old one."""
+    """Write a temporary file beside ``path``, then rename it. ``mode`` is that of the old file."""
     temporary = path.with_name(f".margrove-{secrets.token_hex(8)}.tmp")
     # O_EXCL: never into a file or through a link that somebody else put there. 0o666: the umask decides, as for open().
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

@@ -1,14 +1,14 @@
-"""Long work that outlives its process: what it has come to by now, in a file, at intervals.
+"""Checkpoints: the state of a long fit, written to a file at intervals, so that another process can resume it.
 
 The file is a safetensors file: arrays by name, and in its metadata, under ``margrove.checkpoint``, a JSON text of
 
 ===========  ==============================================================================
 format       1
-fingerprint  BLAKE2b of the question: the points, the kernel, what is asked of them
-digest       BLAKE2b of the arrays: damage is told
+fingerprint  BLAKE2b of the problem: the points, the kernel, the parameters
+digest       BLAKE2b of the arrays, to detect damage
 ===========  ==============================================================================
 
-Whoever goes on from it starts there and believes nothing: the answer is checked as any other.
+A resumed fit only starts from it: the result is checked like any other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _BLOCK_CELLS = 1 << 20  # entries of an array that are laid out at once to be ha
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a long fit keeps what it has come to, and how often.
+    """The file in which a long fit keeps its state, and how often.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ class Checkpoint:
         check_flag("replace", self.replace)
 
     def beside(self, ending: str) -> Checkpoint:
-        """For a later part of the same work: the same path with an ending, and whatever is there is replaced."""
+        """Return the checkpoint of a later part of the same fit: the path with an ending; it replaces any file."""
         return Checkpoint(os.fspath(self.path) + ending, self.interval, replace=True)
 
     def check_place(self) -> None:
-        """Raise `ParameterError` unless there can be a file."""
+        """Raise `ParameterError` unless the file can be written."""
         path = Path(self.path)
         folder, start = path.parent, f"checkpoint is {os.fspath(self.path)!r}"
         if not os.fspath(self.path) or path.is_dir():
@@ -98,7 +98,7 @@ class Checkpoint:
             raise ParameterError(f"{start}; the folder {os.fspath(folder)!r} may not be written to. Choose another.")
 
     def remove(self) -> None:
-        """The work is done."""
+        """Delete the file after the fit."""
         Path(self.path).unlink(missing_ok=True)
 
 
@@ -122,14 +122,7 @@ def settle_checkpoint(given: object) -> Checkpoint | None:
 
 
 class Record:
-    """The file of one piece of work, told from all others by its fingerprint.
-
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    fingerprint : str
-        See `fingerprint`.
-    """
+    """The checkpoint file of one fit, identified by its `fingerprint`."""
 
     def __init__(self, checkpoint: Checkpoint, fingerprint: str) -> None:
         self._checkpoint, self._fingerprint = checkpoint, fingerprint
@@ -139,19 +132,18 @@ class Record:
 
     @property
     def is_due(self) -> bool:
-        """Whether the interval is over."""
+        """True if the interval is over."""
         return time.monotonic() - self._written >= self._checkpoint.interval
 
     def read(self) -> Arrays | None:
-        """What an earlier process has left; None where it has left nothing, or nothing that counts."""
+        """Return the arrays of an earlier process, None if there are none for this fit."""
         try:
             about, arrays = _read(self._path)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise InputError(
-                f"the checkpoint cannot be read: {error.strerror or error}", file=self._name, cure="Check the file."
-            ) from error
+            problem = f"the checkpoint cannot be read: {error.strerror or error}"
+            raise InputError(problem, file=self._name, cure="Check the file.") from error
         except (safetensors.SafetensorError, ValueError, TypeError, KeyError, RecursionError) as error:
             raise self.damaged() from error
         if about.get("format") != FORMAT:
@@ -173,7 +165,7 @@ class Record:
         )
 
     def damaged(self) -> InputError:
-        """The error of a file that is not as it was written."""
+        """Return the error about a damaged file."""
         return InputError(
             "the checkpoint is damaged, or is none of Margrove's",
             file=self._name,
@@ -181,7 +173,7 @@ class Record:
         )
 
     def write(self, arrays: Arrays) -> None:
-        """Put the arrays in the place of what was there. The work goes on where that fails, with one warning."""
+        """Replace the file by these arrays. If that fails, the fit goes on, with one warning."""
         about = {"format": FORMAT, "fingerprint": self._fingerprint, "digest": fingerprint(arrays)}
         content = safetensors.numpy.save(arrays, {_KEY: json.dumps(about)})
         try:
@@ -194,7 +186,7 @@ class Record:
         self._written = time.monotonic()
 
     def remove(self) -> None:
-        """The work is done."""
+        """Delete the file after the fit."""
         self._checkpoint.remove()
 
     @property
@@ -203,24 +195,14 @@ class Record:
 
 
 def fingerprint(*parts: Any) -> str:
-    """BLAKE2b of numbers, words, arrays (dense or sparse) and lists and mappings of such, in hexadecimal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.run.checkpoint import fingerprint
-    >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros(3))
-    True
-    >>> fingerprint("fit", np.zeros(3)) == fingerprint("fit", np.zeros((3, 1)))
-    False
-    """
+    """Return BLAKE2b of numbers, words, arrays (dense or sparse) and lists and mappings of such, in hexadecimal."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     _take_in(digest, parts)
     return digest.hexdigest()
 
 
 def _take_in(digest: Any, part: Any) -> None:
-    """Each part after a word on what it is and how much of it follows: no two lists of parts read the same."""
+    """Hash each part after its type and length, so that no two lists of parts give the same bytes."""
     if sp.issparse(part):
         # Of the same matrix SciPy may keep positions in 32 or in 64 bits.
         positions = [part.indices.astype(np.int64), part.indptr.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""How much a solve may cost, and what Ctrl-C does to it."""
+"""Limits of a solve: time, threads, and the effect of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from margrove.errors import ParameterError, check_choice, check_number, check_wh
 OnInterrupt = Literal["keep", "raise"]
 _SECONDS = Advice("It is in seconds; ", InPython("None is", "leave it out for"), " no limit.")
 _POLICIES = ("keep", "raise")
-_LEAST_SECONDS = 1e-9  # of a solve whose time is over: it ends at once, with what it has
+_LEAST_SECONDS = 1e-9  # the time limit of a solve whose time is over: it ends at once
 _policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)
 
 
@@ -67,7 +67,7 @@ def check_threads(name: str, threads: int) -> None:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a solve may cost, who is called while it runs, and what Ctrl-C does to it."""
+    """The limits of a solve, a callback between its slices, and the effect of Ctrl-C."""
 
     time_limit: float | None = None  # seconds
     n_jobs: int | None = None  # threads; None means all

@@ -1,8 +1,7 @@
 """Progress reports from solvers to watchers.
 
-A solver calls `report`; nothing happens unless somebody up the stack watches through `watched`. The command line draws
-a bar from it, a notebook may print it, a test may count it. `Pace` judges from it how long the rest takes, `Course`
-keeps it to be drawn.
+A solver calls `report`; nothing happens unless a caller watches through `watched`. The command line draws a bar from
+them, a test may count them. `Pace` estimates the time left, `Course` keeps the reports to be drawn.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ _KEPT = 10  # points that a course may hold for each that it gives, before every
 
 @dataclass(frozen=True)
 class Progress:
-    """One report: ``done`` of ``total`` (None if nobody can know), and what the solver would like to see fall, perhaps
-    to a ``goal``."""
+    """One report: ``done`` of ``total`` (None if unknown), and the objective that the solver minimises, perhaps to a
+    ``goal``."""
 
     stage: str
     done: float
@@ -38,7 +37,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("margrove_watcher", default=No
 
 
 def report(progress: Progress) -> None:
-    """Tell the watcher, if there is one."""
+    """Call the watcher, if there is one."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(progress)
@@ -66,7 +65,7 @@ def watched(watcher: Watcher | None) -> Iterator[None]:
 
 @contextmanager
 def overheard(watcher: Watcher) -> Iterator[None]:
-    """Reports made inside the block go to ``watcher``, and on to whoever watches already."""
+    """Send every report made inside the block to ``watcher``, and on to the present one."""
     outer = _watcher.get()
 
     def both(progress: Progress) -> None:
@@ -79,38 +78,38 @@ def overheard(watcher: Watcher) -> Iterator[None]:
 
 
 @contextmanager
-def part_of(before: float, after: float) -> Iterator[None]:
-    """Reports made inside the block are of one part: ``before`` was done already, and ``after`` comes after it."""
-    watcher = _watcher.get()
+def _changed(change: Callable[[Progress], Progress]) -> Iterator[None]:
+    """Send every report made inside the block to the present watcher, changed."""
+    outer = _watcher.get()
+    with watched(None if outer is None else lambda progress: outer(change(progress))):
+        yield
 
-    def whole(progress: Progress) -> None:
-        assert watcher is not None
+
+def part_of(before: float, after: float) -> AbstractContextManager[None]:
+    """Report the work inside the block as one part: ``before`` was done already, and ``after`` comes after it."""
+
+    def whole(progress: Progress) -> Progress:
         total = None if progress.total is None else before + progress.total + after
-        watcher(replace(progress, done=before + progress.done, total=total))
+        return replace(progress, done=before + progress.done, total=total)
 
-    with watched(None if watcher is None else whole):
-        yield
+    return _changed(whole)
 
 
-@contextmanager
-def as_one_of(stage: str, number: int, total: int) -> Iterator[None]:
-    """Reports made inside the block are told as those of one piece of several: ``number`` were done before it."""
-    watcher = _watcher.get()
+def as_one_of(stage: str, number: int, total: int) -> AbstractContextManager[None]:
+    """Report the work inside the block as one piece of ``total``: ``number`` were done before it."""
 
-    def share(progress: Progress) -> None:
-        assert watcher is not None
+    def share(progress: Progress) -> Progress:
         done = progress.done / progress.total if progress.total else 0.0
-        watcher(Progress(stage, number + min(1.0, done), float(total)))
+        return Progress(stage, number + min(1.0, done), float(total))
 
-    with watched(None if watcher is None else share):
-        yield
+    return _changed(share)
 
 
 class Course:
-    """The course of a fit: what its solver reported while it was at work, and when.
+    """The course of a fit: the reports of its solver, with their times.
 
-    A solver reports about twenty times a second, so a fit that is done at once reports nothing. Whoever else watches
-    (the command line's bar) goes on watching.
+    A solver reports about twenty times a second, so a very short fit reports nothing. Other watchers, such as the
+    command line's bar, keep getting the reports.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ class Course:
     Attributes
     ----------
     goal : float or None
-        What the last report's number is to fall to, where the solver has a goal.
+        The value at which the solver stops, according to its last report.
 
     Examples
     --------
@@ -167,8 +166,8 @@ class Course:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """One dictionary for each report, in order: ``seconds`` since the block was entered, the ``value`` of what the
-        solver brings down, its ``name`` (gap, violation, exponential loss) and the solver's ``stage``. Plain JSON."""
+        """One dictionary for each report, in order: ``seconds`` since the block was entered, the ``value`` of the
+        objective, its ``name`` (gap, violation, exponential loss) and the solver's ``stage``. Plain JSON."""
         last = len(self._points) - 1
         if last < self.most:
             return list(self._points)
@@ -177,20 +176,8 @@ class Course:
 
 
 class Pace:
-    """How long the rest takes, judged by the recent pace: the last half of the time gone, since the first steps of a
-    search are often its cheapest.
-
-    Nothing is said before there is something to go on: a second gone, and a twentieth of the work done.
-
-    Examples
-    --------
-    >>> from margrove.run.progress import Pace
-    >>> pace = Pace()
-    >>> for second in range(5):
-    ...     pace.see(done=10 * second, at=float(second))
-    >>> pace.left(100)
-    6.0
-    """
+    """An estimate of the time left, from the pace in the last half of the time gone: the first steps of a search are
+    often its cheapest. There is none before a second is gone and a twentieth of the work is done."""
 
     _SOON = 1.0  # seconds
     _LITTLE = 0.05  # of the work
@@ -201,11 +188,11 @@ class Pace:
 
     @property
     def elapsed(self) -> float:
-        """Seconds from the first thing seen to the last."""
+        """Seconds from the first observation to the last."""
         return self._seen[-1][0] - self._first[0] if self._first is not None else 0.0
 
     def see(self, done: float, at: float) -> None:
-        """So much was done at that time, in seconds."""
+        """Record that so much was done at that time, in seconds."""
         if self._first is None:
             self._first = (at, done)
         self._seen.append((at, done))
@@ -214,7 +201,7 @@ class Pace:
             self._seen.popleft()
 
     def left(self, total: float) -> float | None:
-        """Seconds until ``total`` is done; None where nobody can say yet."""
+        """Return the seconds until ``total`` is done, None if it is too early to say."""
         if self._first is None or self.elapsed < self._SOON:
             return None
         (began, before), (now, done) = self._seen[0], self._seen[-1]
@@ -224,7 +211,7 @@ class Pace:
 
 
 def in_short(seconds: float) -> str:
-    """A time as people say it, no finer than anybody waits.
+    """Return a time for people to read.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from margrove.run.effort import Effort
 from margrove.status import Status
 
-SLICE = 0.05  # seconds: Ctrl-C is answered within about this
+SLICE = 0.05  # seconds: Ctrl-C takes effect within about this
 
 
 def run_in_slices(

@@ -1,4 +1,4 @@
-"""Threads that NumPy and BLAS may take, for code that brings threads of its own."""
+"""Limits on the threads of NumPy and BLAS, for code with threads of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _held: Any = None
 
 
 def _note_fork() -> None:
-    """A child may have inherited a lock from a thread that it has not."""
+    """Reset the lock in a child process, which may have inherited it from a thread that it lacks."""
     global _holding, _holders, _held
     _holding, _holders, _held = Lock(), 0, None
 
@@ -32,10 +32,10 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def blas_held_back() -> Iterator[None]:
-    """BLAS runs on one thread while threads of ours call it.
+    """Limit BLAS to one thread while threads of ours call it.
 
-    The first in holds it back and the last out lets it go: overlapping limits of several Python threads would otherwise
-    restore each other's.
+    The first block entered sets the limit and the last one left restores it: overlapping limits of several Python
+    threads would otherwise restore each other's.
     """
     global _holders, _held
     with _holding:
@@ -52,14 +52,7 @@ def blas_held_back() -> Iterator[None]:
 
 
 def threads_allowed() -> int:
-    """As many as there are cores for this process, or as OMP_NUM_THREADS says: what a pool of workers sets for each.
-
-    Examples
-    --------
-    >>> from margrove.run.threads import threads_allowed
-    >>> threads_allowed() >= 1
-    True
-    """
+    """Return the number of cores of this process, or OMP_NUM_THREADS, which a pool of workers sets for each."""
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(wanted), available) if wanted.isdecimal() and int(wanted) > 0 else available
