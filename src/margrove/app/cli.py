@@ -51,10 +51,7 @@ def train(
     output: Annotated[
         str | None,
         typed.of_output(
-            "--output",
-            "-o",
-            help="Where the model goes; '-' is standard output. None: FILE.margrove, here.",
-            show_default=False,
+            "--output", "-o", help="Where the model goes; '-' is standard output. None: FILE.margrove, here."
         ),
     ] = None,
     report: Annotated[bool, typed.of_output(help="Write a report beside the model: MODEL.report.html.")] = True,
@@ -106,8 +103,7 @@ def predict(
     keep: Annotated[
         str,
         typed.of_output(
-            metavar="all|none|COL,COL",
-            help="Columns of the file to write before the prediction, as they stand there.",
+            metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, as they stand there."
         ),
     ] = "none",
     raw: Annotated[bool, typed.of_output("--raw", help="Write text cells unchanged, including formulas.")] = False,
@@ -129,15 +125,11 @@ def show(
     rules: Annotated[bool, typed.of_output("--rules", help="Only the rules of a tree, nested.")] = False,
     lines: Annotated[bool, typed.of_output("--lines", help="Only the rules of a tree, a line for each.")] = False,
     code: Annotated[
-        str | None,
-        typed.of_output(metavar="LANGUAGE", help="Only the tree as code: python, sql or c.", show_default=False),
+        str | None, typed.of_output(metavar="LANGUAGE", help="Only the tree as code: python, sql or c.")
     ] = None,
     max_levels: Annotated[
         int | None,
-        typed.of_output(
-            help="Levels that a rule names of a longer list; 0 for all. None: 10. --code always has all.",
-            show_default=False,
-        ),
+        typed.of_output(help="Levels that a rule names of a longer list; 0 for all. None: 10. --code always has all."),
     ] = None,
     shown: typed.Shown,
 ) -> None:
@@ -188,10 +180,7 @@ def report(
     output: Annotated[
         str | None,
         typed.of_output(
-            "--output",
-            "-o",
-            help="The file; '-' is standard output. None: MODEL.report.html, beside the model.",
-            show_default=False,
+            "--output", "-o", help="The file; '-' is standard output. None: MODEL.report.html, beside the model."
         ),
     ] = None,
     format: Annotated[
@@ -245,9 +234,7 @@ def compare(
     model: Annotated[
         str | None,
         typed.of_learning(
-            help=f"Of --schemes: one of {', '.join(choices())}. None: {DEFAULT}.",
-            autocompletion=completed_names,
-            show_default=False,
+            help=f"Of --schemes: one of {', '.join(choices())}. None: {DEFAULT}.", autocompletion=completed_names
         ),
     ] = None,
     columns: typed.Columns,
@@ -288,16 +275,11 @@ def images(
         ),
     ] = "svm",
     output: Annotated[
-        str | None,
-        typed.of_output(
-            "--output", "-o", help="Where the model goes. None: FOLDER.margrove, here.", show_default=False
-        ),
+        str | None, typed.of_output("--output", "-o", help="Where the model goes. None: FOLDER.margrove, here.")
     ] = None,
     report: Annotated[
         str | None,
-        typed.of_output(
-            help="Where the page with examples goes. None: MODEL.report.html, beside the model.", show_default=False
-        ),
+        typed.of_output(help="Where the page with examples goes. None: MODEL.report.html, beside the model."),
     ] = None,
     is_opened: typed.Opened = False,
     skips_broken: Annotated[

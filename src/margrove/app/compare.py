@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 from sklearn.base import clone
@@ -27,7 +26,7 @@ from margrove.app.options.table import Reading, facts_of, tell_facts
 from margrove.app.options.training import Training
 from margrove.app.proving import fit_model
 from margrove.app.screen.advice import error_in_shell
-from margrove.app.screen.console import Screen
+from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.progress import Meter, metered
 from margrove.app.summary import learned
 from margrove.certificate import Certificate, certify
@@ -256,12 +255,8 @@ def _grid(
 ) -> Grid:
     """Return a table of learners or schemes: columns of numbers, fit, certificate and others. ``cells_of`` returns the
     cells in front of the fit and behind the certificate."""
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    grid.add_column(title, no_wrap=True)
-    for name in (*columns, "fit"):
-        grid.add_column(name, justify="right", no_wrap=True)
-    for name in ("certificate", *others):
-        grid.add_column(name)
+    grid = bare_grid(title, *columns, "fit", "certificate", *others, right=(*columns, "fit"))
+    grid.columns[0].no_wrap = True
     for entry in entries:
         if entry.estimate is None:
             failure = Text(f"failed: {entry.failure}", style="red")

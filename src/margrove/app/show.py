@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -16,7 +15,7 @@ from margrove.app.files import read_model
 from margrove.app.history import Contender, Estimate, History
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
-from margrove.app.screen.console import Screen, put
+from margrove.app.screen.console import Screen, bare_grid, put
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import learned
 from margrove.data.columns import some
@@ -280,10 +279,7 @@ def _task(estimate: Estimate | None) -> Task:
 
 
 def _grid(lines: list[Contender], task: Task) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    grid.add_column("")
-    grid.add_column("learner")
-    grid.add_column("score", justify="right", no_wrap=True)
+    grid = bare_grid("", "learner", "score", right=("score",))
     for line in lines:
         score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
         grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)

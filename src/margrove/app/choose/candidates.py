@@ -82,10 +82,12 @@ _ASKS = "asks one question after the other"
 _ADDS = "adds up a weight for each column"
 
 
-def _classifiers(
-    basic: Choice, perceptron: Choice, linear: Choice, tree: Choice, boost: Choice, svm: Choice
-) -> tuple[Candidate, ...]:
+def _classifiers() -> tuple[Candidate, ...]:
+    basic, perceptron, linear, tree, boost, svm = (
+        _OFFERED[name, "classify"] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm")
+    )
     margin = f"{_ADDS}, with the widest margin between the classes"
+    small = f"{_ASKS}, also small ones"
     hard = "compares a row with the hard cases among those it learned from"
     return (
         Candidate("basic", basic, 1, "basic linear classifier", "goes to the class whose mean is nearer", proof=3.0),
@@ -94,15 +96,7 @@ def _classifiers(
         # Two trees: the cost of questions that the command line takes as its default, and none, only pruning. Without
         # a cost it is the better of the two where rows are many and noise is little (letter, covtype).
         Candidate("tree", tree, 4, "decision tree", _ASKS, **_TREE_PROOF),
-        Candidate(
-            "tree-large",
-            tree,
-            5,
-            "larger decision tree",
-            f"{_ASKS}, also small ones",
-            {"complexity": 0.0},
-            **_TREE_PROOF,
-        ),
+        Candidate("tree-large", tree, 5, "larger decision tree", small, {"complexity": 0.0}, **_TREE_PROOF),
         _vote(boost, 1, 6, _ROUNDS, "many single questions vote, each on what the ones before got wrong"),
         # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
         Candidate("svm", svm, 9, "support vector machine", hard, **_KERNEL),
@@ -114,7 +108,8 @@ def _classifiers(
     )
 
 
-def _regressors(linear: Choice, tree: Choice, boost: Choice, svm: Choice) -> tuple[Candidate, ...]:
+def _regressors() -> tuple[Candidate, ...]:
+    linear, tree, boost, svm = (_OFFERED[name, "regress"] for name in ("linear", "tree", "adaboost", "svm"))
     near = "compares a row with those it learned from, and leaves small errors alone"
     small, words = "linear machine with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
     return (
@@ -129,10 +124,4 @@ def _regressors(linear: Choice, tree: Choice, boost: Choice, svm: Choice) -> tup
 
 
 _OFFERED = {(offer.name, offer.task): choice_of(learner) for learner in learners() if (offer := learner.offer)}
-# For each task.
-CANDIDATES = {
-    "classify": _classifiers(
-        *(_OFFERED[name, "classify"] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm"))
-    ),
-    "regress": _regressors(*(_OFFERED[name, "regress"] for name in ("linear", "tree", "adaboost", "svm"))),
-}
+CANDIDATES = {"classify": _classifiers(), "regress": _regressors()}

@@ -10,7 +10,7 @@ seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
@@ -232,17 +232,10 @@ class Contest:
             last = self._trials[candidate.after]
             if not last.is_scored:
                 return last.note
-            smaller = [t.mean for t in self._earlier(last) if t.candidate.rounds]
-            single = [
-                t.mean for t in self._earlier(last) if t.candidate.learner.takes_tables and not t.candidate.rounds
-            ]
+            names = list(self._trials)
+            earlier = [self._trials[name] for name in names[: names.index(candidate.after)]]
+            smaller = [t.mean for t in earlier if t.is_scored and t.candidate.rounds]
+            single = [t.mean for t in earlier if t.candidate.learner.takes_tables and not t.candidate.rounds]
             if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
                 return "a smaller one did as well"
         return ""
-
-    def _earlier(self, trial: Trial) -> Iterator[Trial]:
-        for other in self._trials.values():
-            if other.candidate is trial.candidate:
-                return
-            if other.is_scored:
-                yield other

@@ -230,15 +230,15 @@ class Search:
                     break
             if len(parts) == len(tests):
                 n_rows = round(share * (self._table.n_rows - len(tests[0])))
-                points.append(self._point(n_rows, self._estimate(parts)))
+                points.append(_point(n_rows, self._estimate(parts)))
         if points:
-            points.append(self._point(self._table.n_rows - len(tests[0]), estimate))
+            points.append(_point(self._table.n_rows - len(tests[0]), estimate))
         return points
 
-    @staticmethod
-    def _point(n_rows: int, estimate: Estimate) -> Point:
-        low, high = estimate.interval or (0.0, 0.0)
-        return Point(n_rows, estimate.value or 0.0, (high - low) / (2 * WITHIN))
+
+def _point(n_rows: int, estimate: Estimate) -> Point:
+    low, high = estimate.interval or (0.0, 0.0)
+    return Point(n_rows, estimate.value or 0.0, (high - low) / (2 * WITHIN))
 
 
 def _refuse_failed(result: Result) -> None:

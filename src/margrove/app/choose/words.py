@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -20,7 +19,7 @@ from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_doubts, tell_value
 from margrove.app.options.training import Training
-from margrove.app.screen.console import Screen
+from margrove.app.screen.console import Screen, bare_grid
 from margrove.run.progress import in_short
 from margrove.status import Status
 
@@ -81,13 +80,8 @@ def subsample_words(result: Result) -> str:
 def leaderboard_grid(result: Result) -> Grid:
     """Return one line for each learner that was scored, the best first."""
     is_sampled = result.n_first < result.n_rows
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    grid.add_column("")
-    grid.add_column("learner")
-    grid.add_column("score", justify="right", no_wrap=True)
-    if is_sampled:
-        grid.add_column("rows", justify="right", no_wrap=True)
-    grid.add_column("time", justify="right", no_wrap=True)
+    numbers = ("score", *(["rows"] if is_sampled else []), "time")
+    grid = bare_grid("", "learner", *numbers, right=numbers)
     decimals = 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
     for trial in (trial for trial in result.trials if trial.is_scored):
         is_taken = trial is result.chosen

@@ -21,7 +21,7 @@ from margrove.app.estimate.words import how_words, tell_estimate
 from margrove.app.files import check_destination, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of
 from margrove.app.images.page import JudgedPictures, page_of
-from margrove.app.models import learner_of, plain_parameters
+from margrove.app.models import plain_parameters
 from margrove.app.report.writing import in_format
 from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.advice import warnings_in_shell
@@ -32,6 +32,7 @@ from margrove.certificate import Certificate, certify
 from margrove.data.columns import some
 from margrove.errors import ConvergenceWarning, DataWarning, InputError
 from margrove.status import Status
+from margrove.transfer.features import ConvFeatures
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.pictures import PictureFolder
 
@@ -43,13 +44,7 @@ _NOT_ESTIMATED = "How often it is right was not estimated, as asked (--folds 0),
 
 
 def train_on_images(
-    screen: Screen,
-    folder: str,
-    training: ImageTraining,
-    output: str | None,
-    report: str | None,
-    *,
-    is_opened: bool = False,
+    screen: Screen, folder: str, training: ImageTraining, output: str | None, report: str | None, *, is_opened: bool
 ) -> None:
     """Read, make codes, estimate, fit, certify, save, show."""
     learner = training.learner()  # first: a wrong parameter fails before anything is read
@@ -61,18 +56,11 @@ def train_on_images(
     check_report(page_path, option="--report", cure="Choose another place for it: --report.")
     _tell_folder(screen, pictures)
     screen.say(f"Model: {training.model} ({training.choice.words})", indent=2)
-    features, codes = None, None
-    if training.model != "finetune":
-        features = training.features()
-        with metered(screen, "codes of the pictures"):
-            codes = features.fit_transform(pictures)
-        screen.say(
-            f"{features.n_features_out_:,} numbers for each picture, from {features.network_name_} ({features.layer_})",
-            indent=2,
-        )
-        estimate = _fold_by_fold(screen, learner, codes, pictures.labels, training)
-    else:
+    features, codes = (None, None) if training.model == "finetune" else _codes(screen, pictures, training)
+    if features is None:
         estimate = _held_out(screen, learner, pictures, training)
+    else:
+        estimate = _fold_by_fold(screen, learner, codes, pictures.labels, training)
     tell_estimate(screen, estimate, "picture")
     model, certificate, messages = _fit(screen, learner, features, codes, pictures)
     for message in messages:
@@ -90,41 +78,39 @@ def train_on_images(
         webbrowser.open(Path(page_path).resolve().as_uri())
     screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
     screen.say("Next:", indent=2)
-    for command in (
-        ["predict", destination, _OTHERS],
-        ["report", destination, _OTHERS],
-        ["certify", destination, folder],
-    ):
-        screen.say(shlex.join(["margrove", *command]), indent=4)
+    for verb, pictures_of in (("predict", _OTHERS), ("report", _OTHERS), ("certify", folder)):
+        screen.say(shlex.join(["margrove", verb, destination, pictures_of]), indent=4)
     if screen.is_quiet:
         screen.essential(f"{training.model}: {CLASSES.prefix}{CLASSES.words(estimate)}; {destination}; {page_path}")
-    facts = _record(folder, pictures, training, model, estimate, certificate)
-    screen.document({**facts, "warnings": messages, "output": destination, "report": page_path})
+    first = network_of(model)
+    screen.document(
+        {
+            "command": "images",
+            "folder": folder,
+            "pictures": len(pictures),
+            "classes": dict(Counter(pictures.labels.tolist())),
+            "notes": list(pictures.notes),
+            "model": training.model,
+            "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
+            "parameters": plain_parameters(learner),
+            "estimate": estimate.to_dict(),
+            "status": str(learner.status_),
+            "certificate": certificate.to_dict(),
+            "warnings": messages,
+            "output": destination,
+            "report": page_path,
+        }
+    )
     screen.finish()
 
 
-def _record(
-    folder: str,
-    pictures: PictureFolder,
-    training: ImageTraining,
-    model: Any,
-    estimate: Estimate,
-    certificate: Certificate,
-) -> dict[str, Any]:
-    first, learner = network_of(model), learner_of(model)
-    return {
-        "command": "images",
-        "folder": folder,
-        "pictures": len(pictures),
-        "classes": dict(Counter(pictures.labels.tolist())),
-        "notes": list(pictures.notes),
-        "model": training.model,
-        "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
-        "parameters": plain_parameters(learner),
-        "estimate": estimate.to_dict(),
-        "status": str(learner.status_),
-        "certificate": certificate.to_dict(),
-    }
+def _codes(screen: Screen, pictures: PictureFolder, training: ImageTraining) -> tuple[ConvFeatures, Any]:
+    features = training.features()
+    with metered(screen, "codes of the pictures"):
+        codes = features.fit_transform(pictures)
+    source = f"{features.network_name_} ({features.layer_})"
+    screen.say(f"{features.n_features_out_:,} numbers for each picture, from {source}", indent=2)
+    return features, codes
 
 
 def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
@@ -218,8 +204,7 @@ def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
     if judged.n:
         wrong = judged.n - judged.n_right
         screen.say(f"{judged.n_right:,} of {judged.n:,} judged pictures are right; {wrong:,} wrong", indent=2)
-        if judged.confusions:
-            true, predicted, count = judged.confusions[0]
-            times = "once" if count == 1 else f"{count:,} times"
-            screen.say(f"most often confused: {true} taken for {predicted} ({times})", indent=2)
+    for true, predicted, count in judged.confusions[:1]:
+        times = "once" if count == 1 else f"{count:,} times"
+        screen.say(f"most often confused: {true} taken for {predicted} ({times})", indent=2)
     screen.say(f"{path}: examples right and wrong, to be opened in a browser", indent=2)

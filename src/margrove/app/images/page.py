@@ -104,22 +104,17 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)
-    sections = [
-        _in_short(judged, maker),
-        _examples("wrong", "Wrong", judged, ~judged.is_right, near) if judged.n else None,
-        _examples("right", "Right", judged, judged.is_right, near) if judged.n else None,
-        _mistakes(judged) if judged.n else None,
-        _tree(model, judged.pictures) if explanation_of(learner).has_rules else None,
-        _proof(learner, certificate, is_recomputed=is_recomputed),
-    ]
-    details = [_course(learner) if isinstance(learner, FineTuned) else None, _about(first, learner, certificate)]
+    sections = [_in_short(judged, maker)]
+    if judged.n:
+        sections.append(_examples("wrong", "Wrong", judged, ~judged.is_right, near))
+        sections.append(_examples("right", "Right", judged, judged.is_right, near))
+        sections.append(_mistakes(judged))
+    if explanation_of(learner).has_rules:
+        sections.append(_tree(model, judged.pictures))
+    sections.append(_proof(learner, certificate, is_recomputed=is_recomputed))
+    details = [*([_course(learner)] if isinstance(learner, FineTuned) else []), _about(first, learner, certificate)]
     name = judged.pictures.root.resolve().name or str(judged.pictures.root)
-    return Report(
-        f"How the pictures of {name!r} are told apart",
-        maker,
-        [section for section in sections if section is not None],
-        [section for section in details if section is not None],
-    )
+    return Report(f"How the pictures of {name!r} are told apart", maker, sections, details)
 
 
 def _of_network(first: Any, learner: Any) -> str:
@@ -279,8 +274,9 @@ def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Se
         words = [*words, _OF_TRAINING]
     blocks: list[Block] = [Words(verdict), *map(Words, words)]
     claims = [claims_grid(certificate), *leave_one_out(learner)]
-    blocks += [Words(_UNPROVEN, "note"), Folded("Every claim, with its numbers", claims)]
     blocks += [
+        Words(_UNPROVEN, "note"),
+        Folded("Every claim, with its numbers", claims),
         Words("Anybody can recompute it from the model and the pictures it was trained on:"),
         Listing("margrove certify MODEL FOLDER"),
     ]

@@ -23,31 +23,26 @@ of_learning = partial(typer.Option, rich_help_panel="The learning")
 of_output = partial(typer.Option, rich_help_panel="The output")
 
 _FORMATS = "CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input"
-File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. None: the embedded penguins.", show_default=False)]
+File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. None: the embedded penguins.")]
 Rows = Annotated[
     str | None,
-    typer.Argument(
-        help=f"{_FORMATS}; for a model of pictures a folder of them, or one. None: the embedded penguins.",
-        show_default=False,
-    ),
+    typer.Argument(help=f"{_FORMATS}; for a model of pictures a folder of them, or one. None: the embedded penguins."),
 ]
 ModelFile = Annotated[
     str, typer.Argument(help="A file that 'margrove train' or 'margrove images' made; '-' is standard input.")
 ]
-Target = Annotated[str | None, of_table(help="The column to be predicted. None: the last one.", show_default=False)]
+Target = Annotated[str | None, of_table(help="The column to be predicted. None: the last one.")]
 Model = Annotated[
     str | None,
     of_learning(
         help=f"One of {AUTO} (tries several, takes the best), {', '.join(choices())}. None: {AUTO}.",
         autocompletion=completed_choices,
-        show_default=False,
     ),
 ]
 Prefer = Annotated[
     str,
     of_learning(
-        metavar="best|simple",
-        help="Of auto: the best score, or the simplest learner within one standard error of it.",
+        metavar="best|simple", help="Of auto: the best score, or the simplest learner within one standard error of it."
     ),
 ]
 Task = Annotated[
@@ -55,20 +50,15 @@ Task = Annotated[
     of_learning(
         metavar="classify|regress",
         help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). None: as it looks.",
-        show_default=False,
     ),
 ]
 Param = Annotated[
     list[str] | None,
-    of_learning(
-        metavar="NAME=VALUE",
-        help="A parameter of the learner, such as C=10; may be repeated.",
-        show_default=False,
-    ),
+    of_learning(metavar="NAME=VALUE", help="A parameter of the learner, such as C=10; may be repeated."),
 ]
 Seed = Annotated[int, of_learning(help="Of the order of rows and of the folds.", min=0)]
 Folds = Annotated[int, of_learning(help="Of the cross-validation; 0 for none.")]
-TimeLimit = Annotated[float | None, of_learning(help="Seconds for each fit.", show_default=False)]
+TimeLimit = Annotated[float | None, of_learning(help="Seconds for each fit.")]
 BudgetTime = Annotated[
     str,
     of_learning(
@@ -84,9 +74,7 @@ Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")
 class Cells:
     """The format of a file's cells."""
 
-    missing: Annotated[
-        list[str] | None, of_table(help="Another word for a missing cell; may be repeated.", show_default=False)
-    ] = None
+    missing: Annotated[list[str] | None, of_table(help="Another word for a missing cell; may be repeated.")] = None
     no_header: Annotated[bool, of_table("--no-header", help="The first line is a row.")] = False
     delimiter: Annotated[str, of_table(help="Between the cells.")] = "auto"
     encoding: Annotated[str, of_table(help="Of a text file.")] = "auto"
@@ -110,16 +98,10 @@ class LabelledCells(Cells):
 class Columns:
     """The columns that are learned from, and their text."""
 
-    without: Annotated[
-        list[str] | None, of_table(help="A column to leave out; may be repeated.", show_default=False)
-    ] = None
+    without: Annotated[list[str] | None, of_table(help="A column to leave out; may be repeated.")] = None
     text: Annotated[
         list[str] | None,
-        of_table(
-            metavar="COL",
-            help="A column of free text: its words become numbers; may be repeated.",
-            show_default=False,
-        ),
+        of_table(metavar="COL", help="A column of free text: its words become numbers; may be repeated."),
     ] = None
     text_features: Annotated[
         str,
@@ -143,23 +125,15 @@ class Network:
 
     network: Annotated[
         str | None,
-        of_learning(
-            help="An .onnx file, torchvision:NAME or timm:NAME. None: efficientnet_lite0, which is built in.",
-            show_default=False,
-        ),
+        of_learning(help="An .onnx file, torchvision:NAME or timm:NAME. None: efficientnet_lite0, which is built in."),
     ] = None
     layer: Annotated[
-        str | None,
-        of_learning(help="Whose answer is the code. None: what the last linear layer is given.", show_default=False),
+        str | None, of_learning(help="Whose answer is the code. None: what the last linear layer is given.")
     ] = None
     size: Annotated[
-        int | None,
-        of_learning(help="Pixels of each side of what the network sees. None: its own.", show_default=False, min=1),
+        int | None, of_learning(help="Pixels of each side of what the network sees. None: its own.", min=1)
     ] = None
-    cache: Annotated[
-        str | None,
-        of_learning(help="A folder that keeps codes, so that a second run is quick.", show_default=False),
-    ] = None
+    cache: Annotated[str | None, of_learning(help="A folder that keeps codes, so that a second run is quick.")] = None
     device: Annotated[str, of_learning(metavar="cpu|cuda|auto", help="Where the network runs.")] = "cpu"
     download: Annotated[bool, of_learning("--download", help="Let torchvision or timm fetch weights.")] = False
 
@@ -199,10 +173,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             defaults = {each.name: (each.default, of_group[each.name]) for each in fields(hints[name])}
         else:
             defaults = {name: (parameter.default, hints[name])}
-        parameters += [
-            inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-            for each, (default, hint) in defaults.items()
-        ]
+        for each, (default, hint) in defaults.items():
+            if default is None:  # the help text says what None means
+                hint.__metadata__[0].show_default = False
+            parameters.append(inspect.Parameter(each, parameter.KEYWORD_ONLY, default=default, annotation=hint))
 
     @wraps(command)
     def work(**given: Any) -> None:

@@ -6,18 +6,21 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
+from rich import box
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment
+from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.screen.interrupts import begin_work
 from margrove.visible import visible
 
-# What a terminal that is not Unicode sees; anything else it lacks becomes "?".
+# What a terminal that is not Unicode sees, besides the names of Greek letters; anything else it lacks becomes "?".
 _PLAIN = {
     "±": "+/-",
     "✓": "+",
@@ -32,15 +35,6 @@ _PLAIN = {
     "²": "^2",
     "½": "1/2 ",
     "Σ": "sum",
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "ε": "epsilon",
-    "η": "eta",
-    "ν": "nu",
-    "ξ": "xi",
-    "ρ": "rho",
     "ᵀ": "'",
     "→": "->",
     "★": "*",
@@ -143,8 +137,20 @@ def make_streams_safe() -> None:
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(letter, "?") for letter in lacking), error.end
+    return "".join(map(_plain, error.object[error.start : error.end])), error.end
+
+
+def _plain(letter: str) -> str:
+    greek = unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")[2]
+    return _PLAIN.get(letter) or greek.lower() or "?"
+
+
+def bare_grid(*columns: str, right: Sequence[str] = ()) -> Grid:
+    """Return a table without a frame; the columns in ``right`` hold numbers."""
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in columns:
+        grid.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
+    return grid
 
 
 def let_go_of(stream: IO[str]) -> None:

@@ -1,15 +1,14 @@
-"""Certificates, accuracies and lessons as a person reads them."""
+"""Print certificates and what a model has learned."""
 
 from __future__ import annotations
 
 import math
 
-from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.screen.advice import in_shell
-from margrove.app.screen.console import Screen
+from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import Learned, Lesson, Questions, Vote
 from margrove.status import Status
@@ -25,7 +24,7 @@ _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
 def percent(share: float) -> str:
-    """A share as people say it."""
+    """Return a share in per cent."""
     return f"{100 * share:.1f} %"
 
 
@@ -48,14 +47,12 @@ def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
 
 
 def certificate_grid(certificate: Certificate) -> Grid:
-    """One line per claim, with a number for each machine where they fit, and what it means below."""
+    """Return one line per claim, with a number for each machine where they fit, and its meaning below."""
     machines = certificate.machines
     is_joint = len(machines) > 1 and all(len(claim.values) <= 1 for claim in certificate.claims)  # one layer weighs all
     is_split = len(machines) <= MOST_MACHINES and not is_joint
     is_one_vs_rest = all(machine.endswith(_VS_REST) for machine in machines) and not is_joint
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    grid.add_column("")
-    grid.add_column("claim (each class against the rest)" if is_one_vs_rest else "claim")
+    grid = bare_grid("", "claim (each class against the rest)" if is_one_vs_rest else "claim")
     all_of_them = f"all {len(machines)} {'classes' if is_one_vs_rest or is_joint else 'machines'}"
     for machine in machines if is_split else (all_of_them,):
         grid.add_column(Text(visible(machine).removesuffix(_VS_REST).replace(" vs ", "\nvs ")), justify="right")
@@ -74,7 +71,7 @@ def certificate_grid(certificate: Certificate) -> Grid:
 
 
 def _values(claim: Claim) -> list[str]:
-    """The numbers of a claim, each with what it may be at most, where there is such a bound, on the line below."""
+    """Return the numbers of a claim, each with its upper bound, where there is one, on the line below."""
     shown = [_number(value) for value in claim.values]
     if claim.limits is None:
         return shown
@@ -83,13 +80,13 @@ def _values(claim: Claim) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Counts in full, measures to three digits."""
+    """Return counts in full, measures to three digits."""
     is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
     return f"{value:,.0f}" if is_count else f"{value:.3g}"
 
 
 def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None:
-    """Print what the certificate comes to, and what to do where it does not hold."""
+    """Print the verdict of the certificate, and what to do where it does not hold."""
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
     screen.essential(Text(verdict, style=style))
     failed = [claim for claim in certificate.claims if claim.holds is False]
@@ -103,7 +100,7 @@ def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None
 
 
 def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
-    """The verdict in one plain sentence; that of a file, which may say what it likes, in the past."""
+    """Return the verdict in one plain sentence; that of a file, which may claim anything, in the past."""
     subject, holds, fails, one, several = "The certificate", "HOLDS", "does NOT hold", "is", "are"
     if is_saved:
         subject, holds, fails = "When it was saved, the certificate", "held", "did NOT hold"
@@ -157,7 +154,7 @@ def _tell_lessons(screen: Screen, learned: Learned) -> None:
 
 
 def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
-    """The size of a tree, its questions as far as they fit, and the columns that they ask for."""
+    """Print the size of a tree, its questions as far as they fit, and the columns that they ask for."""
     levels = f"{tree.depth:,} question{'' if tree.depth == 1 else 's'} deep"
     pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
     screen.say(f"{learned.size_words}, at most {levels}{pruned}:", indent=2)
@@ -178,9 +175,9 @@ def _tell_importances(screen: Screen, importances: dict[str, float], purpose: st
 
 
 def _tell_vote(screen: Screen, learned: Learned, vote: Vote) -> None:
-    """The first rounds of a vote, and the columns that its trees ask for."""
+    """Print the first rounds of a vote, and the columns that its trees ask for."""
     largest = max(voter.n_leaves for voter in vote.voters)
-    size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are told whole
+    size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are shown whole
     given_up = vote.n_rounds_done - learned.size
     kept = f"; {given_up:,} later rounds did not help on rows held out and were given up" if given_up else ""
     verb = "votes" if learned.size == 1 else "vote"
@@ -195,17 +192,12 @@ def _tell_vote(screen: Screen, learned: Learned, vote: Vote) -> None:
 
 def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
     has_alpha = vote.voters[0].alpha is not None
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    grid.add_column("round", justify="right", no_wrap=True)
-    grid.add_column("asks first" if has_sizes else "asks")
-    if has_sizes:
-        grid.add_column("rules", justify="right", no_wrap=True)
-    grid.add_column("error" if has_alpha else "loss", justify="right", no_wrap=True)
-    grid.add_column("α" if has_alpha else "vote", justify="right", no_wrap=True)
+    numbers = (*(["rules"] if has_sizes else []), *(("error", "α") if has_alpha else ("loss", "vote")))
+    grid = bare_grid("round", "asks first" if has_sizes else "asks", *numbers, right=("round", *numbers))
     for voter in vote.voters[:SHOWN_ROUNDS]:
-        worth = voter.vote if voter.alpha is None else voter.alpha
+        weight = voter.vote if voter.alpha is None else voter.alpha
         sizes = [f"{voter.n_leaves:,}"] if has_sizes else []
-        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{worth:.3g}")
+        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{weight:.3g}")
     more = len(vote.voters) - SHOWN_ROUNDS
     if more > 0:
         grid.add_row("…", f"and {more:,} more")
@@ -213,10 +205,10 @@ def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
 
 
 def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:
-    """Whose rows carry the decision of a support vector classifier, and what that bounds."""
-    carriers = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
+    """Print the support vectors of each class of a support vector classifier, and the bounds that follow."""
+    rows = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
     alone = "" if learned.loo_bound is None else "; without the others it would be the same"
-    screen.say(f"{carriers} training rows carry the decision (support vectors){alone}:", indent=2)
+    screen.say(f"{rows} training rows carry the decision (support vectors){alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LESSONS]:
         line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
