@@ -299,30 +299,22 @@ class _Rows:
             if len(self.y) != self.X.shape[0]:
                 raise InputError(f"X has {self.X.shape[0]} rows and y has {len(self.y)}")
 
-    def found(self, theirs: LibsvmModel) -> NDArray[np.int64]:
-        """Return the rows of the support vectors; without X these are all rows."""
+    def located(self, theirs: LibsvmModel) -> tuple[NDArray[np.int64], Any, int]:
+        """Return the rows of the support vectors, their cells, with all digits if X is given, and the number of rows;
+        without X the support vectors are all rows."""
         if self.is_given:
-            return np.asarray(theirs.vectors - 1)
-        if self.X is None:
-            return np.arange(theirs.dual_coef.shape[1])
+            return theirs.vectors - 1, np.empty((0, 0)), self.n_features if self.X is None else int(self.X.shape[0])
         vectors = self._wide(theirs.vectors)
+        if self.X is None:
+            n_vectors = theirs.dual_coef.shape[1]
+            return np.arange(n_vectors), vectors, max(1, n_vectors)
         if theirs.labels is not None and theirs.n_support is not None:
             assert self.y is not None
-            return rows_of_labels(vectors, np.repeat(theirs.labels, theirs.n_support), self.X, self.y)
-        values = np.zeros(self.X.shape[0]) if self.y is None else self.y.astype(np.float64)
-        return rows_of_values(vectors, theirs.dual_coef[0], self.X, values)
-
-    def vectors(self, theirs: LibsvmModel, support: NDArray[np.int64]) -> Any:
-        """Return the support vectors, with all their digits if X is given."""
-        if self.is_given:
-            return np.empty((0, 0))
-        return self._wide(theirs.vectors) if self.X is None else self.X[support]
-
-    def count(self, support: NDArray[np.int64]) -> int:
-        """Return the number of training rows."""
-        if self.X is not None:
-            return int(self.X.shape[0])
-        return self.n_features if self.is_given else max(1, len(support))
+            support = rows_of_labels(vectors, np.repeat(theirs.labels, theirs.n_support), self.X, self.y)
+        else:
+            values = np.zeros(self.X.shape[0]) if self.y is None else self.y.astype(np.float64)
+            support = rows_of_values(vectors, theirs.dual_coef[0], self.X, values)
+        return support, self.X[support], int(self.X.shape[0])
 
     def _wide(self, vectors: Any) -> Any:
         missing = self.n_features - vectors.shape[1]
@@ -352,9 +344,8 @@ def _ours(
         model.set_params(C=float(bound.max(initial=0)) or 1.0)
     if theirs.prob_a is not None and getattr(model, "probability", False):
         model.probA_, model.probB_ = theirs.prob_a, theirs.prob_b
-    support = rows.found(theirs)
-    model.support_, model.support_vectors_ = support.astype(np.int32), rows.vectors(theirs, support)
+    support, model.support_vectors_, model.n_rows_ = rows.located(theirs)
+    model.support_, model.n_features_in_ = support.astype(np.int32), rows.n_features
     model.n_support_ = np.array([len(support)] if theirs.n_support is None else theirs.n_support, np.int32)
     model.dual_coef_, model.intercept_, model.gamma_ = theirs.dual_coef, -theirs.rho + 0.0, theirs.gamma
-    model.n_rows_, model.n_features_in_ = rows.count(support), rows.n_features
     return complete(model, Status.IMPORTED, np.zeros(len(theirs.rho), np.int64))
