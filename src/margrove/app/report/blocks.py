@@ -161,7 +161,6 @@ class Listing:
     """Verbatim lines: rules, commands."""
 
     text: str
-    caption: str = ""
 
 
 @dataclass(frozen=True)

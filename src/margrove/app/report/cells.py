@@ -46,14 +46,7 @@ def value_text(column: Column, value: Any) -> str:
 
 
 def estimate_text(number: float) -> str:
-    """Return an estimate with its significant digits: four, and all before the point.
-
-    Examples
-    --------
-    >>> from margrove.app.report.cells import estimate_text
-    >>> [estimate_text(number) for number in (27.9971, 0.123456, 208512.4)]
-    ['28', '0.1235', '208512']
-    """
+    """Return an estimate with its significant digits: four, and all before the point."""
     return rounded(float(f"{number:.4g}") if abs(number) < 1000 else round(number))
 
 

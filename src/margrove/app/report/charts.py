@@ -31,14 +31,7 @@ GREY = "#888888"  # of what is only for comparison
 
 
 def label(text: str, most: int = _LONGEST) -> str:
-    """Shorten and escape a user's text for plotly.
-
-    Examples
-    --------
-    >>> from margrove.app.report.charts import label
-    >>> label("a < b & <b>c</b>")
-    'a &lt; b &amp; &lt;b&gt;c&lt;/b&gt;'
-    """
+    """Shorten and escape a user's text for plotly."""
     line = " ".join(text.split())
     return escape(line if len(line) <= most else f"{line[: most - 1]}…", quote=False)
 
@@ -136,7 +129,7 @@ def score_text(measure: str) -> Callable[[float | None], str]:
 
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
     """Draw ROC curves."""
-    shown = _hardest(found, lambda ranking: ranking.auc)
+    shown, remark = _hardest(found, "auc")
     data = [diagonal("by chance")]
     data += [line_of(*r.roc, f"‘{label(r.name)}’: area {r.auc:.3f}", i) for i, r in enumerate(shown)]
     figure = figure_of(data, share_axis("others wrongly called so"), share_axis("of the class found"))
@@ -152,14 +145,14 @@ def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         "Found against false alarms (ROC)",
         figure,
         f"Curves of the share found against the share of false alarms. Areas below them: {areas}; 1 is perfect, 0.5 "
-        f"is chance.{_drawn(found, shown)}",
+        f"is chance.{remark}",
         numbers(header, rows, texts=() if n_classes == 2 else (0,)),
     )
 
 
 def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
     """Draw precision-recall curves."""
-    shown = _hardest(found, lambda ranking: ranking.average_precision)
+    shown, remark = _hardest(found, "average_precision")
     data = [line_of(*r.pr, f"‘{label(r.name)}’: mean {r.average_precision:.3f}", i) for i, r in enumerate(shown)]
     figure = figure_of(data, share_axis("of the class found"), share_axis("right when it says so"), showlegend=True)
     rows = [[r.name, percent(r.share), f"{r.average_precision:.4f}"] for r in found]
@@ -169,21 +162,19 @@ def pr_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
         "Right against found (precision and recall)",
         figure,
         f"Curves of how often the model is right when it names the class, against how many of the class it finds. Mean "
-        f"precision: {means}.{_drawn(found, shown)}",
+        f"precision: {means}.{remark}",
         numbers(["class", "share of rows", "mean precision"], rows, texts=(0,)),
     )
 
 
-def _drawn(found: Sequence[Ranking], shown: Sequence[Ranking]) -> str:
-    """Return a remark if not all classes are drawn."""
+def _hardest(found: Sequence[Ranking], by: str) -> tuple[list[Ranking], str]:
+    """Return the classes with the lowest score, as many as there are colours, in their order; and a remark if these are
+    not all."""
+    hardest = {id(ranking) for ranking in sorted(found, key=lambda ranking: getattr(ranking, by))[: len(LINES)]}
+    shown = [ranking for ranking in found if id(ranking) in hardest]
     is_all = len(found) == len(shown)
-    return "" if is_all else f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
-
-
-def _hardest(found: Sequence[Ranking], by: Any) -> list[Ranking]:
-    """Return the classes with the lowest score, as many as there are colours, in their order."""
-    hardest = {id(ranking) for ranking in sorted(found, key=by)[: len(LINES)]}
-    return [ranking for ranking in found if id(ranking) in hardest]
+    remark = f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
+    return shown, "" if is_all else remark
 
 
 def calibration_chart(bins: Sequence[Bin]) -> Chart:

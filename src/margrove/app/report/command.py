@@ -53,12 +53,5 @@ def report(
 
 
 def size_words(n_bytes: int) -> str:
-    """Return the size of a file in words.
-
-    Examples
-    --------
-    >>> from margrove.app.report.command import size_words
-    >>> size_words(4_870_000), size_words(12_345), size_words(80)
-    ('4.9 MB', '12 kB', '1 kB')
-    """
+    """Return the size of a file in words."""
     return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= _SMALL else f"{max(1, round(n_bytes / 1e3))} kB"

@@ -41,14 +41,7 @@ def to_html(report: Report) -> str:
 
 
 def in_script(value: Any) -> str:
-    r"""Return JSON for the inside of a ``script`` element, where nothing in it can be read as a tag or a comment.
-
-    Examples
-    --------
-    >>> from margrove.app.report.html import in_script
-    >>> print(in_script({"name": "</script>"}))
-    {"name":"\u003c/script\u003e"}
-    """
+    """Return JSON for the inside of a ``script`` element, where nothing in it can be read as a tag or a comment."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
 

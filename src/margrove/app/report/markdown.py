@@ -5,22 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from margrove.app.report.blocks import (
-    Bars,
-    Bitmap,
-    Block,
-    Card,
-    Chart,
-    Folded,
-    Gallery,
-    Grid,
-    Headline,
-    Listing,
-    Matrix,
-    Picture,
-    Report,
-    Words,
-)
+from margrove.app.report import blocks
+from margrove.app.report.blocks import Bars, Block, Gallery, Grid, Report
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#&])")  # what Markdown, or HTML inside it, would read
 _BAR = 20  # letters of a full bar
@@ -40,36 +26,36 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _written(blocks: Sequence[Block]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, Words):
+def _written(content: Sequence[Block]) -> Iterator[str]:
+    for block in content:
+        if isinstance(block, blocks.Words):
             text = escaped(block.text)
             yield {"lead": f"**{text}**", "warning": f"> **Beware:** {text}", "note": f"*{text}*"}.get(block.tone, text)
-        elif isinstance(block, Headline):
+        elif isinstance(block, blocks.Headline):
             rows = [[figure.label, figure.value, figure.detail] for figure in block.figures]
             yield from _grid(Grid(["", "", ""], rows, "", frozenset({1})))
         elif isinstance(block, Grid):
             yield from _grid(block)
         elif isinstance(block, Bars):
             yield from _bars(block)
-        elif isinstance(block, Matrix):
+        elif isinstance(block, blocks.Matrix):
             header = [f"{block.down} ↓ {block.across} →", *block.labels]
             pairs = zip(block.labels, block.counts, strict=True)
             rows = [[name, *(f"{count:,}" for count in counts)] for name, counts in pairs]
             yield from _grid(Grid(header, rows, block.caption, frozenset(range(1, len(header)))))
-        elif isinstance(block, Chart):
+        elif isinstance(block, blocks.Chart):
             yield f"### {escaped(block.title)}"
             yield escaped(block.alt)
             yield from _grid(block.table)
-        elif isinstance(block, Picture | Bitmap):
+        elif isinstance(block, blocks.Picture | blocks.Bitmap):
             yield escaped(block.alt)
         elif isinstance(block, Gallery):
             yield from _gallery(block)
-        elif isinstance(block, Listing):
+        elif isinstance(block, blocks.Listing):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
             yield f"{fence}text\n{block.text}\n{fence}"
-        elif isinstance(block, Card | Folded):
-            yield f"### {escaped(block.title)}" if isinstance(block, Card) else f"**{escaped(block.title)}**"
+        elif isinstance(block, blocks.Card | blocks.Folded):
+            yield f"### {escaped(block.title)}" if isinstance(block, blocks.Card) else f"**{escaped(block.title)}**"
             yield from _written(block.blocks)
 
 

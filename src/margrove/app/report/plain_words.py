@@ -64,13 +64,6 @@ def listed(names: Sequence[str], last: str = "or") -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital first and a full stop last.
-
-    Examples
-    --------
-    >>> from margrove.app.report.plain_words import sentence
-    >>> sentence("a final hold-out: 200 rows")
-    'A final hold-out: 200 rows.'
-    """
+    """Return a text as a sentence: with a capital first and a full stop last."""
     text = text.strip()
     return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")

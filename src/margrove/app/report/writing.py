@@ -79,14 +79,7 @@ def check_format(format: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON values; numbers that are not finite become null.
-
-    Examples
-    --------
-    >>> from margrove.app.report.writing import plain
-    >>> plain({"a": (1.0, float("nan"))})
-    {'a': [1.0, None]}
-    """
+    """Return a value as JSON values; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
