@@ -18,7 +18,7 @@ from margrove.store.arrays import WHOLE, Array, Arrays
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of
 from margrove.store.fault import FaultError, shown
-from margrove.store.schema import CERTIFICATE, ENDED, ROWS, SCALARS, Draft, Part, Schema, fitted, single
+from margrove.store.schema import CERTIFICATE, ENDED, ROWS, SCALARS, Draft, Part, Schema, fitted_attribute, single
 from margrove.tree.file import (
     CLASSIFIER_FILE,
     REGRESSOR_FILE,
@@ -39,7 +39,7 @@ class _BoostFile(Schema):
 
     def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
         check_is_fitted(model)
-        fitted(model, "certificate_")
+        fitted_attribute(model, "certificate_")
         name, kind = type(model).__name__, type(model.estimator_)
         if codec_of(model.estimator_) not in (CLASSIFIER_FILE, REGRESSOR_FILE):
             raise FaultError(

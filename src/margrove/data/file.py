@@ -12,7 +12,7 @@ import numpy as np
 from margrove.data.encoding import width
 from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, text_names
 from margrove.errors import ParameterError
-from margrove.store.check import check_fields, check_target, check_whole
+from margrove.store.check import check_fields, check_integer, check_target
 from margrove.store.fault import FaultError, shown
 from margrove.store.plain import from_json, to_json
 from margrove.store.schema import COUNT, N_FEATURES, OUTPUT, TRANSFORM_OUTPUTS, Draft, Part, Range, Schema
@@ -149,7 +149,7 @@ def _check_words(column: dict[str, Any]) -> None:
     """Of tf-idf: distinct words in order, each with a weight of 1 or more, for such is 1 + ln((1 + n)/(1 + n_w)). Of
     hashes: none."""
     name, words, weights = shown(column["name"]), column["words"], column["idf"]
-    n_columns = check_whole(column["n_columns"], 1, f"column {name}: n_columns", LARGEST_WIDTH)
+    n_columns = check_integer(column["n_columns"], 1, f"column {name}: n_columns", LARGEST_WIDTH)
     n_named = 0 if column["features"] == "hashing" else n_columns
     if len(words) != n_named or len(weights) != n_named:
         raise FaultError(f"column {name}: {len(words)} words and {len(weights)} weights for {n_columns} columns")

@@ -22,7 +22,7 @@ def check_fields(record: Any, wanted: set[str], what: str) -> None:
         raise FaultError(f"{what} has {shown(name)}, which is unknown here")
 
 
-def check_whole(value: Any, least: int, what: str, most: int = np.iinfo(np.int64).max) -> int:
+def check_integer(value: Any, least: int, what: str, most: int = np.iinfo(np.int64).max) -> int:
     """Return a whole number that NumPy can count to."""
     if type(value) is not int or not least <= value <= most:
         raise FaultError(f"{what} is {shown(value)}; a whole number from {least} to {most} was expected")

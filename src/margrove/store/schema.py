@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Setting
-from margrove.errors import check_choice, check_flag, check_number, check_share
-from margrove.errors import check_whole as check_integer
+from margrove.errors import check_choice, check_flag, check_number, check_share, check_whole
 from margrove.status import Status
 from margrove.store.arrays import Array, Arrays
-from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_names, check_whole
+from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_integer, check_names
 from margrove.store.fault import FaultError, shown
 from margrove.store.labels import labels_from_json, labels_to_json
 from margrove.store.plain import from_json, to_json
@@ -82,9 +81,9 @@ def limits_of(estimator: type, parameters: Mapping[str, Any]) -> dict[str, Limit
             found[name] = (True, False)
         elif kind is check_share:
             found[name] = SHARE
-        elif kind in (check_number, check_integer):
+        elif kind in (check_number, check_whole):
             least, most = given.get("least", given.get("above", NUMBER.least)), given.get("most", NUMBER.most)
-            found[name] = Range(least, most, (int,) if kind is check_integer else NUMBER.types)
+            found[name] = Range(least, most, (int,) if kind is check_whole else NUMBER.types)
     return found
 
 
@@ -123,7 +122,7 @@ class Scalar:
                 raise FaultError(f"{name} is {shown(value)}; it must be one of {', '.join(map(str, self.choices))}")
             return self.type(value)
         if self.type is int:
-            return check_whole(value, int(self.least or 0), name)
+            return check_integer(value, int(self.least or 0), name)
         if type(value) is not self.type:
             raise FaultError(f"{name} is {shown(value)}; a {self.type.__name__} was expected")
         if self.is_word and not _WORD.fullmatch(str(value)):
@@ -186,7 +185,7 @@ class Part:
     is_optional: bool = False  # left out where it is None
 
 
-def fitted(model: Any, name: str) -> Any:
+def fitted_attribute(model: Any, name: str) -> Any:
     """Return the attribute that a complete fit leaves."""
     if not hasattr(model, name):
         raise FaultError(f"{type(model).__name__} has no {name}: its fit did not come to an end")
@@ -197,9 +196,9 @@ def column_count(name: str) -> Part:
     """Return the part for a number of columns."""
 
     def read(value: Any, draft: Draft) -> None:
-        draft.fitted[f"{name}_"] = check_whole(value, 1, name, MOST_COLUMNS)
+        draft.fitted[f"{name}_"] = check_integer(value, 1, name, MOST_COLUMNS)
 
-    return Part(name, lambda model, *_: int(fitted(model, f"{name}_")), read)
+    return Part(name, lambda model, *_: int(fitted_attribute(model, f"{name}_")), read)
 
 
 def _names(model: Any, schema: Schema, arrays: Arrays) -> list[str] | None:
@@ -213,7 +212,7 @@ def _read_names(value: Any, draft: Draft) -> None:
 
 
 def _labels(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
-    return labels_to_json(fitted(model, "classes_")) if schema.is_classifier else None
+    return labels_to_json(fitted_attribute(model, "classes_")) if schema.is_classifier else None
 
 
 def _read_labels(value: Any, draft: Draft) -> None:
@@ -226,7 +225,7 @@ def _read_labels(value: Any, draft: Draft) -> None:
 
 def _scalars(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any]:
     there = [name for name, scalar in schema.scalars.items() if not scalar.is_optional or hasattr(model, name)]
-    found = {name: fitted(model, name) for name in there}
+    found = {name: fitted_attribute(model, name) for name in there}
     # Status is text that knows its name; the file keeps the text.
     return {n: str(v) if isinstance(v, str) else to_json(v, "a fitted number") for n, v in found.items()}
 
@@ -260,7 +259,9 @@ NAMES = Part("feature_names", _names, _read_names)
 LABELS = Part("labels", _labels, _read_labels)
 SCALARS = Part("scalars", _scalars, _read_scalars)
 ARRAYS = Part("arrays", _arrays, _read_arrays)
-CERTIFICATE = Part("certificate", lambda model, *_: fitted(model, "certificate_").to_dict(), _read_certificate)
+CERTIFICATE = Part(
+    "certificate", lambda model, *_: fitted_attribute(model, "certificate_").to_dict(), _read_certificate
+)
 LEARNER = (N_FEATURES, NAMES, LABELS, SCALARS, ARRAYS, CERTIFICATE)
 
 TRANSFORM_OUTPUTS = (None, "default", "pandas", "polars")  # of scikit-learn's set_output
