@@ -1,4 +1,4 @@
-"""Certificates of support vector machines: what `margrove.svm.kkt` says, with every number recomputed.
+"""Certificates of support vector machines: the claims of `margrove.svm.kkt`, with every number recomputed.
 
 Nothing here imports a solver or an engine, so it judges any model that shows its support vectors and dual coefficients
 the way scikit-learn's do. The problem is rebuilt from the data and the model's parameters; α is read off
@@ -39,7 +39,7 @@ from margrove.svm.kkt import (
     Form,
     Machine,
     at_bounds,
-    carrying_rows,
+    count_support,
     judge,
     row_grades,
     sides,
@@ -67,13 +67,13 @@ _NUMBERS = (
     "is_indefinite",
 )
 
-# What overflows is told by the claims, which then fail.
+# Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A machine as a model shows it: β and f = Σ β K of its rows, and its offset."""
+    """β, f = Σ β K of its rows, and b of one machine, read off a model."""
 
     beta: NDArray[np.float64]
     f: NDArray[np.float64]
@@ -203,9 +203,9 @@ def certify_duals(
     intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
     machines, findings = [], []
     for number, (name, dual, beta) in enumerate(zip(names, duals, coefficients, strict=True)):
-        tell = _teller(number, len(names)) if is_reported else None
+        on_share = _reporter(number, len(names)) if is_reported else None
         rows = dual.point[: len(dual.point) // 2] if form.is_doubled else dual.point
-        f, own, stray = _sums(kernel, points, rows, support, beta, tell)
+        f, own, stray = _sums(kernel, points, rows, support, beta, on_share)
         stated = classification(dual.y, dual.upper, dual.point) if dual.hulls else dual
         machine = _SETTLE[form](name, stated, Claimed(own, f, float(intercept[number]), stray))
         f = np.tile(f, 2) if form.is_doubled else f / machine.scale
@@ -218,7 +218,7 @@ def certify_duals(
     return _certificate(model, points, names, _claims(model, machines, findings, form, kernel))
 
 
-def _teller(number: int, total: int) -> Callable[[float], None]:
+def _reporter(number: int, total: int) -> Callable[[float], None]:
     return lambda share: report(Progress("certificate", number + min(1.0, share), float(total)))
 
 
@@ -245,7 +245,7 @@ def _with_tube(name: str, dual: Dual, claimed: Claimed) -> Machine:
     return Machine(name, dual, alpha, claimed.b, rho, stray=claimed.stray)
 
 
-# How α, b and ρ of each form are read off β and b of a model: see above.
+# Functions that read α, b and ρ of each form off β and b of a model; formulas above.
 _SETTLE: dict[Form, Callable[[str, Dual, Claimed], Machine]] = {
     CLASSIFICATION: _as_kept,
     NU_CLASSIFICATION: _unscaled,
@@ -256,8 +256,8 @@ _SETTLE: dict[Form, Callable[[str, Dual, Claimed], Machine]] = {
 
 
 def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
-    """The ρ that goes with b: KKT wants b − ρ and b + ρ each in an interval, and this ρ is in the middle of what both
-    allow (or between them, where they agree on none)."""
+    """Return ρ for this b: the KKT conditions bound b − ρ and b + ρ; this is the middle of what both allow, or lies
+    between them where they allow none."""
     up, low = sides(dual.y, at_bounds(alpha, dual.upper), dual.upper)
     ends = []
     for sign in (1, -1):
@@ -270,9 +270,9 @@ def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: f
 
 
 def _lifted(dual: Dual, claimed: Claimed, residual: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What α and α* share. A model keeps their difference; where ν leaves no tube (ε = 0) both may be above 0, and
-    their common part is missing from Σ(α + α*) = ν ΣC. It belongs to rows whose residual is b: it is poured into those
-    that are nearest to that, as far as their boxes reach."""
+    """Return the common part of α and α*. A model keeps their difference; where ν leaves no tube (ε = 0) both may be
+    above 0, and their common part is missing from Σ(α + α*) = ν ΣC. It belongs to rows whose residual is b, so it is
+    given to those nearest to it, up to their bounds."""
     missing = (float(dual.alpha.sum()) - float(np.abs(claimed.beta).sum())) / 2
     both = np.zeros(len(residual))
     if not missing > BOUND_TOLERANCE * float(dual.alpha.sum()):
@@ -312,7 +312,7 @@ def _support_rows(model: Any, weight: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1) -> Claim | None:
-    """What makes it pointless to look further."""
+    """Return the claim that fails if the model's arrays do not fit each other or these rows."""
     n, dual = X.shape[0], model.dual_coef_
     sizes = {len(support), len(np.unique(support)), dual.shape[1], int(np.sum(model.n_support_))}
     if len(sizes) > 1 or len(np.asarray(model.intercept_).ravel()) != machines:
@@ -338,14 +338,14 @@ def _sums(
     rows: NDArray[np.int64],
     support: NDArray[np.int64],
     coefficients: NDArray[np.float64],
-    tell: Callable[[float], None] | None,
+    on_share: Callable[[float], None] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """f = Σ β K and β of each row, and Σ|β| of support vectors that are none of the rows."""
+    """Return f = Σ β K and β of each row, and Σ|β| of support vectors that are none of the rows."""
     everywhere = np.zeros(X.shape[0])
     everywhere[support] = coefficients
     beta = everywhere[rows]
     everywhere[rows] = 0
-    return kernel_sums(kernel, X, rows, beta, tell), beta, float(np.abs(everywhere).sum())
+    return kernel_sums(kernel, X, rows, beta, on_share), beta, float(np.abs(everywhere).sum())
 
 
 def _claims(
@@ -372,7 +372,7 @@ def claims_of(
     is_semidefinite = False if numbers["is_indefinite"].any() else kernel.is_semidefinite
     scale = np.array([machine.scale for machine in machines])
     counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
-    support, n = carrying_rows(machines) if form.is_classifier else (0, 1)
+    support, n = count_support(machines) if form.is_classifier else (0, 1)
     claims = [Claim.bounded("violation", numbers["violation"], limits, "worst breach of the KKT conditions")]
     if not (numbers["rounding"] <= limits).all():
         words = "an estimate; the KKT conditions cannot be checked to tol"
@@ -418,7 +418,7 @@ def _gap_claim(
 
 
 def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.intp]:
-    """How many rows have each grade."""
+    """Return the number of rows of each grade."""
     grades = finding.grade
     if form.is_doubled:
         grades = row_grades(machine, grades, int(machine.dual.point.max()) + 1)

@@ -1,4 +1,4 @@
-"""A solve that goes on from its checkpoint: what tells it from other solves, and α of its machines as arrays.
+"""The checkpoint of a solve: its fingerprint, and α of its machines as arrays.
 
 v is not kept: it follows from α when the solve begins. Nor is which machines have ended: from their own solution they
 end at once, after one look at it.
@@ -21,21 +21,21 @@ _ROUNDING = 1e-9  # of Σα: how far sums may have drifted by rounding
 
 
 def solve_fingerprint(points: Matrix, kernel: Kernel, duals: Sequence[Dual]) -> str:
-    """Of all that decides the solution, and of nothing else: tol, limits and threads may change from call to call."""
+    """Return the fingerprint of all that decides the solution; tol, limits and threads may change between calls."""
     machines = [
         (dual.y, dual.p, dual.upper, dual.point, dual.by_sign, dual.hulls, _fixed_sums(dual, dual.alpha))
         for dual in duals
     ]
-    return fingerprint("solve", points, kernel_words(kernel), machines)
+    return fingerprint("solve", points, kernel_key(kernel), machines)
 
 
-def kernel_words(kernel: Kernel) -> tuple[str, float, float, float]:
-    """A kernel for a fingerprint. One that is a function is solved by its Gram matrix."""
+def kernel_key(kernel: Kernel) -> tuple[str, float, float, float]:
+    """Return a kernel's part of a fingerprint. A callable one is solved by its Gram matrix."""
     return kernel.name, float(kernel.gamma), float(kernel.coef0), float(kernel.degree)
 
 
 def keeper(record: Record) -> Callable[[Callable[[], Any]], None]:
-    """What looks around between slices, and writes α down when the interval is over."""
+    """Return the function that writes α between slices, when the interval is over."""
 
     def look(present: Callable[[], Any]) -> None:
         if record.is_due:
@@ -45,7 +45,7 @@ def keeper(record: Record) -> Callable[[Callable[[], Any]], None]:
 
 
 def keep(record: Record, alphas: Sequence[NDArray[np.float64]]) -> None:
-    """Write down α of all machines: of each, how many are not 0, which, and what they are."""
+    """Write α of all machines: the number, places and values of those that are not 0."""
     places = [np.flatnonzero(alpha) for alpha in alphas]
     values = np.concatenate([alpha[place] for alpha, place in zip(alphas, places, strict=True)])
     if not np.isfinite(values).all():  # nothing to go on from: what was written before stands
@@ -55,7 +55,7 @@ def keep(record: Record, alphas: Sequence[NDArray[np.float64]]) -> None:
 
 
 def resumed(duals: Sequence[Dual], record: Record) -> Sequence[Dual]:
-    """The duals from the α that was written down last; as they are where there is none."""
+    """Return the duals started from the α that was written last; as they are if there is none."""
     arrays = record.read()
     if arrays is None:
         return duals
@@ -66,7 +66,7 @@ def resumed(duals: Sequence[Dual], record: Record) -> Sequence[Dual]:
 
 
 def _alphas(duals: Sequence[Dual], arrays: Arrays) -> list[NDArray[np.float64]] | None:
-    """α of each machine; None where that is not feasible, which no solve ever leaves."""
+    """Return α of each machine; None if it is infeasible, which no solve leaves."""
     found, start = [], 0
     for dual, count in zip(duals, arrays["count"].tolist(), strict=True):
         part = slice(start, start + count)
@@ -82,7 +82,7 @@ def _alphas(duals: Sequence[Dual], arrays: Arrays) -> list[NDArray[np.float64]] 
 
 
 def _fixed_sums(dual: Dual, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What no step changes, and what ν enters the dual by: yᵀα, or Σα of each sign."""
+    """Return the sums that no step changes: yᵀα, or Σα of each sign, which holds ν."""
     sums = [alpha[dual.y > 0].sum(), alpha[dual.y < 0].sum()]
     fixed = np.array(sums if dual.by_sign else [sums[0] - sums[1]])
     return np.where(np.abs(fixed) <= _ROUNDING * sum(sums), 0.0, fixed)

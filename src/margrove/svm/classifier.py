@@ -1,4 +1,4 @@
-"""What SVC and NuSVC share: many classes as several machines, and how those decide together."""
+"""The base class of SVC and NuSVC: many classes by several machines, and their joint decision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from margrove.search.folds import Splits
 from margrove.status import Status
 from margrove.svm.decision import matched, weighted_sums
 from margrove.svm.kernels import Matrix, kernel_of
-from margrove.svm.kkt import MARGINAL, carrying_rows
+from margrove.svm.kkt import MARGINAL, count_support
 from margrove.svm.layout import (
     check_code,
     check_multiclass,
@@ -53,7 +53,7 @@ def _gives_probabilities(model: SupportVectorClassifier) -> bool:
 
 @estimator
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
-    """What the support vector classifiers share. Not a learner by itself."""
+    """Base class of the support vector classifiers."""
 
     class_weight: Mapping[Any, float] | str | None = None
     decision_function_shape: str = checked(check_choice, allowed=("ovo", "ovr"), default="ovr")
@@ -157,11 +157,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return warmed
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
-        """Refuse what has no solution."""
+        """Raise `InfeasibleError` if a dual has no solution."""
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """How strongly each class is meant: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for
-        more.
+        """Return the score of each class: (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more.
 
         One-vs-one: the votes, with the machines' values to break ties; or, with ``decision_function_shape="ovo"``, the
         machines' values themselves. One-vs-rest: the machines' values. A code matrix: minus the hinge losses of each
@@ -170,7 +169,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return self._scores(self.machine_decision(X))
 
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`decision_function` of the machines' values."""
+        """Return `decision_function` from the machines' values."""
         if len(self.classes_) == 2:
             if values.shape[1] == 1 and isinstance(self.multiclass, str):
                 return values.ravel()
@@ -186,14 +185,14 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return np.asarray(votes + total / (3 * (np.abs(total) + 1)))  # less than a vote: it only breaks ties
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row: the most votes (one-vs-one; the first class of a tie), or the highest score."""
+        """Return the class of each row: the most votes (one-vs-one; the first class of a tie), or the highest score."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
         return self._decided(self.machine_decision(X))
 
     def _decided(self, values: NDArray[np.float64]) -> NDArray[Any]:
-        """`predict` of the machines' values."""
+        """Return `predict` from the machines' values."""
         order = getattr(self, "label_order_", None)
         if order is not None:
             values = self._away_from_zero(values, order)
@@ -207,23 +206,22 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return np.asarray(self.classes_[chosen])
 
     def _away_from_zero(self, values: NDArray[np.float64], order: NDArray[np.int32]) -> NDArray[np.float64]:
-        """LIBSVM gives a row on the boundary to the second label of the pair in its own order: f = 0 becomes the side
-        that this one is on."""
+        """Replace f = 0 by ±1: LIBSVM gives a row on the boundary to the second label of the pair, in its own order."""
         place = np.argsort(order)
         code = code_matrix(self.multiclass, len(order))
         positive, negative = code.argmax(axis=0), code.argmin(axis=0)
         return np.where(values == 0, np.where(place[positive] > place[negative], 1.0, -1.0), values)
 
     def machine_decision(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""
+        """Return f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""
         points = self._read_points(X)
         return np.asarray(self._machine_sums(points) + self.intercept_)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each class, shape (n, classes); with ``probability=True``.
+        """Return the probability of each class, shape (n, classes); with ``probability=True``.
 
-        The most probable class is the one that `predict` says, always; see `margrove.svm.probability`.
+        The most probable class is always the one that `predict` returns; see `margrove.svm.probability`.
         """
         check_is_fitted(self, "probA_", msg="This %(name)s was fitted with probability=False: fit it again.")
         values = self.machine_decision(X)
@@ -234,12 +232,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     @available_if(_gives_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """log of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _keep_probabilities(self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None) -> None:
-        """a and b of each machine, from its values on rows held out; LIBSVM's sign: P = 1/(1 + exp(A f + B))."""
+        """Fit A and B of each machine to its values on rows held out: P = 1/(1 + exp(A f + B)), as in LIBSVM."""
         splits = splits_for(sample.codes, sample.classes, self.random_state)
         values = self._held_out_values(sample, data, sample_weight, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
@@ -260,21 +258,21 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         sample_weight: ArrayLike | None,
         splits: Splits,
     ) -> NDArray[np.float64]:
-        """f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
+        """Return f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
 
-    def _tell_folds(self, status: Status) -> None:
-        """Keep and say that the folds ended early."""
+    def _note_folds(self, status: Status) -> None:
+        """Keep the status of the folds, and warn if they ended early."""
         if status is not Status.CONVERGED:
             self.status_ = status
             warn_early("the folds of probability=True", status)
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
-        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
+        """Return functional and geometric margins of labelled rows; see `margrove.margins`."""
         return margins(self, X, y)
 
     def _machine_sums(self, points: Matrix) -> NDArray[np.float64]:
-        """Of the pair (i, j) only the support vectors of i and j count: class by class they are few, and each is met
-        once for all the pairs of its class."""
+        """Return Σ β K of every machine. Of the pair (i, j) only the support vectors of i and j count, so the sums are
+        computed class by class, for all pairs of the class at once."""
         kernel = kernel_of(self)
         is_wide = len(self.intercept_) * self.n_features_in_ > _COEF_CELLS
         if not self._lies_by_pairs or (kernel.name == "linear" and not is_wide):
@@ -321,7 +319,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.n_iter_ = np.array([each.solution.n_iter for each in solved], np.int64)
         self.n_kernel_rows_ = np.array([each.solution.n_kernel_rows for each in solved], np.int64)
         self.solver_ = ", ".join(dict.fromkeys(each.solution.solver for each in solved))
-        n_support, n = carrying_rows([each.machine for each in solved])
+        n_support, n = count_support([each.machine for each in solved])
         self.loo_bound_, self.xi_alpha_bound_ = n_support / n, _xi_alpha(data, solved) / n
 
     def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
@@ -332,7 +330,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _laid_out(
         self, codes: NDArray[np.int32], support: NDArray[np.int64], solved: list[Solved]
     ) -> NDArray[np.float64]:
-        """``dual_coef_``; see `margrove.svm.layout`."""
+        """Return ``dual_coef_``; see `margrove.svm.layout`."""
         place = np.full(len(codes), -1)
         place[support] = np.arange(len(support))
         k, by_pairs = len(self.classes_), self._lies_by_pairs
@@ -351,7 +349,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
 
 def _votes(for_first: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.float32]:
-    """How many pairs each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``.
+    """Return the number of pairs that each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``.
 
     With w = 1 where i wins, class k has Σ w over the pairs that it is first in, and Σ (1 − w) over those where it is
     second: the product of w with the code, and how often it is second.
@@ -360,7 +358,7 @@ def _votes(for_first: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.f
 
 
 def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """From each class's share (…, K − 1) in its pairs, the pairs (…, K (K − 1)/2)."""
+    """Return the sums of the pairs, (…, K (K − 1)/2), from each class's share in its pairs, (…, K − 1)."""
     k = len(parts)
     joined = np.empty((parts[0].shape[0], k * (k - 1) // 2))
     for machine, (i, j) in enumerate(pairs_of(k)):
@@ -369,10 +367,10 @@ def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _xi_alpha(data: TrainingData, solved: list[Solved]) -> int:
-    """Rows with 2 α_i R² + ξ_i ≥ 1 in any machine: those that leaving one out might get wrong (Joachims, 2000).
+    """Return the number of rows with 2 α_i R² + ξ_i ≥ 1 in any machine: the ξα-estimate (Joachims 2000).
 
     R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others. The theorem
-    is for a stable solution, one with a marginal row; a machine without any answers with all its support vectors.
+    is for a stable solution, one with a marginal row; of a machine without any, all support vectors are counted.
     """
     radius = float(data.diagonal.max()) * (1 if data.kernel.name in _NONNEGATIVE else 2)
     risky = np.zeros(data.X.shape[0], np.bool_)

@@ -1,4 +1,4 @@
-"""Σ β K(x_i, x) for new points."""
+"""Sums Σ β K(x_i, x) for new points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BLOCK_CELLS = 1 << 22  # kernel values, or numbers of X, held at once
 
 
 def matched(points: Matrix, support: Matrix) -> tuple[Matrix, Matrix]:
-    """Points and support vectors of one kind, dense or sparse, and one precision, as the core wants them."""
+    """Return points and support vectors of one kind, dense or sparse, and one precision, as the core wants them."""
     if sp.issparse(support) and not sp.issparse(points):
         points = sp.csr_matrix(points)
     if sp.issparse(points) and not sp.issparse(support):
@@ -26,13 +26,13 @@ def matched(points: Matrix, support: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def check_points(kernel: Kernel, points: Matrix) -> None:
-    """Refuse points on which the kernel has no meaning."""
+    """Raise `InputError` for points that the kernel is not defined on."""
     if kernel.name in ("chi2", "intersection"):
         check_nonnegative(kernel.name, points)
 
 
 def linear_sums(points: Matrix, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-    """w·x of each machine, shape (points, machines); float32 points become float64 by stretches."""
+    """Return w·x of each machine, shape (points, machines); float32 points become float64 by stretches."""
     if sp.issparse(points):
         return np.asarray(points @ coef.T, dtype=np.float64)
     sums = np.empty((points.shape[0], len(coef)))

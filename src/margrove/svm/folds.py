@@ -1,4 +1,4 @@
-"""Folds of the rows under several machines: what searches and probabilities share."""
+"""Folds of the rows under several machines, for searches and for probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from margrove.svm.training import TrainingData
 
 
 def machines_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[DualVariables, ...]:
-    """A machine for each column of a code matrix, over all rows of the classes that it asks about."""
+    """Return the variables of the machine of each column of a code matrix, over the rows of its classes."""
     rows_of = [np.flatnonzero(codes == k) for k in range(len(code))]
     machines = []
     for column in code.T:
@@ -27,9 +27,9 @@ def machines_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[DualV
 
 
 def search_order(sample: Sample, splits: Splits) -> tuple[NDArray[np.int64], Splits]:
-    """An order in which the rows that one fold holds out, and of them those of one class where a machine sees only some
-    of the classes, stand together: kernel values are then copied in long pieces, or not at all. And the splits, with
-    the rows held out in that order."""
+    """Return an order that groups the rows by the fold that holds them out, and then by class if a machine sees only
+    some of the classes; and the splits with the rows held out in that order. Kernel values are then copied in long
+    pieces, or not at all."""
     held_by = np.full(len(sample.codes), len(splits))
     for number, (_, test) in enumerate(splits):
         held_by[test] = number
@@ -48,7 +48,7 @@ def _places(order: NDArray[np.int64]) -> NDArray[np.int64]:
 def folds_of(
     sample: Sample, class_weight: Any, sample_weight: Any, splits: Splits, order: NDArray[np.int64]
 ) -> tuple[Fold, ...]:
-    """The folds, with the rows in ``order``. "balanced" balances the rows that a fold trains on."""
+    """Return the folds, with the rows in ``order``. "balanced" balances the rows that a fold trains on."""
     n = len(sample.codes)
     own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if isinstance(class_weight, Mapping):
@@ -64,7 +64,7 @@ def folds_of(
 
 
 def points_in_order(data: TrainingData, order: NDArray[np.int64]) -> Matrix:
-    """The points that a problem is solved on, or their Gram matrix, with the rows in ``order``."""
+    """Return the points, or their Gram matrix, with the rows in ``order``."""
     if np.array_equal(order, np.arange(len(order))):
         return data.points
     return data.points[np.ix_(order, order)] if data.solver_kernel.name == "precomputed" else data.points[order]

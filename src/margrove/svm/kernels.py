@@ -1,4 +1,4 @@
-"""Kernels (THEORY M6), as formulas in NumPy: what the native engine must agree with, and what certificates use.
+"""Kernels, as formulas in NumPy: the native engine agrees with them, and certificates use them.
 
 =============  =======================================  ==========================================
 name           K(x, z)                                  notes
@@ -39,10 +39,10 @@ _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are g
 _PAIR_CELLS = 1 << 20
 _BLOCK_CELLS = 1 << 22  # kernel values held at once
 _DIAGONAL_CELLS = 1 << 20
-_CALLED_ROWS = 64  # of which a callable kernel is asked at once, for its values on the diagonal
+_CALLED_ROWS = 64  # passed to a callable kernel at once, for its values on the diagonal
 _CENTRE_ROWS = 64  # whose median is the centre from which distances are computed
 TILE = 512  # rows by support vectors: 2 MiB, what one core keeps to itself
-_WIDE_TILE = 2048  # where each tile costs something by itself: turning sparse rows, calling somebody's function
+_WIDE_TILE = 2048  # where each tile has a cost of its own: sparse rows, a callable kernel
 _SUPPORT_CELLS = 1 << 24  # of support vectors, held in float64 at once: 128 MiB
 _WORTH_THREADS = 1 << 18  # kernel values
 
@@ -67,12 +67,12 @@ class Kernel:
 
     @property
     def is_native(self) -> bool:
-        """Whether the core computes it from the points."""
+        """True if the core computes it from the points."""
         return self.name in NATIVE_KERNELS
 
     @property
     def is_semidefinite(self) -> bool | None:
-        """Whether αᵀKα ≥ 0 for every α and all points; None where that is for the user to know."""
+        """True if αᵀKα ≥ 0 for every α and all points; None where only the user knows."""
         if self.name == "sigmoid":
             return False
         if self.name == "poly":
@@ -80,7 +80,7 @@ class Kernel:
         return None if self.function is not None or self.name == "precomputed" else True
 
     def matrix(self, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-        """K(x_i, z_j), shape (rows of X, rows of Z), in float64."""
+        """Return K(x_i, z_j), shape (rows of X, rows of Z), in float64."""
         if self.function is not None:
             return called(self.function, X, Z)
         X, Z = _float64(X), _float64(Z)
@@ -107,7 +107,7 @@ class Kernel:
         raise ParameterError(f"kernel {self.name!r} is not computed from points")
 
     def diagonal(self, X: Matrix) -> NDArray[np.float64]:
-        """K(x_i, x_i), shape (rows of X,)."""
+        """Return K(x_i, x_i), shape (rows of X,)."""
         if self.name in ("rbf", "laplacian", "chi2"):
             return np.ones(X.shape[0])
         if self.name in ("linear", "poly", "sigmoid"):
@@ -143,7 +143,7 @@ def polynomial_dimension(n_features: int, degree: int) -> int:
 
 
 def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-    """A callable's answer, checked."""
+    """Return the values of a callable kernel, checked."""
     given = function(X, Z)
     values = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
     if values.shape != (X.shape[0], Z.shape[0]):
@@ -185,8 +185,8 @@ def squared_distances(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 def _lost_pairs(
     squared: NDArray[np.float64], of_x: NDArray[np.float64], of_z: NDArray[np.float64], step: int
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """The pairs below _CLOSE of their own size, at most ``step`` at once: sought among those below that of the largest,
-    which are few where the rows are of a like size."""
+    """Yield the pairs whose squared distance is below _CLOSE of ‖x‖² + ‖z‖², at most ``step`` at once. They are
+    searched among those below _CLOSE of the largest such sum, which are few where the rows have similar norms."""
     near = np.flatnonzero(squared < _CLOSE * (of_x.max() + of_z.max()))
     for start in range(0, len(near), step):
         i, j = np.divmod(near[start : start + step], squared.shape[1])
@@ -214,7 +214,7 @@ def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def kernel_of(model: Any) -> Kernel:
-    """The kernel of a fitted kernel model, settled."""
+    """Return the kernel of a fitted model."""
     if callable(model.kernel):
         return Kernel("callable", function=model.kernel)
     gamma = getattr(model, "gamma_", None)
@@ -254,13 +254,13 @@ def kernel_sums(
     X: Matrix,
     rows: NDArray[np.int64],
     beta: NDArray[np.float64],
-    tell: Callable[[float], None] | None = None,
+    on_share: Callable[[float], None] | None = None,
 ) -> NDArray[np.float64]:
-    """Return Σ_j β_j K(x_j, x_i) over ``rows``; ``tell`` is called with the share that is done.
+    """Return Σ_j β_j K(x_j, x_i) over ``rows``; ``on_share`` is called with the share done.
 
     Certificates spend their time here. The kernel matrix is never held: a tile of it is made, multiplied and forgotten.
     A tile fits a core's own cache, so that exp and the sums beside the product do not wait for memory; stretches of
-    rows go to threads, each of which calls BLAS by itself. A row's sum is always added up in the same order: the answer
+    rows go to threads, each of which calls BLAS by itself. A row's sum is always added up in the same order: the result
     does not depend on the number of threads.
 
     Examples
@@ -272,7 +272,7 @@ def kernel_sums(
     array([-2., -2., -7.])
     """
     sums, support = np.zeros(len(rows)), np.flatnonzero(beta)
-    is_foreign = kernel.function is not None  # somebody's function, which may not bear threads
+    is_foreign = kernel.function is not None  # it may not be safe to call from threads
     tile = _WIDE_TILE if is_foreign or sp.issparse(X) else TILE
     stretches = [slice(start, start + tile) for start in range(0, len(rows), tile)]
     step = max(TILE, _SUPPORT_CELLS // max(1, X.shape[1]))
@@ -289,8 +289,8 @@ def kernel_sums(
                 zip(stretches, _over(add, stretches, n_threads), strict=True), start=1
             ):
                 sums[stretch] += found
-                if tell is not None:
-                    tell((first + len(some) * done / len(stretches)) / len(support))
+                if on_share is not None:
+                    on_share((first + len(some) * done / len(stretches)) / len(support))
     return sums
 
 

@@ -42,12 +42,12 @@ _ROUNDING_OF_SUMS = 4 * _EPS
 AT_UPPER = 1e-10  # α that close to C, relative to it, is at C: models that are scaled (ν) keep it no closer
 AT_ZERO = 1e-13  # α that small, relative to the largest, is what rounding left of 0
 EASY, MARGINAL, HARD = 1, 2, 3
-WORDS = np.array(["", "easy", "marginal", "hard"])  # the first for a row that has no part
+WORDS = np.array(["", "easy", "marginal", "hard"])  # the first for a row that is ignored
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a formulation's primal and dual read, whether it has two sides, and whether rows have two variables."""
+    """A formulation: its primal and dual as text, and whether it has two sides and two variables per row."""
 
     primal: str
     dual: str
@@ -72,7 +72,7 @@ class Machine:
     b: float
     rho: float = 0.0
     scale: float = 1.0  # what the model keeps is this times α, b and w: 1/ρ for ν-classification
-    stray: float = 0.0  # Σ|β| of support vectors that have no part in this machine
+    stray: float = 0.0  # Σ|β| of support vectors that are none of its rows
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Finding:
 def sides(
     y: NDArray[np.int8], alpha: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """I_up and I_low."""
+    """Return I_up and I_low."""
     can_grow, can_fall = alpha < upper, alpha > 0
     return np.where(y > 0, can_grow, can_fall), np.where(y > 0, can_fall, can_grow)
 
@@ -126,7 +126,7 @@ def tolerance_unit(dual: Dual, own: NDArray[np.float64]) -> float:
 def offset(
     v: NDArray[np.float64], alpha: NDArray[np.float64], upper: NDArray[np.float64], y: NDArray[np.int8]
 ) -> float:
-    """b (M5): the mean of v over the marginal points; the middle of the interval KKT leaves where there are none."""
+    """Return b: the mean of v over the marginal points; the middle of the interval KKT leaves where there are none."""
     free = (alpha > 0) & (alpha < upper)
     if free.any():
         return float(v[free].mean())
@@ -191,7 +191,7 @@ def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) ->
 
 
 def _outside(alpha: NDArray[np.float64], C: NDArray[np.float64], stray: float) -> float:
-    """Each α is measured by its own C, or by the largest α where there is no bound: a heavy row must hide nothing."""
+    """Return the largest excess of α over its bounds, as a share of its own C, or of the largest α without a bound."""
     largest = float(np.abs(alpha).max(initial=0)) or 1.0
     own = np.where(np.isfinite(C) & (C > 0), C, largest)
     excess = np.maximum(-alpha, np.where(np.isfinite(C), alpha - C, 0))
@@ -199,8 +199,8 @@ def _outside(alpha: NDArray[np.float64], C: NDArray[np.float64], stray: float) -
 
 
 def _off_levels(machine: Machine, v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_]) -> float:
-    """KKT leaves b between the largest v of I_up and the smallest of I_low; ``by_sign``, b − ρ between those of sign +
-    and b + ρ between those of sign −."""
+    """Return how far b lies outside the interval between the largest v of I_up and the smallest of I_low; ``by_sign``,
+    b − ρ outside that of sign +, and b + ρ outside that of sign −."""
     y = machine.dual.y
     levels = [(np.ones(len(y), np.bool_), machine.b)]
     if machine.dual.by_sign:
@@ -212,18 +212,18 @@ def _off_levels(machine: Machine, v: NDArray[np.float64], up: NDArray[np.bool_],
     return float(off)
 
 
-def carrying_rows(machines: list[Machine]) -> tuple[int, int]:
-    """How many rows are support vectors of any machine, and how many take part in any."""
+def count_support(machines: list[Machine]) -> tuple[int, int]:
+    """Return the number of rows that are support vectors of any machine, and of those that any machine has."""
     n = 1 + max(int(machine.dual.point.max()) for machine in machines)
-    carries, takes_part = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    is_support, is_row = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     for machine in machines:
-        takes_part[machine.dual.point] = True
-        carries[machine.dual.point[machine.alpha != 0]] = True
-    return int(carries.sum()), int(takes_part.sum())
+        is_row[machine.dual.point] = True
+        is_support[machine.dual.point[machine.alpha != 0]] = True
+    return int(is_support.sum()), int(is_row.sum())
 
 
 def row_grades(machine: Machine, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:
-    """The grade of each of n rows, 0 for those that have no part; of a row's two variables the higher one counts."""
+    """Return the grade of each of n rows, the higher one of two variables, 0 for rows that the machine ignores."""
     grades = np.zeros(n, np.int8)
     for each in (EASY, MARGINAL, HARD):
         grades[machine.dual.point[grade == each]] = each

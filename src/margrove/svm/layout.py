@@ -1,6 +1,6 @@
-"""How the machines of several classes are coded, and how their coefficients lie in ``dual_coef_``.
+"""The code matrix of several classes, and the layout of the machines' coefficients in ``dual_coef_``.
 
-A *code matrix* of shape (K classes, machines) says what each machine asks: +1 for the classes on its positive side, −1
+A *code matrix* has shape (K classes, machines): +1 for the classes on its positive side, −1
 for those on its negative side, 0 for those it never sees.
 
 ==============  ========================================  =================================================
@@ -31,12 +31,12 @@ MULTICLASS = ("ovo", "ovr")
 
 
 def pairs_of(n_classes: int) -> Iterator[tuple[int, int]]:
-    """The pairs of classes in LIBSVM's order."""
+    """Return the pairs of classes in LIBSVM's order."""
     return combinations(range(n_classes), 2)
 
 
 def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
-    """The code matrix of "ovo", "ovr", or the one that was given, shape (K, machines)."""
+    """Return the code matrix of "ovo", "ovr", or the one that was given, shape (K, machines)."""
     if not isinstance(multiclass, str):
         return np.asarray(multiclass, dtype=np.float64).astype(np.int8)
     if n_classes == 2:
@@ -51,7 +51,7 @@ def code_matrix(multiclass: Any, n_classes: int) -> NDArray[np.int8]:
 
 
 def check_multiclass(name: str, multiclass: Any) -> None:
-    """Raise `ParameterError` unless it is a word or looks like a code matrix."""
+    """Raise `ParameterError` unless it is a known name or looks like a code matrix."""
     if isinstance(multiclass, str):
         return check_choice(name, multiclass, MULTICLASS, also="a code matrix")
     try:
@@ -69,7 +69,7 @@ def check_multiclass(name: str, multiclass: Any) -> None:
 
 
 def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:
-    """Raise `ParameterError` unless every machine has two sides and some machine tells any two classes apart."""
+    """Raise `ParameterError` unless every machine has two sides and some machine separates any two classes."""
     if len(code) != len(classes):
         raise ParameterError(
             f"multiclass has {len(code)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
@@ -93,7 +93,7 @@ def check_sides(code: NDArray[np.int8]) -> None:
 
 
 def machine_names(classes: NDArray[Any], code: NDArray[np.int8]) -> tuple[str, ...]:
-    """What each machine decides, in words."""
+    """Return the names of the machines: the classes that each one separates."""
     return tuple(_name(classes, column) for column in code.T)
 
 
@@ -105,18 +105,18 @@ def _name(classes: NDArray[Any], column: NDArray[np.int8]) -> str:
 
 
 def lies_by_pairs(multiclass: Any, n_classes: int) -> bool:
-    """Whether ``dual_coef_`` has LIBSVM's (K − 1, s)."""
+    """Return whether ``dual_coef_`` has LIBSVM's layout (K − 1, s)."""
     return isinstance(multiclass, str) and multiclass == "ovo" and n_classes > 2
 
 
 def class_slices(n_support: Any) -> list[slice]:
-    """Where the support vectors of each class stand."""
+    """Return the columns of the support vectors of each class."""
     ends = np.cumsum(n_support)
     return [slice(int(end - count), int(end)) for end, count in zip(ends, n_support, strict=True)]
 
 
 def unpacked(dual_coef: Any, n_support: Any) -> NDArray[np.float64]:
-    """β of each pair, shape (pairs, s), from LIBSVM's (K − 1, s)."""
+    """Return β of each pair, shape (pairs, s), from LIBSVM's (K − 1, s)."""
     dual, slices = dense(dual_coef), class_slices(n_support)
     beta = np.zeros((len(slices) * (len(slices) - 1) // 2, dual.shape[1]))
     for machine, (i, j) in enumerate(pairs_of(len(slices))):
@@ -126,17 +126,17 @@ def unpacked(dual_coef: Any, n_support: Any) -> NDArray[np.float64]:
 
 
 def dense(dual_coef: Any) -> NDArray[np.float64]:
-    """``dual_coef_`` as an array: scikit-learn's is sparse after a sparse fit."""
+    """Return ``dual_coef_`` as an array: scikit-learn's is sparse after a sparse fit."""
     return np.asarray(dual_coef.toarray() if hasattr(dual_coef, "toarray") else dual_coef, dtype=np.float64)
 
 
 def coefficients_of(model: Any) -> NDArray[np.float64]:
-    """β of each machine of a fitted classifier, Margrove's or scikit-learn's, shape (machines, s)."""
+    """Return β of each machine of a fitted classifier, Margrove's or scikit-learn's, shape (machines, s)."""
     if lies_by_pairs(getattr(model, "multiclass", "ovo"), len(model.classes_)):
         return unpacked(model.dual_coef_, model.n_support_)
     return dense(model.dual_coef_)
 
 
 def code_of(model: Any) -> NDArray[np.int8]:
-    """The code matrix of a fitted classifier, Margrove's or scikit-learn's."""
+    """Return the code matrix of a fitted classifier, Margrove's or scikit-learn's."""
     return code_matrix(getattr(model, "multiclass", "ovo"), len(model.classes_))

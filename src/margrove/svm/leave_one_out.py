@@ -1,9 +1,9 @@
-"""Exact leave-one-out (THEORY M9): the machine without each row that carries it, and what it says of that row.
+"""Exact leave-one-out: the machine solved without each of its support vectors, and its value on that row.
 
-A row with α = 0 in a machine may be left out of it without a change, so only support vectors need a solve; and that
-begins from the solution with them. The bound of M9 says the same without any solve, and more coarsely. Both are of the
-same problem with one row less: γ and the bounds C_i of the other rows stay, also those that came of
-``class_weight="balanced"``, which a fit of the other rows would settle anew.
+A row with α = 0 can be left out of a machine without a change, so only support vectors need a solve, which starts from
+the solution with them. ``loo_bound_`` bounds the error without any solve. Both are of the same problem with one row
+less: γ and the bounds C_i of the other rows stay, also those of ``class_weight="balanced"``, which a fit of the other
+rows would compute anew.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What each row is taken for by the model fitted without it.
+    """Predictions of each row by the model fitted without it.
 
     Attributes
     ----------
     values : array of shape (n, machines)
-        f of each machine fitted without the row; NaN where the solve was broken off.
+        f of each machine fitted without the row; NaN where the solve was stopped.
     predicted : array of shape (n,)
         The class of each row by the machines without it.
     is_wrong : array of shape (n,)
     error : float
-        The leave-one-out error, γ and C_i fixed; NaN where solves were broken off, for the rows that need none are the
-        easy ones.
+        The leave-one-out error, γ and C_i fixed; NaN where solves were stopped, because the rows that need none are
+        the easy ones.
     bound : float
         ``loo_bound_`` of the model: at least ``error``.
     n_solves : int
-        How many machines had to be solved again.
+        The number of machines that were solved again.
     status : Status
-        ``converged``, or the worst that befell the model or a solve.
+        ``converged``, or the worst status of the model and of the solves.
     """
 
     values: NDArray[np.float64]
@@ -86,8 +86,8 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     found = solve(problem, model.engine, effort)
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
-        carries = dual.alpha > 0
-        values[dual.point[carries], k] = left.values[carries]
+        is_support = dual.alpha > 0
+        values[dual.point[is_support], k] = left.values[is_support]
     status = next((left.status for left in found if left.status is not Status.CONVERGED), Status.CONVERGED)
     if status is Status.CONVERGED and not all(left.is_converged for left in found):
         status = Status.STALLED
@@ -110,7 +110,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
 
 
 def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
-    """The dual at its solution: α of ``beta``, with the rows that stood on their bounds on those of now."""
+    """Return the dual at its solution, α from ``beta``; raise `InputError` if that is no solution of this dual."""
     given = dual.y * beta[dual.point]
     alpha = np.clip(given, 0.0, dual.upper)
     total = float(alpha.sum())
@@ -124,7 +124,7 @@ def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.boo
 
 
 def _check_same(model: Any, X: Matrix, classes: NDArray[Any]) -> None:
-    """The rows must be those of ``fit``: α belongs to them."""
+    """Raise `InputError` unless the rows are those of ``fit``: α belongs to them."""
     is_same = X.shape[0] == model.n_rows_ and np.array_equal(classes, model.classes_)
     if is_same and model.kernel != "precomputed":
         kept, given = model.support_vectors_, X[model.support_]

@@ -1,4 +1,4 @@
-"""What the five support vector machines share: parameters, the model that is kept, and its sums Σ β K(x_i, x).
+"""The base class of the five support vector machines: parameters, the model that is kept, its sums Σ β K(x_i, x).
 
 `fit` of each reads the data and states its duals (`Machines`); `solve_machines` solves them all in one call; a `Solved`
 is one solution as the model keeps it.
@@ -68,7 +68,7 @@ class _Weights:
 
 @estimator
 class SupportVectorMachine(RunsOnEngine):
-    """Parameters and methods of every support vector machine. Not a learner by itself."""
+    """Parameters and methods of every support vector machine. Base class."""
 
     _form: ClassVar[Form]
 
@@ -94,6 +94,7 @@ class SupportVectorMachine(RunsOnEngine):
     gamma_: float = fitted()
     n_rows_: int = fitted()
     norm_: NDArray[np.float64] = fitted()
+    n_iter_: int | NDArray[np.int64] = fitted()
     certificate_: Certificate = fitted()
 
     @property
@@ -111,7 +112,7 @@ class SupportVectorMachine(RunsOnEngine):
 
     @property
     def kkt_(self) -> NDArray[np.str_]:
-        """The grade of each training row: "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C)."""
+        """Grade of each training row: "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C)."""
         words = np.asarray(WORDS[self._grades])
         return words[:, 0] if words.shape[1] == 1 else words
 
@@ -164,6 +165,21 @@ class SupportVectorMachine(RunsOnEngine):
         grades = [row_grades(each.machine, each.finding.grade, self.n_rows_) for each in solved]
         self._grades = np.stack(grades, axis=1)  # (n, machines)
         self._cache_weights()
+
+    def _keep_one(self, data: TrainingData, solved: list[Solved]) -> None:
+        """Set what a model of one machine keeps; the β of a row is the sum of its variables'."""
+        only = solved[0]
+        beta = np.zeros(data.X.shape[0])
+        np.add.at(beta, only.machine.dual.point, only.beta)
+        support = np.flatnonzero(beta)
+        self.dual_coef_ = beta[support][None, :]
+        self.n_support_ = np.array([len(support)], np.int32)
+        self._keep_machines(data, solved, support)
+        self.n_iter_ = only.solution.n_iter
+
+    def _value(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return f(x) of each row by the only machine."""
+        return np.asarray(self._sums(self._read_points(X))[:, 0] + self.intercept_[0])
 
     def _cache_weights(self) -> None:
         """Keep w of a linear machine: predictions of single rows would otherwise compute it each time."""

@@ -1,4 +1,4 @@
-"""Margins (THEORY L4): how far on the right side each point lies.
+"""Margins: distances of points from the boundary, above 0 on the right side.
 
 functional margin  m = y f(x)           not a distance: it grows when w does
 margin             z = y f(x) / ‖w‖     a distance
@@ -23,20 +23,20 @@ from margrove.svm.layout import code_of, coefficients_of, dense
 
 @dataclass(frozen=True)
 class Margins:
-    """Margins of points; one column per machine where there are several, NaN where a row has no part in one."""
+    """Margins of points; one column per machine where there are several, NaN where a machine ignores a row."""
 
     functional: NDArray[np.float64]  # (n,) or (n, machines)
     geometric: NDArray[np.float64]  # the same shape: distances
 
     @property
     def smallest(self) -> Any:
-        """The margin of the classifier on these points: the smallest distance, per machine."""
-        smallest = np.fmin.reduce(self.geometric, axis=0)  # NaN stands where a row has no part
+        """Margin of the classifier on these points: the smallest distance, per machine."""
+        smallest = np.fmin.reduce(self.geometric, axis=0)  # NaN where a machine ignores the row
         return float(smallest) if smallest.ndim == 0 else smallest
 
 
 def margins(model: Any, X: Any, y: Any) -> Margins:
-    """Functional and geometric margins of a fitted linear or kernel classifier, Margrove's or scikit-learn's.
+    """Return functional and geometric margins of a fitted linear or kernel classifier, Margrove's or scikit-learn's.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
 
 
 def machine_values(model: Any, X: Any) -> NDArray[np.float64]:
-    """f(x) of every machine of a support vector classifier, Margrove's or scikit-learn's, shape (n, machines)."""
+    """Return f(x) of every machine of a classifier, Margrove's or scikit-learn's, shape (n, machines)."""
     if hasattr(model, "machine_decision"):
         return np.asarray(model.machine_decision(X), dtype=np.float64)
     points, kernel, beta = read_points(model, X), kernel_of(model), coefficients_of(model)
@@ -100,7 +100,7 @@ def machine_values(model: Any, X: Any) -> NDArray[np.float64]:
 
 
 def weight_norms(model: Any) -> NDArray[np.float64]:
-    """‖w‖ of each machine: from w itself, as the model keeps it, or as √(βᵀKβ) from the dual coefficients β."""
+    """Return ‖w‖ of each machine: from w itself, as the model keeps it, or as √(βᵀKβ) from the dual coefficients β."""
     if hasattr(model, "norm_"):
         return np.asarray(model.norm_, np.float64)
     if not hasattr(model, "kernel"):  # a LinearSVC may keep dual coefficients beside w, of no kernel

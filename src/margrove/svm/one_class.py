@@ -1,4 +1,4 @@
-"""The one-class support vector machine: where most of the rows are."""
+"""The one-class support vector machine: novelty detection."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from margrove.svm.training import Machines, TrainingData, bounds, training_data,
 
 @estimator
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
-    """The one-class support vector machine (THEORY M10): the plane that parts the rows from the origin of the feature
-    space, all but a share ν of them.
+    """One-class support vector machine: the plane that separates all but a share ν of the rows from the origin of the
+    feature space.
 
     A drop-in for scikit-learn's ``OneClassSVM``: the same parameters and attributes, and a certificate.
 
@@ -82,23 +82,17 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return Machines(data, [dual], ("one class",))
 
     def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
-        only = solved[0]
-        support = np.flatnonzero(only.beta)
-        self.dual_coef_ = only.beta[support][None, :]
-        self.n_support_ = np.array([len(support)], np.int32)
-        self._keep_machines(data, solved, only.machine.dual.point[support])
-        self.n_iter_ = only.solution.n_iter
+        self._keep_one(data, solved)
         self.offset_ = -self.intercept_
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Σ α_i K(x_i, x) − ρ of each row: above 0 inside, below 0 outside."""
-        points = self._read_points(X)
-        return np.asarray(self._sums(points)[:, 0] + self.intercept_[0])
+        """Return Σ α_i K(x_i, x) − ρ of each row: above 0 inside, below 0 outside."""
+        return self._value(X)
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Σ α_i K(x_i, x) of each row."""
+        """Return Σ α_i K(x_i, x) of each row."""
         return np.asarray(self.decision_function(X) + self.offset_)
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
-        """+1 for a row inside, −1 for one outside."""
+        """Return +1 for a row inside, −1 for one outside."""
         return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)

@@ -1,4 +1,4 @@
-"""The models along C: what the margin, the support vectors and the coefficients do as slack gets dearer."""
+"""The regularisation path: models along C."""
 
 from __future__ import annotations
 

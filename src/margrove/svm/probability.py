@@ -1,7 +1,7 @@
 """Probabilities of classes from the machines' values, with one law: the most probable class is the predicted one.
 
-1. Each machine's value f on rows that it was not fitted on (five folds) tells what f is worth: σ(a f + b), with a and b
-   by maximum likelihood (Platt; the method of Lin, Lin and Weng, 2007).
+1. Each machine's value f is calibrated on rows that it was not fitted on (five folds): σ(a f + b), with a and b by
+   maximum likelihood (Platt; the method of Lin, Lin and Weng, 2007).
 2. One-vs-one: the pairs' probabilities are coupled, min Σ (r_ji p_i − r_ij p_j)² (Wu, Lin and Weng, 2004). Other codes:
    p_k is proportional to the product of what the machines give to the sides that class k is on.
 3. The law. Where the predicted class is not on top, the nearest p (least squares) for which it is takes the place of p:
@@ -70,7 +70,7 @@ def fitted_sigmoid(
         now = now - size * step
         if size <= 1e-10:
             break
-    if now[0] < 0:  # values that speak against the machine are worth nothing
+    if now[0] < 0:  # values that contradict the machine carry no information
         return 0.0, float(np.log((positive + 1) / (negative + 1)))
     return float(now[0] / scale), float(now[1])
 
@@ -97,15 +97,15 @@ def coupled(pairs: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
 
 
 def by_code(sides: NDArray[np.float64], code: NDArray[np.int8]) -> NDArray[np.float64]:
-    """p of each class, shape (n, K), proportional to Π over the machines of what they give to its side, in log σ."""
+    """Return p of each class, shape (n, K), proportional to the product of the machines' σ for its side."""
     likely = log_expit(sides) @ (code.T > 0) + log_expit(-sides) @ (code.T < 0)
     p = np.exp(likely - likely.max(axis=1, keepdims=True))
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def with_law(p: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The nearest probabilities in which ``predicted`` is on top: with the others q_1 ≥ q_2 ≥ …, it and the first j of
-    them share their mean, for the smallest j whose mean is not below q_{j+1}."""
+    """Return the nearest probabilities in which ``predicted`` is on top: with the others q_1 ≥ q_2 ≥ …, it and the
+    first j of them share their mean, for the smallest j whose mean is not below q_{j+1}."""
     p = p.copy()
     wrong = np.flatnonzero(p.argmax(axis=1) != predicted)
     if len(wrong) == 0:

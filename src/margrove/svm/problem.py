@@ -1,4 +1,4 @@
-"""What a support vector machine asks, as data: one dual for every form (THEORY M1–M4, M10). No solver lives here.
+"""The problem of a support vector machine, as data: one dual for every form. No solver lives here.
 
     min  ½ αᵀQα + pᵀα    subject to  yᵀα = δ,  0 ≤ α_t ≤ C_t,      Q_st = y_s y_t K(x_s, x_t)
 
@@ -7,7 +7,7 @@ over variables t = 1 … m, each standing for a point. What a solver keeps is
     v_t = −y_t (Qα + p)_t,    I_up = {t: y_t α_t can grow},    I_low = {t: y_t α_t can fall},
 
 because α is optimal exactly if the *violation* max_{I_up} v − min_{I_low} v is ≤ 0, and then every number between the
-two is an offset b. The ν-forms carry a second equality, Σα = const: pairs are then chosen within one sign, and the
+two is an offset b. The ν-forms have a second equality, Σα = const: pairs are then chosen within one sign, and the
 violation is the larger of the two signs' (``by_sign``). The start α is feasible and fixes δ and Σα.
 
 ===============  ==========================  ===========  =======================================================
@@ -73,7 +73,7 @@ class DualProblem(RowsProblem["tuple[DualSolution, ...]"]):
 
     @property
     def step_limit(self) -> int:
-        """How many pair steps a machine may make."""
+        """Largest number of pair steps of a machine."""
         if self.max_iter >= 0:
             return self.max_iter
         return max(MOST_STEPS, 100 * max((len(machine.y) for machine in self.machines), default=0))
@@ -92,7 +92,7 @@ class PathProblem(Problem["tuple[tuple[DualSolution, ...], ...]"]):
         return self.first.rows
 
     def bounds(self, number: int) -> tuple[NDArray[np.float64], ...]:
-        """The bounds of each machine on one step."""
+        """Return the bounds of each machine at one step of the path."""
         return self.uppers[number - 1] if number else tuple(machine.upper for machine in self.first.machines)
 
 
@@ -106,7 +106,7 @@ class DualSolution:
     objective: float
     n_iter: int
     status: Status
-    is_v_known: bool = True  # False where a solve was broken off before v had followed α: then v is of an earlier α
+    is_v_known: bool = True  # False where a solve was stopped before v was updated: then v is of an earlier α
     n_kernel_rows: int = 0  # that the core computed for this machine; rows kept from another machine are not counted
     solver: str = "smo"  # pairs of variables; or "newton", where w itself was sought (linear kernel)
 
@@ -133,8 +133,8 @@ class LeftOut:
 
 
 def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
-    """``dual`` from a given β = y α of each point, and whether α stood on its bound (then it does again), made
-    feasible: 0 ≤ α ≤ C, and yᵀα = 0 by taking from the heavier side what is too much, from the smallest α on."""
+    """Return ``dual`` started from β = y α of each point, made feasible: 0 ≤ α ≤ C, and yᵀα = 0 by taking from the
+    heavier side what is too much, from the smallest α on. α that ``was_bound`` is at its bound again."""
     given = dual.y * np.where(np.isfinite(beta), beta, 0.0)[dual.point]  # a fit may have ended as nonfinite
     alpha = np.where(was_bound[dual.point] & (given > 0), dual.upper, np.clip(given, 0.0, dual.upper))
     excess = float(dual.y @ alpha)
@@ -148,19 +148,19 @@ def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_])
 def path_start(
     dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Where ``dual`` begins for larger bounds, from its solution: r α with r ≤ C'/C, and the best r,
+    """Return the start of ``dual`` for larger bounds, from its solution: r α with r ≤ C'/C, and the best r,
 
     min ½ r² αᵀQα + r pᵀα;
 
-    but if most of those that carry it stand on their bounds they are likely to do so again, and r = C'/C. v + y p is
-    linear in α, so the v of the new start is known without a kernel value.
+    but if most support vectors are at their bounds, they are likely to be there again, and r = C'/C. v + y p is linear
+    in α, so the v of the new start is known without a kernel value.
     """
-    carries = alpha > 0
-    if not carries.any():
+    is_support = alpha > 0
+    if not is_support.any():
         return alpha
-    ray = float(np.min(upper[carries] / dual.upper[carries]))
+    ray = float(np.min(upper[is_support] / dual.upper[is_support]))
     curve, slope = -float(alpha @ (dual.p + dual.y * v)), float(alpha @ dual.p)
-    if np.mean(alpha[carries] == dual.upper[carries]) < MOST_OF_THEM and -slope < ray * curve:
+    if np.mean(alpha[is_support] == dual.upper[is_support]) < MOST_OF_THEM and -slope < ray * curve:
         ray = max(0.0, -slope / curve)
     moved = ray * alpha
     is_bound = (alpha == dual.upper) & (moved >= upper * (1 - 1e-12))
@@ -168,13 +168,13 @@ def path_start(
 
 
 def classification(y: NDArray[np.int8], upper: NDArray[np.float64], point: NDArray[np.int64] | None = None) -> Dual:
-    """The soft margin (M2, M3): min ½‖w‖² + Σ C_i ξ_i."""
+    """Return the dual of the soft margin: min ½‖w‖² + Σ C_i ξ_i."""
     n = len(y)
     return Dual(y, -np.ones(n), upper, np.zeros(n), np.arange(n) if point is None else point)
 
 
 def hard_margin(y: NDArray[np.int8], point: NDArray[np.int64] | None = None) -> Dual:
-    """The hard margin (M1) as the nearest points of two convex hulls; it starts from one row of each side."""
+    """Return the hard margin as the nearest points of two convex hulls; it starts from one row of each side."""
     n = len(y)
     alpha = np.zeros(n)
     alpha[[int(np.argmax(y > 0)), int(np.argmax(y < 0))]] = 1.0
@@ -186,7 +186,7 @@ def hard_margin(y: NDArray[np.int8], point: NDArray[np.int64] | None = None) -> 
 def nu_classification(
     y: NDArray[np.int8], upper: NDArray[np.float64], nu: float, point: NDArray[np.int64] | None = None
 ) -> Dual:
-    """ν-SVC (M10) before its solution is scaled by 1/ρ: Σ of each sign is ν Σ C_i / 2."""
+    """Return the dual of ν-SVC before its solution is scaled by 1/ρ: Σ of each sign is ν Σ C_i / 2."""
     n = len(y)
     half = nu * float(upper.sum()) / 2
     alpha = np.where(y > 0, _filled(upper * (y > 0), half), _filled(upper * (y < 0), half))
@@ -194,13 +194,13 @@ def nu_classification(
 
 
 def one_class(upper: NDArray[np.float64], nu: float) -> Dual:
-    """The one-class machine (M10): min ½αᵀKα with Σα = ν Σ C_i."""
+    """Return the dual of the one-class machine: min ½αᵀKα with Σα = ν Σ C_i."""
     n = len(upper)
     return Dual(np.ones(n, np.int8), np.zeros(n), upper, _filled(upper, nu * float(upper.sum())), np.arange(n))
 
 
 def regression(z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: float) -> Dual:
-    """ε-SVR (M10): α pulls f(x_i) up towards z_i − ε, α* down towards z_i + ε."""
+    """Return the dual of ε-SVR: α for f(x_i) below z_i − ε, α* for f(x_i) above z_i + ε."""
     n = len(z)
     rows = np.arange(n)
     return Dual(
@@ -213,7 +213,7 @@ def regression(z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: floa
 
 
 def nu_regression(z: NDArray[np.float64], upper: NDArray[np.float64], nu: float) -> Dual:
-    """ν-SVR (M10): the tube's width is found, not given; Σα = Σα* = ν Σ C_i / 2."""
+    """Return the dual of ν-SVR: the tube's width is found, not given; Σα = Σα* = ν Σ C_i / 2."""
     n = len(z)
     rows = np.arange(n)
     start = _filled(upper, nu * float(upper.sum()) / 2)
@@ -228,12 +228,12 @@ def nu_regression(z: NDArray[np.float64], upper: NDArray[np.float64], nu: float)
 
 
 def largest_nu(y: NDArray[np.int8], upper: NDArray[np.float64]) -> float:
-    """The largest feasible ν of ν-classification: each side must be able to carry ν Σ C_i / 2."""
+    """Return the largest feasible ν of ν-classification: Σ α of each side must be able to reach ν Σ C_i / 2."""
     return 2 * min(float(upper[y > 0].sum()), float(upper[y < 0].sum())) / float(upper.sum())
 
 
 def _filled(upper: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """``total`` poured into the boxes from the first on: a feasible start of few rows."""
+    """Return a feasible start of few rows: ``total`` is filled into the bounds from the first row on."""
     before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
     return np.clip(total - before, 0.0, upper)
 

@@ -1,4 +1,4 @@
-"""SMO as the textbook has it (THEORY M7): plain NumPy, the whole kernel matrix, one pair at a time.
+"""Textbook SMO: plain NumPy, the whole kernel matrix, one pair at a time.
 
 This is the specification that the native engine must agree with, and the source of a step-by-step trace.
 """
@@ -51,7 +51,7 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution,
 
 
 def smo_path(problem: PathProblem) -> tuple[tuple[DualSolution, ...], ...]:
-    """Each machine along its bounds, every step starting from the last; the first axis is the steps."""
+    """Solve each machine along its bounds, every step starting from the last; the first axis is the steps."""
     first = problem.first
     path = [smo(first)]
     machines = first.machines
@@ -67,7 +67,7 @@ def smo_path(problem: PathProblem) -> tuple[tuple[DualSolution, ...], ...]:
 
 
 def leave_one_out(problem: LeaveOneOutProblem) -> tuple[LeftOut, ...]:
-    """Each row with α > 0 taken out, the rest solved from nothing, and f of the row."""
+    """Leave out each row with α > 0, solve the rest from α = 0, and return f of the row."""
     X = problem.X
     K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     found = []
@@ -122,7 +122,7 @@ def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, 
 
 
 def _worst_pair(machine: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64]) -> tuple[int, int, float]:
-    """The pair of the largest violation; within one sign for the ν-forms."""
+    """Return the pair of the largest violation; within one sign for the ν-forms."""
     up, low = sides(machine.y, alpha, machine.upper)
     parts = [machine.y > 0, machine.y < 0] if machine.by_sign else [np.ones(len(v), np.bool_)]
     part = max(parts, key=lambda part: violation(v[part], up[part], low[part]))

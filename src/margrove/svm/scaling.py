@@ -34,19 +34,19 @@ def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
     )
     line, level = _line_that_repeats()
     what = line, X.shape[1], None if names is None else tuple(names)
-    if line is None or what != _Last.told:
+    if line is None or what != _Last.warning:
         warnings.warn(message, DataWarning, stacklevel=level)
-        _Last.told = what
+        _Last.warning = what
 
 
 class _Last:
-    """What was told last: a search of scikit-learn's fits the folds of one table many times, and one time is enough."""
+    """The last warning: a search of scikit-learn's fits the folds of one table many times, and is warned once."""
 
-    told: Any = None
+    warning: Any = None
 
 
 def _line_that_repeats() -> tuple[Any, int]:
-    """The line that has scikit-learn make many fits, None where each fit has its own; and its ``stacklevel``."""
+    """Return the line that has scikit-learn make many fits, None where each fit has its own; and its ``stacklevel``."""
     level, frame, repeats = 0, inspect.currentframe(), False
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -74,12 +74,12 @@ def unscaled_columns(X: Matrix) -> NDArray[np.intp]:
 
 
 def _middle(values: NDArray[np.float64]) -> float:
-    """The median; of two columns the smaller one is in the middle."""
+    """Return the median; of two columns the smaller one is in the middle."""
     return float(np.partition(values, (len(values) - 1) // 2)[(len(values) - 1) // 2])
 
 
 def _spread(rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Standard deviation and range of each column."""
+    """Return standard deviation and range of each column."""
     rows = rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(rows):

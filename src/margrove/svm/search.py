@@ -25,7 +25,7 @@ from margrove.search.live_line import LiveLine
 from margrove.search.scorers import Scores, name_of
 from margrove.search.table import ScoreTable
 from margrove.status import Status
-from margrove.svm.checkpointing import kernel_words
+from margrove.svm.checkpointing import kernel_key
 from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
 from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
@@ -160,7 +160,7 @@ class SupportVectorSearch(CrossValidatedSearch):
             fingerprint(
                 "search",
                 problem.X,
-                [kernel_words(kernel) for kernel in problem.kernels],
+                [kernel_key(kernel) for kernel in problem.kernels],
                 [(machine.y, machine.p, machine.point) for machine in problem.machines],
                 [(fold.weight, fold.held_out) for fold in problem.folds],
                 table.grid,
@@ -211,7 +211,7 @@ class _SVCOfValues(SVC):
 
 @estimator
 class SVCCV(SupportVectorSearch, ClassifierSearch):
-    """`SVC` with C and γ chosen by cross-validation, in one computation (THEORY M2).
+    """`SVC` with C and γ chosen by cross-validation, in one computation.
 
     What ``GridSearchCV(SVC(), {"C": Cs, "gamma": gammas})`` finds, many times faster: the kernel matrix of each γ is
     computed once for all folds, classes and values of C; each value of C begins where the last one ended; rows held out

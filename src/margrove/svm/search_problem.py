@@ -31,7 +31,7 @@ class DualVariables:
 
 @dataclass(frozen=True)
 class Fold:
-    """Who takes part, and who is asked about."""
+    """Weights of the rows in training, and the rows held out."""
 
     weight: NDArray[np.float64]  # (n,)
     held_out: NDArray[np.int64]  # (h,)
@@ -49,7 +49,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class UnitSolution:
-    """What became of a unit, for each C and machine."""
+    """Solution of a unit, for each C and machine."""
 
     values: NDArray[np.float64]  # (Cs, machines, held out): f on the rows held out
     violation: NDArray[np.float64]  # (Cs, machines)
@@ -75,17 +75,17 @@ class SearchProblem(RowsProblem[Status]):
 
     @property
     def step_limit(self) -> int:
-        """How many pair steps a machine may make at each C."""
+        """Largest number of pair steps of a machine at each C."""
         return self.max_iter if self.max_iter >= 0 else MOST_STEPS
 
     @property
     def n_cells(self) -> int:
-        """Machines to be solved, at one C each."""
+        """Number of machines to solve, at one C each."""
         return len(self.machines) * sum(len(unit.Cs) for unit in self.units)
 
 
 def dual_on_fold(machine: DualVariables, fold: Fold, C: float, epsilon: float) -> Dual:
-    """The dual of one machine on one fold at one C, from α = 0."""
+    """Return the dual of one machine on one fold at one C, from α = 0."""
     weight = fold.weight[machine.point]
     part = np.flatnonzero(weight > 0)
     return Dual(machine.y[part], machine.p[part] + epsilon, C * weight[part], np.zeros(len(part)), machine.point[part])

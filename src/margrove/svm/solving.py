@@ -95,7 +95,7 @@ def dual_problem(model: SupportVectorMachine, machines: Machines) -> tuple[Machi
     data, precision = machines.data, model.precision
     if any(dual.hulls for dual in machines.duals):
         data = data.centred()
-        precision = "double" if precision == "auto" else precision  # single cannot tell whether hulls meet
+        precision = "double" if precision == "auto" else precision  # single precision cannot decide whether hulls meet
     problem = DualProblem(
         data.points,
         data.solver_kernel,
@@ -129,7 +129,7 @@ def settle_solutions(
 
 
 def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, form: Form) -> Solved:
-    """A solution as the model keeps it: with b, scaled, and judged by the solver's own v."""
+    """Return a solution as the model keeps it: with b, scaled, and judged by the solver's own v."""
     if dual.hulls:
         return _from_hulls(name, dual, solution, data)
     alpha, f = solution.alpha, -solution.v - dual.y * dual.p
@@ -166,7 +166,7 @@ def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, da
 
 
 def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingData) -> Solved:
-    """The hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², so α and b times 2/‖w‖²."""
+    """Return the hard margin from the nearest points of two hulls: w = 2 (p₊ − p₋)/‖p₊ − p₋‖², α and b alike."""
     alpha, squared = solution.alpha, 2 * solution.objective
     if solution.status is Status.CONVERGED and squared <= HULLS_MEET * float(data.diagonal[dual.point].max()):
         raise _meeting_hulls(name, dual, alpha, data)
@@ -216,7 +216,7 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: Trai
 
 
 def shows_margin(machine: Machine, finding: Finding) -> bool:
-    """Whether ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0."""
+    """Return whether ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0."""
     return machine.rho * float(machine.dual.alpha.sum()) > float(machine.dual.upper @ finding.slack)
 
 

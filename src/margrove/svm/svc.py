@@ -36,14 +36,14 @@ _FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilitie
 
 @estimator
 class SVC(SupportVectorClassifier):
-    """Support vector classification (THEORY M1–M5): the widest margin, at a price C for each row that stands in it.
+    """Support vector classification: the widest margin, at a cost C for each row that lies inside it.
 
     A drop-in for scikit-learn's ``SVC``: the same parameters and attributes, and a certificate.
 
     Parameters
     ----------
     C : float
-        The price of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none: the hard margin, or an `InfeasibleError` that
+        The cost of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none: the hard margin, or an `InfeasibleError` that
         shows where the classes meet. A number is 1e100 at most, times its weights too.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
         See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
@@ -53,7 +53,7 @@ class SVC(SupportVectorClassifier):
     gamma : {"scale", "auto", "median"} or float
         γ: "scale" is 1 / (d · variance of X), "auto" is 1/d, "median" is 1 / (2 · median squared distance).
     shrinking : bool
-        Whether the solver sets aside rows that seem settled. It changes the time, not the answer.
+        Whether the solver sets aside rows that seem settled. It changes the time, not the solution.
     tol : float
         The largest violation of the KKT conditions that counts as converged.
     cache_size : "auto" or float
@@ -86,12 +86,12 @@ class SVC(SupportVectorClassifier):
         Of kernel values in the solver: "auto" is single while double agrees.
     probability : bool
         Whether `predict_proba` is there: the machines are fitted five times more, without a fifth of the rows each,
-        and what their values on those are worth is learned. ``predict`` stays as it is, and always says the most
-        probable class. ``time_limit`` is for the fit, and once more for the folds.
+        and their values on those are calibrated. ``predict`` is not changed, and always returns the most probable
+        class. ``time_limit`` is for the fit, and once more for the folds.
     warm_start : bool
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
-        the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the answer the
-        same. A hard margin begins anew.
+        the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the
+        solution the same. A hard margin begins anew.
     checkpoint : str, path or `Checkpoint`, optional
         A file where ``fit`` keeps α every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of the same
         data and parameters goes on from it, with other limits, threads or ``tol`` if you like; one of other data is
@@ -107,7 +107,7 @@ class SVC(SupportVectorClassifier):
     intercept_ : array of shape (machines,)
     coef_ : array of shape (machines, d)
         For ``kernel="linear"``. Dense, as ``dual_coef_``, where scikit-learn's are CSR after a sparse fit: w has few
-        zeros, and asks for no ``toarray()``.
+        zeros, and needs no ``toarray()``.
     classes_, class_weight_, fit_status_, shape_fit_, n_features_in_, n_rows_
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
@@ -120,10 +120,10 @@ class SVC(SupportVectorClassifier):
         sought, which is the same problem (`LinearSVC` with the hinge and a free intercept), and α is what it leaves.
         ``n_iter_`` then counts Newton's steps.
     probA_, probB_ : arrays of shape (machines,)
-        With ``probability=True``: a machine's value f is worth P = 1/(1 + exp(A f + B)).
+        With ``probability=True``: P = 1/(1 + exp(A f + B)) for a machine's value f.
     gamma_ : float
     kkt_ : array of shape (n,), or (n, machines) for several machines
-        "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C); empty where a row has no part.
+        "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C); empty where a row is ignored.
     norm_, margin_ : arrays of shape (machines,)
         ‖w‖ and 2/‖w‖, the width of the margin, in the feature space.
     loo_bound_ : float
@@ -170,7 +170,7 @@ class SVC(SupportVectorClassifier):
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> SupportVectorPath:
-        """The models along C, each certified: every one begins where the last one ended.
+        """Fit the models along C, each certified: every one begins where the last one ended.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class SVC(SupportVectorClassifier):
         -------
         SupportVectorPath
             ``Cs`` ascending, and ``models``: an `SVC` for each, as `fit` would leave it. After Ctrl-C or
-            ``time_limit`` only those that were reached, the last of them perhaps broken off.
+            ``time_limit`` only those that were reached, the last of them perhaps stopped early.
 
         Examples
         --------
@@ -224,15 +224,15 @@ class SVC(SupportVectorClassifier):
             cache_bytes=kernel_cache(self.cache_size),
             precision=self.precision,
         )
-        self._tell_folds(solve(problem, self.engine, self._effort()))
+        self._note_folds(solve(problem, self.engine, self._effort()))
         return values
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
-        """Exactly what each row is taken for by the model fitted without it (THEORY M9), beside ``loo_bound_``.
+        """Return the exact prediction of each row by the model fitted without it, beside ``loo_bound_``.
 
         Only support vectors need a solve, and each begins from this model. X, y and weights are those of ``fit``. γ and
         the C_i of the other rows stay as they are; so ``class_weight="balanced"`` keeps the weights that balance all
-        rows. For weights that balance the others, ask ``SVCCV(Cs=[C], gammas=[γ], cv=LeaveOneOut(),
+        rows. For weights that balance the others, use ``SVCCV(Cs=[C], gammas=[γ], cv=LeaveOneOut(),
         class_weight="balanced")``.
 
         Examples
@@ -253,7 +253,7 @@ class SVC(SupportVectorClassifier):
 
 @estimator
 class NuSVC(SupportVectorClassifier):
-    """Support vector classification with ν (THEORY M10): C is not given but follows from ν, which bounds the share of
+    """Support vector classification with ν: C is not given but follows from ν, which bounds the share of
     margin errors from above and the share of support vectors from below.
 
     A drop-in for scikit-learn's ``NuSVC``; unlike there, ``class_weight`` has an effect.
@@ -315,7 +315,7 @@ probability, checkpoint
             model.set_params(nu=min(self.nu, largest), time_limit=effort.left(started).time_limit)
             rows = data.X[np.ix_(train, train)] if is_given else data.X[train]
             with on_interrupt(self._on_interrupt), warnings.catch_warnings():
-                warnings.simplefilter("ignore", MargroveWarning)  # of the data the fit has told, of the folds see below
+                warnings.simplefilter("ignore", MargroveWarning)  # the fit has warned; folds: see below
                 model.fit(
                     rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train]
                 )
@@ -323,7 +323,7 @@ probability, checkpoint
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 break
             values[test] = model.machine_decision(data.X[np.ix_(test, train)] if is_given else data.X[test])
-        self._tell_folds(status)
+        self._note_folds(status)
         return values
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:

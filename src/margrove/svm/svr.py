@@ -22,7 +22,7 @@ from margrove.svm.training import Machines, TrainingData, bounds, training_data,
 
 @estimator
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
-    """What the two regressions share. Not a learner by itself."""
+    """Base class of the two regressions."""
 
     C: float = checked(check_number, above=0, default=1.0)
     n_iter_: int = fitted()
@@ -39,9 +39,8 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row."""
-        points = self._read_points(X)
-        return np.asarray(self._sums(points)[:, 0] + self.intercept_[0])
+        """Return f(x) of each row."""
+        return self._value(X)
 
     @abstractmethod
     def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
@@ -57,20 +56,13 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
 
     def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
-        only = solved[0]
-        beta = np.zeros(data.X.shape[0])  # α − α*
-        np.add.at(beta, only.machine.dual.point, only.beta)
-        support = np.flatnonzero(beta)
-        self.dual_coef_ = beta[support][None, :]
-        self.n_support_ = np.array([len(support)], np.int32)
-        self._keep_machines(data, solved, support)
-        self.n_iter_ = only.solution.n_iter
+        self._keep_one(data, solved)
 
 
 @estimator
 class SVR(SupportVectorRegressor):
-    """Support vector regression (THEORY M10): the flattest f that stays within ε of the values, at a price C for what
-    leaves that tube.
+    """Support vector regression: the flattest f that stays within ε of the values, at a cost C for what leaves that
+    tube.
 
     A drop-in for scikit-learn's ``SVR``: the same parameters and attributes, and a certificate.
 
@@ -79,7 +71,7 @@ class SVR(SupportVectorRegressor):
     kernel, degree, gamma, coef0, tol
         As in `SVC`.
     C : float
-        The price of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i).
+        The cost of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i).
     epsilon : float
         ε, half the width of the tube, in units of y.
     shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, warm_start, checkpoint
@@ -118,8 +110,8 @@ class SVR(SupportVectorRegressor):
 
 @estimator
 class NuSVR(SupportVectorRegressor):
-    """Support vector regression with ν (THEORY M10): the width of the tube is found, such that at most ν of the rows
-    lie outside it.
+    """Support vector regression with ν: the width of the tube is found, such that at most ν of the rows lie outside
+    it.
 
     A drop-in for scikit-learn's ``NuSVR``: the same parameters and attributes, and a certificate.
 
@@ -128,7 +120,7 @@ class NuSVR(SupportVectorRegressor):
     nu : float
         ν, above 0 and at most 1: at most this share of rows outside the tube, at least this share of support vectors.
     C : float
-        The price of leaving the tube: min ½‖w‖² + C (ν n ε + Σ (ξ_i + ξ*_i)).
+        The cost of leaving the tube: min ½‖w‖² + C (ν n ε + Σ (ξ_i + ξ*_i)).
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter
         As in `SVC`.
     sigma, time_limit, n_jobs, engine, precision, checkpoint

@@ -43,7 +43,7 @@ class KernelParameters(Protocol):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The points of all machines, with the kernel that was asked for and the one that is solved with."""
+    """The points of all machines, with the kernel of the parameters and the one that is solved with."""
 
     X: Matrix  # (n, d), or the Gram matrix for kernel "precomputed"
     kernel: Kernel
@@ -109,7 +109,7 @@ def settle_kernel(
     degree: float = 3,
     coef0: float = 0.0,
 ) -> Kernel:
-    """Turn a user's words into a `Kernel`, and refuse data on which it has no meaning.
+    """Return the `Kernel` of these parameters; raise `InputError` for data that it is not defined on.
 
     ``gamma`` is a number, ``"scale"`` (1 / (d · variance of X)), ``"auto"`` (1/d) or ``"median"`` (1 / (2 · median
     squared distance)); ``sigma`` stands for γ = 1/(2σ²) and excludes a numeric gamma.
@@ -139,7 +139,7 @@ def settle_kernel(
 
 
 def check_nonnegative(kernel: str, X: Matrix) -> None:
-    """Kernels of counts have no meaning below zero."""
+    """Raise `InputError` if a value is below 0, where kernels of counts are not defined."""
     lowest = X.min(axis=0)
     lowest = np.asarray(lowest.todense() if sp.issparse(lowest) else lowest).ravel()
     if lowest.size and lowest.min() < 0:
@@ -151,7 +151,7 @@ def check_nonnegative(kernel: str, X: Matrix) -> None:
 
 
 def check_symmetric(gram: NDArray[Any]) -> None:
-    """K(x, z) = K(z, x): otherwise what is learnt by rows is not what is predicted by columns."""
+    """Raise `InputError` unless K(x, z) = K(z, x): a model learns by rows and predicts by columns."""
     limit = _ASYMMETRY * float(np.abs(gram).max(initial=0))
     for start in range(0, len(gram), _SYMMETRY_ROWS):
         rows = slice(start, start + _SYMMETRY_ROWS)
