@@ -1,4 +1,4 @@
-"""Convert pyarrow columns: CSV, Parquet, pandas, polars and pyarrow tables all pass through here."""
+"""Columns from those of pyarrow, which CSV, Parquet, pandas and polars tables are read through."""
 
 from __future__ import annotations
 

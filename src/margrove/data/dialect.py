@@ -20,7 +20,7 @@ from margrove.advice import Advice, Parameter
 from margrove.data.source import HEAD, Content, bad_byte
 from margrove.errors import ParameterError, check_choice
 
-DELIMITERS = ("\t", ";", "|", ",", " ")  # from the most telling to the least: commas and spaces occur in text
+# The delimiters, from the most telling to the least: commas and spaces occur in text.
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
@@ -33,7 +33,7 @@ _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written."""
+    """The format of a delimited file."""
 
     delimiter: str
     decimal_point: str
@@ -151,7 +151,7 @@ def _find_delimiter(head: str, hint: str) -> str:
     if hint in (".tsv", ".tab") and "\t" in head:
         return "\t"
     best, best_share = ",", 0.0
-    for delimiter in DELIMITERS:
+    for delimiter in NAMES:
         text = squeezed(head.encode()).decode() if delimiter == " " else head
         rows = [cells for _, _, cells in _rows(text, delimiter)]
         found = [len(cells) for cells in rows]

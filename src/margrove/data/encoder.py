@@ -169,13 +169,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             self.columns_, self.dropped_ = self._learn_dense(table)
         if not self.columns_:
-            raise InputError(
-                f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier",
-                file=table.source,
-                cure=Advice(
-                    "Add rows or columns", InPython(", or keep them: drop_constant=False, drop_identifiers=False"), "."
-                ),
-            )
+            problem = f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier"
+            keep = InPython(", or keep them: drop_constant=False, drop_identifiers=False")
+            raise InputError(problem, file=table.source, cure=Advice("Add rows or columns", keep, "."))
         self.target_ = None if table.target is None else table.target.name
         self._warn_dropped(table.source)
         return self
@@ -343,11 +339,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dtype = np.result_type(*numeric) if numeric else np.dtype(np.float64)
         widths = [width(description) for description in self.columns_]
         if self._gives_sparse(sum(widths)):
-            parts = [
-                encode_sparse(column, description, dtype)
-                for column, description in zip(columns, self.columns_, strict=True)
-            ]
-            return scipy.sparse.hstack(parts, format="csr")
+            described = zip(columns, self.columns_, strict=True)
+            return scipy.sparse.hstack([encode_sparse(*each, dtype) for each in described], format="csr")
         out = np.zeros((n, sum(widths)), dtype=dtype)
         start = 0
         for column, description, size in zip(columns, self.columns_, widths, strict=True):

@@ -49,9 +49,8 @@ def as_table(X: Any, target: Target = None) -> Table:
     >>> as_table(pandas.DataFrame({"size": [1.5, None], "ripe": [True, False]}), target="ripe").labels()
     array([ True, False])
     """
-    table = X
-    if not isinstance(X, Table):
-        table = as_features(X)
+    table: Table = X if isinstance(X, Table) else as_features(X)
+    if table is not X:
         check_finite(table)
     # None means "the last column" to a reader of files, and "no target" here.
     if target is None or target is False:
@@ -93,10 +92,8 @@ def check_sparse(X: sp.sparray | sp.spmatrix) -> None:
     for each, size in places:
         is_sound = is_sound and (stored == 0 or (each[:stored].min() >= 0 and each[:stored].max() < size))
     if not is_sound:
-        raise InputError(
-            f"X is a damaged sparse matrix: its {X.format} indices do not fit its shape {X.shape}",
-            cure="Build it again from its rows, columns and values.",
-        )
+        problem = f"X is a damaged sparse matrix: its {X.format} indices do not fit its shape {X.shape}"
+        raise InputError(problem, cure="Build it again from its rows, columns and values.")
 
 
 def as_array(X: Any) -> Matrix:

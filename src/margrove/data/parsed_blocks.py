@@ -43,11 +43,6 @@ class ParsedBlocks:
         except OSError as error:
             self._give_up(f"There is no folder for temporary files ({error})")
 
-    @property
-    def n_bytes(self) -> int:
-        """The size on disk."""
-        return self._ends[-1]
-
     def add(self, arrow: pa.Table) -> None:
         """Write one more block, a pyarrow Table; nothing more once it has been given up."""
         import pyarrow as pa

@@ -28,7 +28,7 @@ S = TypeVar("S", covariant=True)
 
 
 class Home(Enum):
-    """Where rows are."""
+    """The place of rows."""
 
     MEMORY = "in memory"
     CHUNKS = "in chunks"
@@ -52,7 +52,7 @@ class Rows(Protocol[B]):
 
     @property
     def home(self) -> Home:
-        """Where the rows are."""
+        """The place of the rows."""
 
     @property
     def n(self) -> int:

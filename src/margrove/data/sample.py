@@ -196,7 +196,7 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     if hasattr(values, "isna"):  # pandas has an NA that is no number
         values = values.astype("object").where(~values.isna(), np.nan)
     is_sparse = sp.issparse(values)
-    cells = values.tocoo() if is_sparse else np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    cells: Any = values.tocoo() if is_sparse else np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     numbers = cells.data if is_sparse else cells.ravel()
     at = int(np.argmin(np.isfinite(numbers)))
     row, column = (cells.row[at], cells.col[at]) if is_sparse else divmod(at, cells.shape[1])

@@ -1,4 +1,4 @@
-"""Rows that come in chunks, and can be walked over again and again: for fits over more rows than memory holds.
+"""Rows in chunks that allow any number of passes: for fits over more rows than memory holds.
 
 A *chunk* is a pair (X, y), a triple (X, y, sample_weight) or a `Table` with a target. Chunks may come as
 
@@ -30,7 +30,7 @@ Chunk = tuple[Any, Any, Any]  # X, y and the rows' weights, or None
 def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
     """Return a function that starts a new pass over the chunks. Raise `ParameterError` if they allow only one pass, or
     are not chunks."""
-    if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and _is_matrix(chunks[0]):
+    if isinstance(chunks, (tuple, list)) and len(chunks) in (2, 3) and getattr(chunks[0], "ndim", 0) == 2:
         X, *rest = chunks
         rows = as_array(X).tocsr() if sp.issparse(X) else X  # other sparse formats have no slices of rows
         return lambda: _slices(rows, *rest)
@@ -47,10 +47,6 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
             "Give the function that makes it, without calling it."
         )
     return lambda: _parts_of(chunks)
-
-
-def _is_matrix(part: object) -> bool:
-    return getattr(part, "ndim", 0) == 2
 
 
 def _slices(X: Matrix, y: Any, weight: Any = None) -> Iterator[Chunk]:
@@ -74,9 +70,8 @@ def _parts_of(chunks: Any) -> Iterator[Chunk]:
             yield (numbers_of_table(X) if isinstance(X, Table) else X), y, weight[0] if weight else None
         else:
             kind = f"{type(chunk).__name__}" + (f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else "")
-            raise InputError(
-                f"chunk {number} is a {kind}; a pair (X, y), a triple (X, y, sample_weight) or a Table was wanted"
-            )
+            wanted = "a pair (X, y), a triple (X, y, sample_weight) or a Table was wanted"
+            raise InputError(f"chunk {number} is a {kind}; {wanted}")
 
 
 def numbers_of_table(table: Table) -> Matrix:
@@ -88,9 +83,6 @@ def numbers_of_table(table: Table) -> Matrix:
         return table.block
     words = [column.name for column in table if column.kind == "category"]
     if words:
-        raise InputError(
-            f"these columns hold categories, and numbers are wanted: {named(words)}",
-            file=table.source,
-            cure="Encode them: read_chunks(...).encoded().",
-        )
+        problem = f"these columns hold categories, and numbers are wanted: {named(words)}"
+        raise InputError(problem, file=table.source, cure="Encode them: read_chunks(...).encoded().")
     return np.column_stack([numbers_of(column) for column in table])

@@ -79,23 +79,16 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
         kept = table.take(~missing)
         noun = "row" if n_missing == 1 else "rows"
         return kept.with_target(kept.target, f"{n_missing:,} {noun}{UNLABELLED_LEFT_OUT}")
-    first = int(np.argmax(missing))
-    all_of_them = n_missing == table.n_rows
+    first, is_all = int(np.argmax(missing)), n_missing == table.n_rows
+    share = "every" if is_all else f"{n_missing:,} of {table.n_rows:,}"
+    cells = "cell is" if is_all or n_missing == 1 else "cells are"
+    fill = Advice("Fill them in, or leave those rows out with ", Setting("drop_unlabelled", True))
     raise InputError(
-        f"{'every' if all_of_them else f'{n_missing:,} of {table.n_rows:,}'} target "
-        f"{'cell is' if all_of_them or n_missing == 1 else 'cells are'} missing"
-        + ("" if line_of else f", the first in row {first + 1:,}"),
+        f"{share} target {cells} missing" + ("" if line_of else f", the first in row {first + 1:,}"),
         file=table.source,
         line=line_of(first) if line_of else None,
         column=table.target.name,
-        cure="Choose another target."
-        if all_of_them
-        else Advice(
-            "Fill them in, or leave those rows out with ",
-            Setting("drop_unlabelled", True),
-            InPython(" (--drop-unlabelled)"),
-            ".",
-        ),
+        cure="Choose another target." if is_all else Advice(fill, InPython(" (--drop-unlabelled)"), "."),
     )
 
 

@@ -18,6 +18,7 @@ What is learned is a plain dict, as in `encoding`:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,34 +56,21 @@ def text_names(text: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_text_columns(table: Table, names: Sequence[str]) -> None:
-    """Refuse names that the table does not have, and columns that hold no text, naming the column."""
+    """Refuse names that the table does not have, and columns that hold no text."""
     for name in names:
+        refuse = partial(InputError, file=table.source, column=name)
         if table.target is not None and table.target.name == name:
-            raise InputError(
-                "is the target, which is to be predicted and not to be read",
-                file=table.source,
-                column=name,
-                cure=Advice(LEAVE_OUT, "."),
-            )
+            problem = "is the target, which is to be predicted and not to be read"
+            raise refuse(problem, cure=Advice(LEAVE_OUT, "."))
         if name not in table:
-            raise InputError(
-                f"there is no column {name!r} to read text from",
-                file=table.source,
-                cure=f"The columns are {named(table.names)}.",
-            )
+            problem = f"there is no column {name!r} to read text from"
+            raise InputError(problem, file=table.source, cure=f"The columns are {named(table.names)}.")
         column = None if table.sparse is not None else table[name]
         if column is not None and column.n_missing == len(column):
-            raise InputError(
-                "is empty, and there is nothing to read in it", file=table.source, column=name, cure="Leave it out."
-            )
+            raise refuse("is empty, and there is nothing to read in it", cure="Leave it out.")
         if column is None or column.kind != "category":
             kind = "yes or no" if column is not None and column.kind == "boolean" else "numbers"
-            raise InputError(
-                f"holds {kind}, not text",
-                file=table.source,
-                column=name,
-                cure=Advice(LEAVE_OUT, ": it is used as it is."),
-            )
+            raise refuse(f"holds {kind}, not text", cure=Advice(LEAVE_OUT, ": it is used as it is."))
 
 
 def describe_text(
