@@ -20,7 +20,7 @@ from margrove.app.choose import held_out as auto_estimate
 from margrove.app.choose import trial as auto_trial
 from margrove.app.choose.candidates import CANDIDATES, Candidate
 from margrove.app.choose.contest import Contest, meets_on_sample, ranked
-from margrove.app.choose.trial import Field, Trial
+from margrove.app.choose.trial import Trial, TrialData
 from margrove.app.choose.words import choice_words, subsample_words, tell_plan
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
@@ -202,8 +202,8 @@ def test_who_wins_clearly_on_the_sample_does_not_meet_the_others_again(
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
 
-    def scored(field: Any, candidate: Candidate, *_: Any, **__: Any) -> Trial:
-        return Trial(candidate, {}, (0.9 if candidate.name == "tree" else 0.5,) * 2, field.table.n_rows)
+    def scored(data: Any, candidate: Candidate, *_: Any, **__: Any) -> Trial:
+        return Trial(candidate, {}, (0.9 if candidate.name == "tree" else 0.5,) * 2, data.table.n_rows)
 
     monkeypatch.setattr(auto, "tried", scored)
     result = Contest(Training(), table_of(["a", "b"], 400), Budget(600), 400, Countdown(Budget(600))).run()
@@ -217,10 +217,10 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
     budget = Budget(600)
     seen: list[str] = []
 
-    def spent(field: Any, candidate: Candidate, seconds: float, *_: Any, **__: Any) -> Trial:
+    def spent(data: Any, candidate: Candidate, seconds: float, *_: Any, **__: Any) -> Trial:
         seen.append(candidate.name)
         budget.seconds = 0.0
-        return Trial(candidate, {}, (0.5, 0.5), field.table.n_rows, status="converged")
+        return Trial(candidate, {}, (0.5, 0.5), data.table.n_rows, status="converged")
 
     monkeypatch.setattr(auto, "tried", spent)
     result = Contest(Training(), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
@@ -230,11 +230,11 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
 
 
 def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    field = Field.of(Training(), table_of(["a", "b"]))
+    data = TrialData.of(Training(), table_of(["a", "b"]))
     for n_done, n_scored in ((1, 0), (2, 2), (3, 3)):
         left = iter([9.0] * (2 * n_done - 1) + [0.0] * 9)  # asked for each limit, and before all folds but the first
         monkeypatch.setattr(Budget, "left", property(lambda _, left=left: next(left)))
-        found = auto_trial.tried(field, NAMES["basic"], 9.0, Countdown(Budget(9.0)))
+        found = auto_trial.tried(data, NAMES["basic"], 9.0, Countdown(Budget(9.0)))
         assert len(found.scores) == n_scored
         assert found.status == "time_limit"
         assert "of the budget" in found.note
@@ -249,11 +249,11 @@ def test_a_vote_that_cannot_catch_up_stops_growing() -> None:
 
 def test_a_vote_is_scored_as_it_would_be_if_fitted_at_that_size() -> None:
     table = margrove.load_penguins()
-    field = Field.of(Training(folds=3), table)
-    found = auto_trial.tried(field, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
+    data = TrialData.of(Training(folds=3), table)
+    found = auto_trial.tried(data, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
     scores = []
-    for train, learned, test, truth in field.rounds(NAMES["adaboost-1"]):
-        model = NAMES["adaboost-1"].build(field.training, table, found.params).fit(train, learned)
+    for train, learned, test, truth in data.rounds(NAMES["adaboost-1"]):
+        model = NAMES["adaboost-1"].build(data.training, table, found.params).fit(train, learned)
         scores.append(float(np.mean(model.predict(test) == truth)))
     assert found.scores == pytest.approx(scores)
     assert found.params["n_estimators"] in NAMES["adaboost-1"].rounds
@@ -335,7 +335,7 @@ def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: p
             super().__init__(asked, rows, *more)
 
     monkeypatch.setattr(auto_estimate, "Contest", Watched)
-    chosen = auto_estimate.Search(Training(), table, Budget(600), Countdown(Budget(600))).run()
+    chosen = auto_estimate.NestedContest(Training(), table, Budget(600), Countdown(Budget(600))).run()
     assert met == [275]
     assert chosen.estimate.n_tested == 69
 
@@ -376,10 +376,10 @@ def test_the_learning_curve_ends_at_the_estimate(run: Run, few: None) -> None:
 def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     real = auto.tried
 
-    def interrupted(field: Any, candidate: Candidate, *more: Any, **named: Any) -> Trial:
+    def interrupted(data: Any, candidate: Candidate, *more: Any, **named: Any) -> Trial:
         if candidate.name == "linear":
             raise KeyboardInterrupt
-        return real(field, candidate, *more, **named)
+        return real(data, candidate, *more, **named)
 
     monkeypatch.setattr(auto, "tried", interrupted)
     record = document(run("train", "--json"))

@@ -17,7 +17,7 @@ from typer.testing import Result
 import margrove
 from margrove.app.choose import nested_search as rounds
 from margrove.app.choose import search as searching
-from margrove.app.choose.search import Cell, Found
+from margrove.app.choose.search import GridCell, SearchResult
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
 from margrove.status import Status
@@ -194,18 +194,18 @@ def test_a_sample_holds_each_class_in_its_proportion() -> None:
     np.testing.assert_array_equal(CLASSES.sample(labels, 1000, seed=0), np.arange(1000))
 
 
-def found(scores: dict[tuple[float, float], float]) -> Found:
-    return Found(
-        CLASSES, ("C", "gamma"), tuple(Cell(C, gamma, score) for (C, gamma), score in scores.items()), n_rows=100
+def found(scores: dict[tuple[float, float], float]) -> SearchResult:
+    return SearchResult(
+        CLASSES, ("C", "gamma"), tuple(GridCell(C, gamma, score) for (C, gamma), score in scores.items()), n_rows=100
     )
 
 
 def test_of_equals_the_smallest_c_then_the_smallest_gamma_is_best() -> None:
     table = found({(1, 1): 0.5, (1, 2): 0.9, (10, 1): 0.9, (10, 2): 0.8, (2, 1): math.nan})
-    assert table.best == Cell(1, 2, 0.9)
-    assert table.runner_up == Cell(10, 2, 0.8)
+    assert table.best == GridCell(1, 2, 0.9)
+    assert table.runner_up == GridCell(10, 2, 0.8)
     assert (len(table.tops), len(table.scored)) == (2, 4)
-    assert found({(1, 1): 0.8999, (10, 1): 0.9, (1, 2): 0.89}).best == Cell(1, 1, 0.8999)  # less than half a row
+    assert found({(1, 1): 0.8999, (10, 1): 0.9, (1, 2): 0.89}).best == GridCell(1, 1, 0.8999)  # less than half a row
     assert found({(1, 1): math.nan}).best is None
     assert found({(1, 1): math.nan}).params == {}
 

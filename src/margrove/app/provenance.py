@@ -14,7 +14,7 @@ import numpy as np
 
 from margrove.app.choose.contest import Result
 from margrove.app.choose.held_out import Chosen
-from margrove.app.choose.search import Found
+from margrove.app.choose.search import SearchResult
 from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.predictions import Predicted
 from margrove.app.estimate.task import Estimate
@@ -127,7 +127,7 @@ def predictions_part(predicted: Predicted | None, table: Table) -> dict[str, Any
     return part
 
 
-def search_part(learner: str, found: Found) -> dict[str, Any]:
+def search_part(learner: str, found: SearchResult) -> dict[str, Any]:
     """Return the cells of a search."""
     best = found.best
     cells = [{**cell.to_dict(), "status": "scored" if cell.is_scored else "not reached"} for cell in found.cells]

@@ -13,9 +13,9 @@ from warnings import catch_warnings, simplefilter
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.contest import meets_on_sample
-from margrove.app.choose.held_out import Chosen, Search
-from margrove.app.choose.nested_search import Tuned, Tuning
-from margrove.app.choose.search import Question
+from margrove.app.choose.held_out import Chosen, NestedContest
+from margrove.app.choose.nested_search import NestedSearch, Tuned
+from margrove.app.choose.search import SearchSpace
 from margrove.app.choose.words import (
     estimate_words,
     search_words,
@@ -23,8 +23,8 @@ from margrove.app.choose.words import (
     tell_contest,
     tell_curve,
     tell_plan,
-    tell_question,
     tell_search,
+    tell_search_space,
 )
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.learning_curve import Point
@@ -68,7 +68,7 @@ class Decision:
     document: dict[str, Any]  # and of the JSON document, where they are others there
     found: Mapping[str, Any] = field(default_factory=dict)  # parameters besides those that were typed
     chosen: Chosen | None = None  # by ``--model auto``
-    search: Search | None = None
+    contest: NestedContest | None = None
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     """Try several learners, take the best, and estimate that on rows that were set aside."""
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
-        search = Search(training, table, budget, meter)
-        chosen = search.run()
+        contest = NestedContest(training, table, budget, meter)
+        chosen = contest.run()
     tell_contest(screen, chosen)
     tell_choice(screen, chosen)
     trial, estimate = chosen.trial, chosen.estimate
@@ -210,23 +210,23 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         part,
         part,
         chosen=chosen,
-        search=search,
+        contest=contest,
     )
 
 
 def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Search the open parameters of the learner that was named, and estimate the result."""
     training = replace(training, preparation=training.preparation.for_table(training.learner, table))
-    learner, question, task = training.learner, training.question(), training.kind
+    learner, space, task = training.learner, training.search_space(), training.kind
     table = table_for(learner, table)
     _check_vote_of_numbers(learner_of(training.build()), table, training.params)
     _tell_learner(screen, training)
     tuned = None
-    if question is None:
+    if space is None:
         estimate = _estimate(screen, training, table)
     else:
-        tell_question(screen, question, training.budget, facts.n_rows)
-        tuned = _tune(screen, training, question, table)
+        tell_search_space(screen, space, training.budget, facts.n_rows)
+        tuned = _tune(screen, training, space, table)
         tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
         estimate = tuned.estimate
     tell_estimate(screen, estimate)
@@ -266,11 +266,11 @@ def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
         return task.cross_validate(training.build, table, labels, folds, meter, title, has_scores=True)
 
 
-def _tune(screen: Screen, training: Training, question: Question, table: Table) -> Tuned:
+def _tune(screen: Screen, training: Training, space: SearchSpace, table: Table) -> Tuned:
     folds = training.kind.folds(training.kind.labels(table), training.folds, training.seed)
     with metered(screen, "search", total=1 + len(folds.tests)) as meter:
         budget = Budget(training.budget)
-        return Tuning(question, training.build, table, folds, training.seed, budget, meter).run()
+        return NestedSearch(space, training.build, table, folds, training.seed, budget, meter).run()
 
 
 def _fit(
@@ -301,10 +301,10 @@ def _fit(
 
 def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
     """Return the learning curve, if the budget allows; after Ctrl-C nobody waits for it."""
-    if decision.chosen is None or decision.search is None or decision.chosen.is_interrupted:
+    if decision.chosen is None or decision.contest is None or decision.chosen.is_interrupted:
         return []
     with counted_down(screen, budget) as meter:
-        return decision.search.curve(decision.chosen, meter)
+        return decision.contest.curve(decision.chosen, meter)
 
 
 def _write_report(screen: Screen, model: Any, table: Table, path: str) -> None:

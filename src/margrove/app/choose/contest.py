@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
-from margrove.app.choose.trial import NO_SCORE, Field, Trial, tried
+from margrove.app.choose.trial import NO_SCORE, Trial, TrialData, tried
 from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
@@ -128,10 +128,10 @@ class Contest:
         is_interrupted, n_folds = False, 0
         try:
             is_sample = len(last) > len(first)
-            field = self._field(first, is_sample=is_sample)
-            n_folds = len(field.folds.tests)
+            data = self._data(first, is_sample=is_sample)
+            n_folds = len(data.folds.tests)
             if n_folds:
-                self._try_all(field, _FIRST_SHARE if is_sample else 1.0)
+                self._try_all(data, _FIRST_SHARE if is_sample else 1.0)
                 if is_sample:
                     self._try_again(last)
         except KeyboardInterrupt:
@@ -151,11 +151,11 @@ class Contest:
             n_folds=n_folds,
         )
 
-    def _field(self, rows: Rows, *, is_sample: bool = False) -> Field:
+    def _data(self, rows: Rows, *, is_sample: bool = False) -> TrialData:
         table = self._table if len(rows) == self._table.n_rows else self._table.take(rows)
-        return Field.of(self._training, table, is_sample=is_sample)
+        return TrialData.of(self._training, table, is_sample=is_sample)
 
-    def _try_all(self, field: Field, part: float) -> None:
+    def _try_all(self, data: TrialData, part: float) -> None:
         """Try each in turn, within a part of the time."""
         stage = Budget(part * self._spendable())
         for candidate in CANDIDATES[self._training.kind.name]:
@@ -168,7 +168,7 @@ class Contest:
                 self._is_whole = False
                 self._trials[candidate.name] = Trial(candidate, note="the budget was spent")
                 continue
-            self._keep(tried(field, candidate, share, self._meter, rival=self._best()))
+            self._keep(tried(data, candidate, share, self._meter, rival=self._best()))
 
     def _try_again(self, rows: Rows) -> None:
         """Try again on more rows, in the order of the scores on fewer, all but those that are far behind."""
@@ -179,17 +179,17 @@ class Contest:
             self._note(trial, "too far behind on the sample to go on")
         if len(near) == 1 and not near[0].candidate.rounds:
             return  # who wins is clear; a vote may still grow
-        field = self._field(rows)
+        data = self._data(rows)
         for trial in near:
-            times = (field.table.n_rows / trial.n_rows) ** trial.growth
-            needed = _SPARE * times * trial.fit_seconds * len(field.folds.tests)
+            times = (data.table.n_rows / trial.n_rows) ** trial.growth
+            needed = _SPARE * times * trial.fit_seconds * len(data.folds.tests)
             if needed + max(self._finish(trial), self._reserve) > self._budget.left:
                 self._is_whole = False
                 self._note(trial, "no time was left to try more rows")
                 continue
-            best = self._best(field.table.n_rows)
+            best = self._best(data.table.n_rows)
             left = self._budget.left - max(self._finish(trial), self._reserve)
-            again = tried(field, trial.candidate, left, self._meter, trial, best)
+            again = tried(data, trial.candidate, left, self._meter, trial, best)
             if again.is_scored:
                 self._keep(replace(again, seconds=trial.seconds + again.seconds))
             else:

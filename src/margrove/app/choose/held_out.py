@@ -85,7 +85,7 @@ class Chosen:
         }
 
 
-class Search:
+class NestedContest:
     """Contests on a table and parts of it."""
 
     def __init__(self, training: Training, table: Table, budget: Budget, meter: Countdown) -> None:

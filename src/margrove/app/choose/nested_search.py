@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.choose.search import Found, Question, search
+from margrove.app.choose.search import SearchResult, SearchSpace, search
 from margrove.app.estimate.predictions import InterruptedFitError, Predicted
 from margrove.app.estimate.task import Estimate, Folds
 from margrove.app.options.budget import Budget, budget_words
@@ -31,7 +31,7 @@ _SPARE = 1.5  # a round may take so many times as long as the first did
 class Tuned:
     """The search whose best cell is fitted, the estimate of that, and the C and γ that each round found."""
 
-    found: Found
+    found: SearchResult
     estimate: Estimate
     rounds: tuple[dict[str, float], ...] = ()
     is_interrupted: bool = False
@@ -41,10 +41,10 @@ class Tuned:
 
 
 @dataclass
-class Tuning:
+class NestedSearch:
     """The rounds of one table."""
 
-    question: Question
+    space: SearchSpace
     build: Callable[[Mapping[str, Any]], Any]  # an unfitted model with parameters besides those that were typed
     table: Table
     folds: Folds
@@ -53,7 +53,7 @@ class Tuning:
     meter: Meter
 
     def __post_init__(self) -> None:
-        self._labels = self.question.task.labels(self.table)
+        self._labels = self.space.task.labels(self.table)
         self._is_stopped = False
         self._notes = list(self.folds.notes)
         self._params: list[dict[str, float]] = []
@@ -90,24 +90,24 @@ class Tuning:
         is_whole = found.best is not None and n_done > 1
         return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
 
-    def _tuned(self, found: Found, method: str) -> Tuned:
+    def _tuned(self, found: SearchResult, method: str) -> Tuned:
         if self.folds.tests and not self._rounds and self._was_interrupted():
             self._notes.append("not estimated: interrupted")
         n_bare = sum(not params for params in self._params)
         if n_bare:
-            names = " and ".join(self.question.names)
+            names = " and ".join(self.space.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
-        estimate = self.question.task.estimate(self._labels, self._rounds, self._notes, method)
+        estimate = self.space.task.estimate(self._labels, self._rounds, self._notes, method)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
 
-    def _search(self, table: Table, title: str, seconds: float) -> Found:
-        title = f"{title}, {' and '.join(self.question.names)}"
-        found = search(self.question, table, seed=self.seed, seconds=seconds, meter=self.meter, title=title)
+    def _search(self, table: Table, title: str, seconds: float) -> SearchResult:
+        title = f"{title}, {' and '.join(self.space.names)}"
+        found = search(self.space, table, seed=self.seed, seconds=seconds, meter=self.meter, title=title)
         self._is_stopped |= found.status is Status.INTERRUPTED
         self.meter.advance()
         return found
 
-    def _round(self, number: int, seconds: float) -> Found:
+    def _round(self, number: int, seconds: float) -> SearchResult:
         """Set one part of the rows aside, search among the others, and predict that part."""
         test = self.folds.tests[number]
         rest = np.delete(np.arange(len(self._labels)), test)
@@ -116,7 +116,7 @@ class Tuning:
             return found  # its search was stopped early, unlike those of the other rounds, which it is averaged with
         try:
             model = self.build(found.params)
-            self._rounds.append(self.question.task.ask(model, self.table, self._labels, rest, test))
+            self._rounds.append(self.space.task.ask(model, self.table, self._labels, rest, test))
         except InterruptedFitError:  # ends the searching and estimating, not the command: the fit comes next
             self._is_stopped = True
             return found

@@ -43,7 +43,7 @@ _LEAST = 1e-3  # seconds: a time limit must be above 0
 
 
 @dataclass(frozen=True)
-class Question:
+class SearchSpace:
     """The parameters that are searched, and those that are fixed."""
 
     names: tuple[str, ...]  # "C", "gamma" or both
@@ -68,7 +68,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One C and one γ, and the mean score over the folds; NaN where not all of them were scored."""
 
     C: float
@@ -89,12 +89,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """The result of a search."""
 
     task: Task
     names: tuple[str, ...] = ()
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[GridCell, ...] = ()
     n_rows: int = 0  # searched
     of_rows: int = 0  # there were
     folds: int = 0
@@ -105,25 +105,25 @@ class Found:
     why_not: str = ""  # searched
 
     @property
-    def scored(self) -> list[Cell]:
+    def scored(self) -> list[GridCell]:
         """The cells whose folds were all scored, the best first; of one score the smallest C, then the smallest γ."""
         done = [cell for cell in self.cells if cell.is_scored]
         return sorted(done, key=lambda cell: (-cell.score, cell.C, cell.gamma or 0.0))
 
     @property
-    def tops(self) -> list[Cell]:
+    def tops(self) -> list[GridCell]:
         """The cells that score as the best one does, the smallest C first, then the smallest γ."""
         scored, apart = self.scored, self.task.resolution(self.n_rows)
         near = [cell for cell in scored if scored[0].score - cell.score < apart]
         return sorted(near, key=lambda cell: (cell.C, cell.gamma or 0.0))
 
     @property
-    def best(self) -> Cell | None:
+    def best(self) -> GridCell | None:
         """The first of equals; None where no cell was scored."""
         return next(iter(self.tops), None)
 
     @property
-    def runner_up(self) -> Cell | None:
+    def runner_up(self) -> GridCell | None:
         """The best of those that score less than the best."""
         return next(iter(self.scored[len(self.tops) :]), None)
 
@@ -173,7 +173,7 @@ class Found:
         }
 
 
-def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task: Task) -> Question | None:
+def search_space_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task: Task) -> SearchSpace | None:
     """Return what there is to search, with these parameters typed; None where there is nothing.
 
     A value that the learner will refuse is left to the learner, whose message is better."""
@@ -183,7 +183,7 @@ def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task
     known = kind().get_params().keys() - _OF_THE_FIT
     search = kind(**{name: value for name, value in estimator.get_params().items() if name in known})
     if "gammas" not in known:
-        return None if "C" in params else Question(("C",), search, task)
+        return None if "C" in params else SearchSpace(("C",), search, task)
     C, sigma, kernel = params.get("C"), params.get("sigma"), params.get("kernel", "rbf")
     is_hard = "C" in params and (not isinstance(C, int | float) or isinstance(C, bool) or not 0 < C < math.inf)
     is_odd = sigma is not None and (not isinstance(sigma, int | float) or sigma <= 0 or "gamma" in params)
@@ -197,27 +197,27 @@ def question_of(learner: Choice, params: Mapping[str, Any], estimator: Any, task
         gammas = (params["gamma"],)
     is_open = {"C": "C" not in params, "gamma": has_gamma and gammas is None}
     names = tuple(name for name, is_wanted in is_open.items() if is_wanted)
-    return Question(names, search, task, (C,) if "C" in params else None, gammas) if names else None
+    return SearchSpace(names, search, task, (C,) if "C" in params else None, gammas) if names else None
 
 
-def search(question: Question, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> Found:
+def search(space: SearchSpace, table: Table, *, seed: int, seconds: float, meter: Meter, title: str) -> SearchResult:
     """Score the grid on the rows of a table, or on a sample of very many; widen it once where the best is at an edge.
 
     The encoder is fitted once, to all rows of this table: the folds share a column's mean and levels. That may tilt the
     choice of a cell; rows outside the table take no part in it."""
-    task, labels = question.task, table.labels()
-    rows = task.sample(labels, question.most_rows, seed)
+    task, labels = space.task, table.labels()
+    rows = task.sample(labels, space.most_rows, seed)
     y = labels[rows]
     n_folds = min(FOLDS, task.most_folds(y))
     if n_folds < 2:
-        return Found(task, why_not=task.too_few)
+        return SearchResult(task, why_not=task.too_few)
     meter.begin(title)
     budget, started = Budget(seconds), time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
-        X = question.preparation.encoder().fit(table).transform(table.take(rows))
-        run = _Run(question, X, y, task.split(y, n_folds, seed), budget)
-        found = run.scored(question.Cs, question.gammas)
+        X = space.preparation.encoder().fit(table).transform(table.take(rows))
+        run = _Run(space, X, y, task.split(y, n_folds, seed), budget)
+        found = run.scored(space.Cs, space.gammas)
         added = _beyond(found)
         cost = _SLOWER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
         if added and cost <= budget.left:
@@ -235,26 +235,26 @@ def search(question: Question, table: Table, *, seed: int, seconds: float, meter
 class _Run:
     """The rows and folds that every cell is scored on."""
 
-    question: Question
+    space: SearchSpace
     X: Any
     y: NDArray[Any]
     splits: list[tuple[Rows, Rows]]
     budget: Budget
 
-    def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> Found:
-        grid = {"Cs": Cs} if self.question.is_linear else {"Cs": Cs, "gammas": gammas}
+    def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> SearchResult:
+        grid = {"Cs": Cs} if self.space.is_linear else {"Cs": Cs, "gammas": gammas}
         settings = {name: None if values is None else list(values) for name, values in grid.items()}
-        machine = clone(self.question.search).set_params(
+        machine = clone(self.space.search).set_params(
             **settings, cv=self.splits, refit=False, time_limit=max(_LEAST, self.budget.left)
         )
         with on_interrupt("keep"):  # a clone would let Ctrl-C through
             results = machine.fit(self.X, self.y).cv_results_
         scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
-        cells = tuple(Cell(params["C"], params.get("gamma"), score) for params, score in scores)
-        return Found(self.question.task, self.question.names, cells, n_rows=len(self.y), status=machine.status_)
+        cells = tuple(GridCell(params["C"], params.get("gamma"), score) for params, score in scores)
+        return SearchResult(self.space.task, self.space.names, cells, n_rows=len(self.y), status=machine.status_)
 
 
-def _beyond(found: Found) -> dict[str, list[float]]:
+def _beyond(found: SearchResult) -> dict[str, list[float]]:
     """Return the values of C and γ by which the grid is widened; of a search that was stopped, none."""
     more: dict[str, list[float]] = {}
     for edge in found.edges if found.status is Status.CONVERGED else ():
@@ -266,7 +266,7 @@ def _beyond(found: Found) -> dict[str, list[float]]:
     return more
 
 
-def _blocks(found: Found, more: dict[str, list[float]]) -> list[tuple[list[float], list[float] | None]]:
+def _blocks(found: SearchResult, more: dict[str, list[float]]) -> list[tuple[list[float], list[float] | None]]:
     """Return the added cells as grids: all γ at the new C, and the new γ at the old C."""
     Cs, gammas = found.values_of("C"), found.values_of("gamma")
     blocks: list[tuple[list[float], list[float] | None]] = []

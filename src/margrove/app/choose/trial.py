@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import margrove
 from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
-from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, Found, Question, question_of, search
+from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResult, SearchSpace, search, search_space_of
 from margrove.app.estimate.task import Folds, Task
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
@@ -50,7 +50,7 @@ class Trial:
     growth: float = 1.0  # the power of the rows that this grows with
     status: str = "not tried"
     note: str = ""
-    found: Found | None = None  # by a search
+    found: SearchResult | None = None  # by a search
     is_too_slow: bool = False  # to be finished within the budget
     failure: Exception | None = None  # what it was refused with
 
@@ -83,7 +83,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Field:
+class TrialData:
     """The rows and folds on which candidates are scored."""
 
     training: Training
@@ -93,7 +93,7 @@ class Field:
     is_sample: bool = False  # the best will meet again on more rows: it is measured how time grows with them
 
     @classmethod
-    def of(cls, training: Training, table: Table, *, is_sample: bool = False) -> Field:
+    def of(cls, training: Training, table: Table, *, is_sample: bool = False) -> TrialData:
         """Return the rows of a table, with their folds."""
         labels = training.kind.labels(table)
         return cls(training, table, labels, training.kind.folds(labels, training.folds, training.seed), is_sample)
@@ -111,7 +111,7 @@ class Field:
 
 
 def tried(
-    field: Field,
+    data: TrialData,
     candidate: Candidate,
     seconds: float,
     meter: Meter,
@@ -123,18 +123,18 @@ def tried(
     scores would be of half a model."""
     started = time.monotonic()
     budget = Budget(seconds)
-    trial = Trial(candidate, n_rows=field.table.n_rows)
+    trial = Trial(candidate, n_rows=data.table.n_rows)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
             if candidate.rounds:
-                trial = _grown(field, trial, budget, meter, before, rival)
+                trial = _grown(data, trial, budget, meter, before, rival)
             else:
                 found, params = None, {} if before is None else dict(before.params)
                 if candidate.is_searched and before is None:
-                    found, params = _searched(field, candidate, budget, meter)
+                    found, params = _searched(data, candidate, budget, meter)
                 trial = replace(trial, params=params, found=found if before is None else before.found)
-                trial = _validated(field, trial, budget, meter)
+                trial = _validated(data, trial, budget, meter)
     except (MargroveError, MemoryError) as error:  # the others may still do
         status, note = "failed", error_in_shell(error) or type(error).__name__
         if isinstance(error, ParameterError) and budget.left <= 0:
@@ -151,26 +151,26 @@ def _status_of(model: Any) -> Status:
     return status
 
 
-def _validated(field: Field, trial: Trial, budget: Budget, meter: Meter) -> Trial:
+def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> Trial:
     """Score every fold, with the settings that the trial has."""
     scores: list[float] = []
     statuses: list[Status] = []
-    began, n, growth = time.monotonic(), len(field.folds.tests), trial.candidate.growth
-    for train, learned, test, truth in field.rounds(trial.candidate):
+    began, n, growth = time.monotonic(), len(data.folds.tests), trial.candidate.growth
+    for train, learned, test, truth in data.rounds(trial.candidate):
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
             break
-        model = trial.candidate.build(field.training, field.table, trial.params, budget.left)
+        model = trial.candidate.build(data.training, data.table, trial.params, budget.left)
         started = time.monotonic()
         model.fit(train, learned)
         status = _status_of(model)
         if status is Status.TIME_LIMIT and budget.left <= 0:
             break
         statuses.append(status)
-        if not scores and field.is_sample:
-            growth = _growth(field, trial, train, learned, time.monotonic() - started)
+        if not scores and data.is_sample:
+            growth = _growth(data, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
-        scores.append(field.task.score(truth, model.predict(test), learned))
+        scores.append(data.task.score(truth, model.predict(test), learned))
     if len(scores) < min(n, _LEAST_FOLDS):
         return _out_of_time(trial)
     took = time.monotonic() - began
@@ -187,11 +187,11 @@ def _out_of_time(trial: Trial) -> Trial:
     return replace(trial, scores=(), status=str(Status.TIME_LIMIT), note=note)
 
 
-def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
+def _growth(data: TrialData, trial: Trial, table: Table, learned: NDArray[Any], seconds: float) -> float:
     """Return the power of the rows that a fit's time grows with, at most the candidate's, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
-    model = trial.candidate.build(field.training, field.table, trial.params, seconds)
+    model = trial.candidate.build(data.training, data.table, trial.params, seconds)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
     _status_of(model)
     quarter = max(1e-9, time.monotonic() - started)
@@ -199,13 +199,13 @@ def _growth(field: Field, trial: Trial, table: Table, learned: NDArray[Any], sec
 
 
 def _grown(
-    field: Field, trial: Trial, budget: Budget, meter: Meter, before: Trial | None, rival: Trial | None
+    data: TrialData, trial: Trial, budget: Budget, meter: Meter, before: Trial | None, rival: Trial | None
 ) -> Trial:
     """Score a vote that doubles while the doubling before it helped, time is left and the best so far is within reach;
     keep the best size, the smallest of equals."""
     candidate = trial.candidate
-    rounds = list(field.rounds(candidate))
-    models = [candidate.build(field.training, field.table, {}) for _ in rounds]
+    rounds = list(data.rounds(candidate))
+    models = [candidate.build(data.training, data.table, {}) for _ in rounds]
     can_go_on = "warm_start" in models[0].get_params()
     first = min(candidate.rounds[-1], 100 if can_go_on else candidate.rounds[0])
     if before is not None:  # what it took on fewer rows it takes again
@@ -220,7 +220,7 @@ def _grown(
             meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
             if budget.left <= 0:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
-            limit = min(budget.left, field.training.time_limit or math.inf)
+            limit = min(budget.left, data.training.time_limit or math.inf)
             settings = {"n_estimators": size, "time_limit": max(LEAST_LIMIT, limit)}
             model.set_params(**settings, **({"warm_start": True} if can_go_on else {}))
             model.fit(train, learned)
@@ -228,7 +228,7 @@ def _grown(
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
             wanted = {s for s in candidate.rounds if s <= size and s not in curve}
             for at, predicted in _stages(model, test, wanted):
-                scored.setdefault(at, []).append(field.task.score(truth, predicted, learned))
+                scored.setdefault(at, []).append(data.task.score(truth, predicted, learned))
         spent += time.monotonic() - began
         for at, scores in sorted(scored.items()):
             curve[at] = tuple(scores)
@@ -279,26 +279,26 @@ def _best_size(curve: Mapping[int, tuple[float, ...]]) -> int:
 
 
 def _searched(
-    field: Field, candidate: Candidate, budget: Budget, meter: Meter
-) -> tuple[Found | None, dict[str, float]]:
+    data: TrialData, candidate: Candidate, budget: Budget, meter: Meter
+) -> tuple[SearchResult | None, dict[str, float]]:
     """Search C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
-    estimator = candidate.learner.estimator(candidate.params, seed=field.training.seed, time_limit=None)
-    question = question_of(candidate.learner, candidate.params, estimator, field.task)
-    if question is None:
-        return None, _searched_svr(field, candidate, budget, meter)
-    preparation = field.training.preparation.for_table(candidate.learner, field.table)
-    question = replace(question, preparation=preparation, limit=None if question.is_linear else GRID_ROWS)
+    estimator = candidate.learner.estimator(candidate.params, seed=data.training.seed, time_limit=None)
+    space = search_space_of(candidate.learner, candidate.params, estimator, data.task)
+    if space is None:
+        return None, _searched_svr(data, candidate, budget, meter)
+    preparation = data.training.preparation.for_table(candidate.learner, data.table)
+    space = replace(space, preparation=preparation, limit=None if space.is_linear else GRID_ROWS)
 
-    def found_in(question: Question, seconds: float) -> Found:
-        title = f"{candidate.title}, searching {' and '.join(question.names)}"
-        found = search(question, field.table, seed=field.training.seed, seconds=seconds, meter=meter, title=title)
+    def found_in(space: SearchSpace, seconds: float) -> SearchResult:
+        title = f"{candidate.title}, searching {' and '.join(space.names)}"
+        found = search(space, data.table, seed=data.training.seed, seconds=seconds, meter=meter, title=title)
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return found
 
-    first = found_in(question, budget.left / 2)
+    first = found_in(space, budget.left / 2)
     best = first.best
-    if best is None or question.is_linear or first.n_rows == first.of_rows or first.status is not Status.CONVERGED:
+    if best is None or space.is_linear or first.n_rows == first.of_rows or first.status is not Status.CONVERGED:
         return first, first.params
     a_cell = first.seconds / len(first.cells)
     around = _CELLS_AROUND * a_cell * (min(MOST_ROWS, first.of_rows) / first.n_rows) ** candidate.growth
@@ -307,7 +307,7 @@ def _searched(
         return first, first.params
     assert best.gamma is not None
     closer = replace(
-        question,
+        space,
         Cs=tuple(best.C * C_STEP**k for k in (-1, 0, 1, 2)),  # more rows bear a larger C
         gammas=tuple(best.gamma * GAMMA_STEP**k for k in (-1, 0, 1)),
         limit=None,
@@ -316,11 +316,11 @@ def _searched(
     return first, second.params or first.params
 
 
-def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
+def _searched_svr(data: TrialData, candidate: Candidate, budget: Budget, meter: Meter) -> dict[str, float]:
     """Search C, γ and ε of support vector regression."""
     meter.begin(f"{candidate.title}, searching C, gamma and epsilon")
-    rows = field.task.sample(field.labels, SVR_ROWS, field.training.seed)
-    y = field.labels[rows]
+    rows = data.task.sample(data.labels, SVR_ROWS, data.training.seed)
+    y = data.labels[rows]
     # The gaps may be wide: the folds that follow compare it with other learners, not with its neighbours.
     spread = float(y.std()) or 1.0
     machine = margrove.SVRCV(
@@ -330,7 +330,7 @@ def _searched_svr(field: Field, candidate: Candidate, budget: Budget, meter: Met
         refit=False,
         time_limit=max(LEAST_LIMIT, budget.left / 2),
     )
-    X = field.training.preparation.encoder().fit(field.table).transform(field.table.take(rows))
+    X = data.training.preparation.encoder().fit(data.table).transform(data.table.take(rows))
     machine.fit(X, y)
     if machine.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.contest import Result
 from margrove.app.choose.held_out import Chosen
-from margrove.app.choose.search import Found, Question
+from margrove.app.choose.search import SearchResult, SearchSpace
 from margrove.app.choose.trial import Trial
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
@@ -171,14 +171,14 @@ def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
     screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)
 
 
-def tell_question(screen: Screen, question: Question, seconds: float, n_rows: int) -> None:
+def tell_search_space(screen: Screen, space: SearchSpace, seconds: float, n_rows: int) -> None:
     """Print, before it begins, the parameters that are searched and the time."""
-    names, most = " and ".join(question.names), question.most_rows
-    sample = f", on a sample of {most:,} rows{question.task.sampled}" if n_rows > most else ""
+    names, most = " and ".join(space.names), space.most_rows
+    sample = f", on a sample of {most:,} rows{space.task.sampled}" if n_rows > most else ""
     screen.say(f"Searching {names} for at most {in_short(seconds)} (--budget){sample}", indent=2)
 
 
-def tell_search(screen: Screen, found: Found, *, is_interrupted: bool) -> None:
+def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) -> None:
     """Print the grid, how much of it was scored, the best cell beside the runner-up, and where it lies."""
     screen.heading(f"Search of {' and '.join(found.names)}" if found.names else "Search")
     if is_interrupted:
@@ -225,7 +225,7 @@ def _scores(task: Task, best: float, second: float | None) -> tuple[str, str]:
     return task.named(best, decimals), task.named(second, decimals)
 
 
-def search_words(found: Found) -> str:
+def search_words(found: SearchResult) -> str:
     """Return the chosen cell, in a few words."""
     best = found.best
     if best is None:
@@ -233,7 +233,7 @@ def search_words(found: Found) -> str:
     return f"{best.words}, the best of {len(found.scored):,} cells"
 
 
-def _grid_words(found: Found) -> str:
+def _grid_words(found: SearchResult) -> str:
     parts = []
     for name in ("C", "gamma"):
         values = found.values_of(name)

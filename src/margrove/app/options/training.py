@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from margrove.app.choose.search import Question, question_of
+from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
@@ -72,12 +72,12 @@ class Training:
             raise ParameterError(f"--prefer {self.prefer} goes with --model auto, and --model is {self.model}.")
         self.preparation.check_learner(self.learner)
         try:
-            self.question()
+            self.search_space()
         except ParameterError as refused:
             if self.task is not None or self.learner.regression is None:
                 raise
             try:
-                replace(self, task=NUMBERS.name).question()
+                replace(self, task=NUMBERS.name).search_space()
             except ParameterError:  # of neither: its classes are what most people mean
                 raise refused from None
 
@@ -102,8 +102,8 @@ class Training:
         estimator = learner.estimator(params, seed=self.seed, time_limit=self.time_limit)
         return self.preparation.in_front_of(learner, estimator)
 
-    def question(self) -> Question | None:
+    def search_space(self) -> SearchSpace | None:
         """Return what there is to search."""
         estimator = learner_of(self.build())
-        question = question_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
-        return None if question is None else replace(question, preparation=self.preparation)
+        space = search_space_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
+        return None if space is None else replace(space, preparation=self.preparation)
