@@ -202,7 +202,7 @@ class Explanation:
 
     @property
     def has_margins(self) -> bool:
-        """Whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
+        """True if f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
         is_machine = any(hasattr(self.model, mark) for mark in ("norm_", "coef_", "dual_coef_"))
         return is_machine and hasattr(self.model, "decision_function")
 
@@ -218,7 +218,7 @@ class Explanation:
 
     @property
     def is_convex(self) -> bool:
-        """Whether a duality gap bounds the objective of any other model of its kind."""
+        """True if a duality gap bounds the objective of any other model of its kind."""
         return False
 
     @property

@@ -253,8 +253,8 @@ def _draw_line(ax: Axes, child: Box, corners: list[tuple[float, float]], scale: 
     x, y = corners[-1]
     for i, text in enumerate(child.label):
         up = 0.3 * DROP + (len(child.label) - i - 0.5) * LINE * SMALL
-        ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0 * scale}
-        _write(ax, x, y - up, text, SMALL * scale, bbox=ground, zorder=4)
+        background = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0 * scale}
+        _write(ax, x, y - up, text, SMALL * scale, bbox=background, zorder=4)
 
 
 def _rectangle(ax: Axes, x: float, y: float, width: float, height: float, **look: Any) -> None:

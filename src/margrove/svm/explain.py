@@ -78,7 +78,7 @@ class Kernels(Explanation):
 
 
 class _SupportVectors(Explanation):
-    """What the explanations of support vector machines share, linear or not."""
+    """The common part of the explanations of support vector machines, linear or not."""
 
     @property
     def is_convex(self) -> bool:

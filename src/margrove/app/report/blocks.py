@@ -74,7 +74,7 @@ class Bars:
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether there are bars to both sides."""
+        """True if there are bars to both sides."""
         return bool(self.left)
 
 

@@ -98,6 +98,10 @@ def axis(title: str, **look: Any) -> dict[str, Any]:
     return {"title": {"text": title}, **look}
 
 
+def ticks(labels: list[str]) -> dict[str, Any]:
+    return {"tickvals": list(range(len(labels))), "ticktext": labels}
+
+
 def numbers(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Sequence[int] = (), caption: str = ""
 ) -> Grid:
@@ -232,7 +236,7 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         marker={"size": 12, "color": [colour for colour, _ in looks], "symbol": [symbol for _, symbol in looks]},
         error_x={"type": "data", "array": plain([c.error or 0.0 for c in scored]), "color": GREY},
     )
-    y = {"tickvals": list(range(len(scored))), "ticktext": titles, "range": [-0.6, len(scored) - 0.4]}
+    y = {**ticks(titles), "range": [-0.6, len(scored) - 0.4]}
     height = 90 + max(34, 12 + 17 * n_lines) * len(scored)
     figure = figure_of([trace], score_axis(measure, nticks=5), y, height=height)
     score = score_text(measure)

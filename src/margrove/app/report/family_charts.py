@@ -29,6 +29,7 @@ from margrove.app.report.charts import (
     plain,
     share_axis,
     some_of,
+    ticks,
 )
 
 _AT_ZERO = {"type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2, "color": GREY}}
@@ -117,12 +118,9 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     at = {"x": [Cs.index(best.C)], "y": [gammas.index(best.gamma)] if best.gamma in gammas else [0]}
     star = {"symbol": "star", "size": 16, "color": RED, "line": {"color": "white", "width": 1.5}}
     mark = marked(**at, marker=star, name="best", hoverinfo="skip")
-    x, y = (
-        {"tickvals": list(range(len(values))), "ticktext": [f"{float(f'{value:.2g}'):g}" for value in values]}
-        for values in (Cs, gammas)
-    )
-    x, y = axis("C", **x), {"title": {"text": "gamma", "standoff": 16}, **y}
-    figure = figure_of([trace, mark], x, y, showlegend=False)
+    x, y = (ticks([f"{float(f'{value:.2g}'):g}" for value in values]) for values in (Cs, gammas))
+    gamma_axis = {"title": {"text": "gamma", "standoff": 16}, **y}
+    figure = figure_of([trace, mark], axis("C", **x), gamma_axis, showlegend=False)
     return Chart("search", "What was searched", figure, f"{words}, gamma = {digits(best.gamma)}.", table)
 
 

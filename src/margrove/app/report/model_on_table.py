@@ -116,12 +116,12 @@ class Subject:
 
     @property
     def are_few(self) -> bool:
-        """Whether the rows are too few to estimate a score, or typical values."""
+        """True if the rows are too few to estimate a score, or typical values."""
         return self.table.n_rows < FEW_ROWS
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows of the table were predicted."""
+        """True if all rows of the table were predicted."""
         return len(self.rows) == self.table.n_rows
 
     @property
