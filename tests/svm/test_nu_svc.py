@@ -1,4 +1,4 @@
-"""ν-SVC: by hand, against LIBSVM, its feasibility, and its equivalence with C = 1/ρ (THEORY M10)."""
+"""ν-SVC: by hand, against LIBSVM, its feasibility, and its equivalence with C = 1/ρ."""
 
 from __future__ import annotations
 

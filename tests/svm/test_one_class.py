@@ -1,4 +1,4 @@
-"""The one-class machine: by hand, against LIBSVM, and what ν bounds (THEORY M10)."""
+"""The one-class machine: by hand, against LIBSVM, and what ν bounds."""
 
 from __future__ import annotations
 

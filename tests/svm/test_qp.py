@@ -1,4 +1,4 @@
-"""The same dual through a general QP solver (THEORY M8), an interior-point method that knows no SMO, no pairs and no
+"""The same dual through a general QP solver, an interior-point method that knows no SMO, no pairs and no
 blocks: for every form, the objectives agree."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""C-SVC: by hand, against LIBSVM, and what the theory promises (THEORY M1–M5, M9, M11)."""
+"""C-SVC: by hand, against LIBSVM, and what the theory promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ε-SVR and ν-SVR: by hand, against LIBSVM, and the tube (THEORY M10)."""
+"""ε-SVR and ν-SVR: by hand, against LIBSVM, and the tube."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost-complexity pruning (THEORY T9): scikit-learn's path, the definition, and the choice of α."""
+"""Cost-complexity pruning: scikit-learn's path, the definition, and the choice of α."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Description length (THEORY T9), by hand and by what must hold for every tree."""
+"""Description length, by hand and by what must hold for every tree."""
 
 from __future__ import annotations
 

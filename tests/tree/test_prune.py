@@ -1,4 +1,4 @@
-"""Pruning rules (THEORY T9): hand-worked trees for every rule, and what must hold for every tree."""
+"""Pruning rules: hand-worked trees for every rule, and what must hold for every tree."""
 
 from __future__ import annotations
 

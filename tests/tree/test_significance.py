@@ -1,4 +1,4 @@
-"""Significance of splits (THEORY T8): against scipy, by hand, and by what must hold for every tree."""
+"""Significance of splits: against scipy, by hand, and by what must hold for every tree."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""AdaBoost: many weak learners, each on the rows the ones before got wrong (THEORY B1 – B3)."""
+"""AdaBoost: many weak learners, each on the rows the ones before got wrong."""

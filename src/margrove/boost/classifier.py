@@ -41,7 +41,7 @@ _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it
 
 @estimator
 class AdaBoostClassifier(ClassifierMixin, Ensemble):
-    """AdaBoost (THEORY B1 – B3): many weak learners, each on the rows that the ones before got wrong, vote.
+    """AdaBoost: many weak learners, each on the rows that the ones before got wrong, vote.
 
     For two classes the textbook's discrete AdaBoost, for more SAMME. Trees of ours take tables as they are: text,
     categories, missing cells, sparse matrices.
@@ -130,7 +130,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     @property
     def boosts_plain_trees(self) -> bool:
-        """Whether an engine boosts the learner as a whole, from cells that are read and sorted once."""
+        """Return True if an engine boosts the learner as a whole, from cells that are read and sorted once."""
         return is_plain_tree(self._settled_learner(), self.engine)
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -174,7 +174,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return boosted
 
     def _goes_on(self, learner: Any) -> bool:
-        """Whether this fit begins where the last one ended."""
+        """Return True if this fit continues the previous one."""
         if not (self.warm_start and self.__sklearn_is_fitted__()):
             return False
         if self.n_estimators < self.n_estimators_:
@@ -256,7 +256,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     @cached_property
     def certificate_(self) -> Certificate:
-        """What the model says of itself; `margrove.certify` recomputes it."""
+        """The certificate with the fit's own numbers; `margrove.certify` recomputes them."""
         check_is_fitted(self)
         return solver_certificate(self)
 
@@ -324,7 +324,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return np.asarray(self.classes_[place])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How far the vote leans: of two classes (n,) from -2, all for the first, to 2; of more (n, K), each from
+        """Return the weighted vote: for two classes (n,) from -2, all for the first, to 2; for more (n, K), each from
         -1/(K − 1) to 1."""
         votes = self._votes(X)
         return self._decided(votes, float(self.estimator_weights_.sum()))
@@ -365,7 +365,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             yield accuracy_score(y, label, sample_weight=sample_weight)
 
     def margins(self, X: Any, y: ArrayLike, *, staged: bool = False) -> NDArray[np.float64]:
-        """How surely each row is judged: the votes for its class less those for the strongest other, as a share of all.
+        """Return the margin of each row: the share of votes for its class minus that for the strongest other class.
 
         From -1 (all learners are wrong, and agree) to 1; a row that is judged wrongly has a margin ≤ 0.
 

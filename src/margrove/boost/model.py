@@ -117,7 +117,7 @@ def _behind_each_other(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rounds:
-    """What was seen in each round; arrays of one entry per round. Printed, a table of the first and the last ones.
+    """The numbers of each round, as arrays with one entry per round. Printed as a table of the first and the last ones.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What AdaBoost asks (THEORY B1 – B3), as data and formulas. No solver lives here.
+"""The problem of AdaBoost, as data and formulas, without a solver.
 
 Given n rows of K ≥ 2 classes and weights w_i > 0 that sum to one, rounds t = 1, 2, … each
 
@@ -103,7 +103,7 @@ def alpha(vote: float, n_classes: int) -> float:
 
 
 def is_no_better_than_chance(error: float, n_classes: int) -> bool:
-    """Whether a learner with this weighted error brings nothing."""
+    """Return True if a learner with this weighted error is no better than chance."""
     return error >= 1 - 1 / n_classes - _ROUNDING_OF_CHANCE
 
 

@@ -1,4 +1,4 @@
-"""AdaBoost over trees as the textbook has it (THEORY B1 – B3): `tree.reference` grows them, `rounds` does the rest."""
+"""AdaBoost over trees as in textbooks: `tree.reference` grows them, `rounds` does the rest."""
 
 from __future__ import annotations
 

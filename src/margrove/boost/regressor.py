@@ -162,7 +162,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
     @cached_property
     def certificate_(self) -> Certificate:
-        """What the model says of itself; `margrove.certify` recomputes it."""
+        """The certificate with the fit's own numbers; `margrove.certify` recomputes them."""
         check_is_fitted(self)
         return solver_certificate_of_numbers(self)
 
@@ -177,7 +177,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         return cells, target, _first_weights(target, sample_weight)
 
     def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem:
-        """What the tree of these rows was to answer, for the certificate."""
+        """Return the problem of the tree of these rows, for the certificate."""
         return _drawn_problem(self.estimator_, cells, target, drawn)
 
     def _drawn_again(
@@ -191,7 +191,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     # ---------------------------------------------------------------------------------------------------- prediction
 
     def _predictions(self, X: Any) -> NDArray[np.float64]:
-        """What each learner says of each row: (n, T)."""
+        """Return the prediction of each learner for each row, (n, T)."""
         check_is_fitted(self)
         if self.model_ is None:
             validate_data(self, X, reset=False, skip_check_array=True)

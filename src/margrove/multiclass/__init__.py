@@ -1,1 +1,1 @@
-"""Many classes by codes (THEORY C1–C3): one-vs-rest, one-vs-one and bit strings, for any margin classifier."""
+"""Many classes by codes: one-vs-rest, one-vs-one and bit strings, for any margin classifier."""

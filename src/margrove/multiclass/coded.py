@@ -160,7 +160,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
     @property
     def n_classes_(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         check_is_fitted(self)
         return len(self.classes_)
 
@@ -176,21 +176,21 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
     @cached_property
     def certificate_(self) -> Certificate:
-        """What the code and its machines say of themselves, put together when it is first asked for."""
+        """The certificate of the code and its machines, put together on first access."""
         check_is_fitted(self)
         return told_certificate(self)
 
     def machine_decision(self, X: Any) -> NDArray[np.float64]:
-        """What each machine says of each row, shape (n, machines): > 0 for its positive side.
+        """Return the value of each machine for each row, shape (n, machines): > 0 for its positive side.
 
         The estimator's decision function; where it has none, what it gives to the positive side, less ½; where it has
-        no probabilities either, its answer as −1 or +1.
+        no probabilities either, its prediction as −1 or +1.
         """
         check_is_fitted(self)
         return self._machines.values(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How strongly each class is meant: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for
+        """Return a score of each class: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for
         more."""
         return self._scores(self.machine_decision(X))
 

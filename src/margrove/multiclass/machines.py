@@ -183,7 +183,7 @@ def sharing_of(estimator: Any) -> str:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How the machines are fitted, and the name of the estimator that reports it."""
+    """The way the machines are fitted, and the name of the estimator that reports it."""
 
     owner: str
     n_jobs: int | None = None  # of them at a time

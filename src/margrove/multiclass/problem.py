@@ -1,4 +1,4 @@
-"""What is asked of each machine of a code: which rows it sees, and on which side each of them is. No solver lives here.
+"""The problem of each machine of a code: the rows it sees, and the side of each row. No solver.
 
 Column s of the code matrix asks a two-class question of the rows whose class it knows: y_i = c_{class(i), s}, as −1 and
 +1.

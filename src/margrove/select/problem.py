@@ -1,4 +1,4 @@
-"""What feature selection by impurity asks (THEORY T12), as data. No solver lives here.
+"""The problem of feature selection by impurity, as data, without a solver.
 
 Given the rows of a tree's root (`tree/problem.py`) and a target of K classes. Each column by itself offers tests there;
 its best, of the largest gain and the first of equals, parts the rows into branches. Wanted, for every column: the class
@@ -35,5 +35,5 @@ class ColumnTests:
 
     @property
     def is_offered(self) -> NDArray[np.bool_]:
-        """Which columns have a test."""
+        """True for the columns that have a test."""
         return np.asarray(np.diff(self.start) > 0)

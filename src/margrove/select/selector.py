@@ -1,4 +1,4 @@
-"""A selector that takes tables as they are and gives them back with fewer columns (THEORY T12)."""
+"""A selector that takes tables as they are and gives them back with fewer columns."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
         return X.tocsc()[:, np.flatnonzero(self.support_)].asformat(form)
 
     def _places(self, table: Table) -> list[int]:
-        """Where the chosen columns stand in a table: by name where training had names."""
+        """Return the positions of the chosen columns in a table: by name where training had names."""
         if not hasattr(self, "feature_names_in_"):
             if table.n_columns != self.n_features_in_:
                 raise InputError(

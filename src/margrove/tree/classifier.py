@@ -57,7 +57,7 @@ def _check_majority(name: str, value: float) -> None:
 
 @estimator
 class DecisionTreeClassifier(TreeClassifier):
-    """A decision tree for classes (THEORY T1 – T11).
+    """A decision tree for classes.
 
     Takes tables as they are: numbers are tested by thresholds, categories (text, booleans, data frame categories) by
     their levels. A missing cell goes where the gain is larger at training; where training had none in that node, and

@@ -134,7 +134,7 @@ class DecisionTree(TreeParameters):
         return cells
 
     def _categorical_test(self) -> tuple[Test, str]:
-        """How categories are tested, and why so."""
+        """Return the test of categories, and the reason for it."""
         if self.categorical != "auto":
             return self.categorical, f"{self.categorical}: as asked"
         if self.split_score == "gain_ratio":
@@ -212,8 +212,8 @@ class DecisionTree(TreeParameters):
 
     @cached_property
     def certificate_(self) -> Certificate:
-        """What the tree says of itself, made when it is first asked for: to search every split anew takes many times as
-        long as to grow the tree, and is what `margrove.certify` does."""
+        """The certificate with the fit's own numbers, made on first access. `margrove.certify` searches every split
+        again, which takes many times as long as growing the tree."""
         check_is_fitted(self)
         return solver_certificate(self)
 
@@ -281,8 +281,8 @@ class DecisionTree(TreeParameters):
         random_state: int | np.random.RandomState | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Bunch:
-        """How much the score (accuracy, or R²) falls when one column is shuffled, as scikit-learn's
-        ``permutation_importance`` tells it: ``importances`` of shape (d, n_repeats), their ``importances_mean`` and
+        """Return how much the score (accuracy, or R²) falls when one column is shuffled, as scikit-learn's
+        ``permutation_importance``: ``importances`` of shape (d, n_repeats), their ``importances_mean`` and
         ``importances_std``. For tables as they are; a column that the tree does not ask has 0."""
         check_is_fitted(self)
         check_whole("n_repeats", n_repeats, least=1)

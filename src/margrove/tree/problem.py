@@ -1,4 +1,4 @@
-"""What a tree asks (THEORY T1 – T11), as data. No solver lives here.
+"""The problem of growing a tree, as data, without a solver.
 
 Given n rows of d columns, some cells missing, a target (classes numbered from 0, or numbers) and weights w_i > 0.
 A tree is grown from the root: a node holds the rows S that reach it, of total weight w(S). Each column offers *tests*
@@ -83,7 +83,7 @@ MISSING = -1  # the code of a missing cell of a category
 
 @dataclass(frozen=True)
 class TreeColumn:
-    """What a column is to a tree."""
+    """A column as a tree tests it."""
 
     name: str
     test: Test = "threshold"
@@ -94,7 +94,7 @@ class TreeColumn:
 
     @property
     def n_codes(self) -> int:
-        """How many codes its cells can have: levels or intervals; 0 for thresholds, whose cells are numbers."""
+        """The number of codes of its cells: levels or intervals; 0 for thresholds, whose cells are numbers."""
         return len(self.cuts) + 1 if self.test == "intervals" else len(self.levels)
 
 
@@ -136,7 +136,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Growth:
-    """How a tree is grown: see the head of this module."""
+    """The rules by which a tree is grown; see the head of this module."""
 
     criterion: Criterion = "gini"
     split_score: SplitScore = "gain"
@@ -169,7 +169,7 @@ class TreeProblem(Problem["TreeSolution"]):
 
     @property
     def is_regression(self) -> bool:
-        """Whether the target is a number."""
+        """True if the target is a number."""
         return self.n_classes == 0
 
 

@@ -1,4 +1,4 @@
-"""A tree grown as the textbook has it (THEORY T7; the rules are `problem.py`'s): plain NumPy, one node after the other.
+"""A tree grown as in textbooks, by the rules of `problem.py`: plain NumPy, one node after the other.
 
 The specification that the native engine must agree with. Of the leaves that can still be split, that of the largest
 w(S) · gain is split next (the oldest, of equals). Without `max_leaf_nodes` the order changes nothing; with it, a split

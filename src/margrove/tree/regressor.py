@@ -27,7 +27,7 @@ def _check_rule(name: str, rule: Rule) -> None:
 
 @estimator
 class DecisionTreeRegressor(RegressorMixin, DecisionTree):
-    """A decision tree for numbers (THEORY T11).
+    """A decision tree for numbers.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def _count(name: str, value: int | float, n_rows: int, *, least: int) -> int:
 
 
 def columns_looked_at(value: int | float | str | None, n_columns: int) -> int | None:
-    """How many columns each node looks at; None: at all."""
+    """Return the number of columns that each node draws; None for all."""
     if value is None:
         return None
     if isinstance(value, str):

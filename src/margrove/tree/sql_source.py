@@ -22,7 +22,7 @@ _ALWAYS, _NEVER = "1 = 1", "1 = 0"  # not every dialect has TRUE and FALSE
 
 @dataclass(frozen=True)
 class Writer:
-    """How a dialect writes names and values."""
+    """Writes names and values in a dialect of SQL."""
 
     opening: str = '"'
     closing: str = '"'

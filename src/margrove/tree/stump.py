@@ -1,4 +1,4 @@
-"""The decision stump (THEORY T13): a tree of one level."""
+"""The decision stump: a tree of one level."""
 
 from __future__ import annotations
 
