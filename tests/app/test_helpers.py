@@ -10,13 +10,13 @@ from margrove.app.choose.contest import first_rows
 from margrove.app.estimate.intervals import excess, share_interval, wilson
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.numbers import deviation_of
+from margrove.app.files import report_path
 from margrove.app.history import has_rows, rows_fingerprint
 from margrove.app.options.budget import budget_words, parse_budget
 from margrove.app.options.hints import share_wrong
 from margrove.app.options.menu import parse_params
 from margrove.app.provenance import plain
 from margrove.app.proving import warning_words
-from margrove.app.report_path import report_path
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.progress import in_words
 from margrove.data import as_table

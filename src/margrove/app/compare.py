@@ -176,8 +176,7 @@ def compare_schemes(screen: Screen, reading: Reading, training: Training) -> Non
 
 
 def schemes_for(classes: NDArray[Any], seed: int) -> dict[str, Any]:
-    """Return one-vs-rest, one-vs-one, and the bit strings that are different for so many classes, without their
-    estimators."""
+    """Return one-vs-rest, one-vs-one and the different bit strings for so many classes, without estimators."""
     found: dict[str, Any] = {"one-vs-rest": OneVsRestClassifier(), "one-vs-one": OneVsOneClassifier()}
     n_bits = min(MORE_BITS, most_bits(len(classes)))
     codes = {"": code_for("binary", classes), " hadamard": code_for("hadamard", classes)}

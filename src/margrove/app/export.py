@@ -24,8 +24,8 @@ _ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model", "onnx": "
 
 
 def export(screen: Screen, path: str, to: str, output: str) -> None:
-    """Write the model for another program: a tree as code, a support vector machine as LIBSVM's model file, any model
-    as an ONNX graph."""
+    """Write the model for another program: a tree as code, an SVM as LIBSVM's model file, any model as an ONNX
+    graph."""
     check_choice("--to", to, FORMATS)
     check_output(output, f"model.{_ENDINGS[to]}", path)
     if output == STANDARD_STREAM and to == "onnx" and (screen.is_json or sys.stdout.isatty()):

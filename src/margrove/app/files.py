@@ -1,4 +1,4 @@
-"""Read a model from its file or from a pipe, and write one; check beforehand that the place can be written to."""
+"""Read and write models; check beforehand that a model, its report or another file can be written."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from margrove.errors import InputError, ModelFileError
 from margrove.store import describe, load, save
 from margrove.store.fault import FaultError
 from margrove.store.files import write
+
+_REPORT_MARK = b'name="generator" content="Margrove"'  # tells a report of ours from another page
+_REPORT_HEAD = 4096  # bytes within which it stands
 
 
 def check_destination(path: str) -> bool:
@@ -34,8 +37,7 @@ def check_destination(path: str) -> bool:
 
 
 def check_folder(path: str, example: str, option: str = "-o") -> None:
-    """Refuse a path whose folder cannot take a file; `example` is the name of one that would do, and `option` what
-    names another."""
+    """Refuse a path whose folder cannot take a file; the message names an ``example``, and the ``option`` to use."""
     file = Path(path)
     folder = file.parent
     if file.is_dir():
@@ -50,6 +52,26 @@ def check_folder(path: str, example: str, option: str = "-o") -> None:
         raise InputError(
             f"the folder {str(folder)!r} may not be written to", file=path, cure=f"Choose another: {option}."
         )
+
+
+def report_path(model: str, ending: str = "html") -> str | None:
+    """Return the usual place of a model's report, beside it; None if the model is in no file."""
+    is_file = model != STANDARD_STREAM and (not Path(model).exists() or Path(model).is_file())
+    return str(Path(model).with_suffix(f".report.{ending}")) if is_file else None
+
+
+def check_report(
+    path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
+) -> None:
+    """Refuse, before any work, to write over a page that is no report of ours. ``option`` names another place."""
+    check_folder(path, "model.report.html", option)
+    if not Path(path).is_file():
+        return
+    with Path(path).open("rb") as stream:
+        is_ours = _REPORT_MARK in stream.read(_REPORT_HEAD)
+    if not is_ours:
+        problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
+        raise InputError(problem, file=path, cure=cure)
 
 
 def check_output(output: str, example: str, *inputs: str | None) -> None:

@@ -127,8 +127,7 @@ class History:
         self.course = sorted(named, key=lambda step: step.seconds)
 
     def has_rows_of(self, table: Table) -> bool | None:
-        """Return whether a table has the training rows, by the digests of the columns that both have; None where the
-        record has none of them."""
+        """Return whether a table has the training rows, by the columns that both have; None where there are none."""
         mark = self._fingerprint
         columns = {name: digest for name, digest in _mapping(mark.get("columns")).items() if name in table}
         return has_rows({**mark, "columns": columns}, table, table.target) if columns else None
@@ -191,8 +190,8 @@ def _lines(kind: type[T], given: Any, *needed: str) -> list[T]:
 
 
 def _read(kind: type[T], line: Mapping[str, Any]) -> T:
-    """Return a dataclass of the values that have the type of their field; else "", False or None. Fields of other types
-    have defaults."""
+    """Return a dataclass of the values that have the type of their field; the others are "", False, None or
+    defaults."""
     types = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _READERS[type](line.get(name)) for name, type in types.items() if type in _READERS})
 

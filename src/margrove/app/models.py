@@ -39,8 +39,7 @@ def is_classifier(learner: Any) -> bool:
 
 
 def takes_tables(model: Any) -> bool:
-    """Return whether it predicts from a table as it is: an encoder in front, or trees of named columns, or machines
-    such."""
+    """Return whether it takes tables as they are: by an encoder in front, or by trees of named columns."""
     explanation = explanation_of(model)
     return encoder_of(model) is not None or explanation.takes_tables or any(map(takes_tables, explanation.parts[:1]))
 

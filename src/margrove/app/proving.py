@@ -77,8 +77,7 @@ def fit_model(model: Any, table: Table) -> list[str]:
 
 
 def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None, predicted: float = 0.0) -> Proof:
-    """Recompute the certificate of a model on its rows. With a budget, warn before where it will not be within it;
-    Ctrl-C leaves the solver's own."""
+    """Recompute the certificate of a model on its rows; warn if that exceeds the budget. Ctrl-C leaves the solver's."""
     if budget is not None:
         words = warning_words(predicted, budget.left)
         if words:

@@ -31,7 +31,7 @@ from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
-from margrove.app.files import check_destination, write_model
+from margrove.app.files import check_destination, check_report, report_path, write_model
 from margrove.app.history import rows_fingerprint
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.options.budget import Budget
@@ -40,7 +40,6 @@ from margrove.app.options.preparation import table_for
 from margrove.app.options.table import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
 from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove, shown
-from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
 from margrove.app.screen.progress import counted_down, metered

@@ -204,8 +204,8 @@ class NestedContest:
         return self._task.ask(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
-        """Return the scores after learning from parts of the rows, up to all but those set aside, as far as the time
-        goes."""
+        """Return the scores after learning from parts of the rows, as far as the time goes; all but those set aside
+        last."""
         self._meter = meter
         trial, estimate = chosen.trial, chosen.estimate
         if trial is None or estimate.value is None or not chosen.tests:

@@ -35,7 +35,7 @@ Interval = tuple[float, float]
 def wilson(n_right: float, n: float) -> Interval:
     """Return the 95 % interval of a share of which ``n_right`` of ``n`` were seen (Wilson 1927).
 
-    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n): it never leaves 0 … 1, and has a width where all were
+    (p + z²/2n ± z √(p (1 − p)/n + z²/4n²)) / (1 + z²/n); it never leaves 0 … 1, and is no point where all were
     right."""
     p, z2 = n_right / n, WITHIN * WITHIN
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
@@ -66,8 +66,7 @@ def r2_interval(
     n_rows: int,
     seed: int = 0,
 ) -> Interval | None:
-    """Return the interval of R² against ``means`` by bootstrap, since it has none in closed form; None where it is not
-    finite."""
+    """Return the interval of R² against ``means`` by bootstrap: it has none in closed form. None if not finite."""
     off, spread = (truth - estimates) ** 2, (truth - means) ** 2
     if not spread.sum() > 0:
         return None

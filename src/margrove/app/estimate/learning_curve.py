@@ -21,8 +21,7 @@ class Point:
 def verdict_on_rows(points: Sequence[Point]) -> str:
     """Compare the gain of at least twice the rows at the end of the curve with what chance may bring.
 
-    The last two points alone would not do: they lie close together, so that a curve that still rises would seem
-    flat."""
+    The last two points alone would not do: they lie close together, so that a rising curve would seem flat."""
     last = points[-1]
     before = [point for point in points if 2 * point.rows <= last.rows] or points[:1]
     gain, error = last.score - before[-1].score, math.hypot(last.error or 0.0, before[-1].error or 0.0)

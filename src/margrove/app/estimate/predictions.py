@@ -30,8 +30,7 @@ class Predicted:
 
 
 def joined(parts: Sequence[Predicted]) -> Predicted:
-    """Join several rounds, sorted by row. Scores are kept where all rounds have them of the same learner: others do not
-    compare."""
+    """Join several rounds, sorted by row. Scores are kept where all rounds have them, of one learner: others differ."""
     rows = np.concatenate([part.rows for part in parts])
     order = np.argsort(rows, kind="stable")
     learners = sorted({part.learner for part in parts})

@@ -163,10 +163,9 @@ class Task:
     def ask(
         self, model: Any, table: Any, labels: Labels, train: Rows, test: Rows, *, has_scores: bool = True
     ) -> Predicted:
-        """Fit a model to some rows and predict others; raise `InterruptedFitError` on Ctrl-C. The fit on all rows gives
-        the same warnings once."""
+        """Fit a model to some rows and predict others, without warnings; raise `InterruptedFitError` on Ctrl-C."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
             model.fit(taken(table, train), labels[train])
             if explanation_of(model).status == Status.INTERRUPTED:
                 raise InterruptedFitError

@@ -12,8 +12,7 @@ _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "ten
 
 
 def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
-    """Print the estimate, what it means, and what a model that has learned nothing would score; ``noun`` is what was
-    learned from."""
+    """Print the estimate, what it means, and the score of the baseline; ``noun`` is what was learned from."""
     text = estimate.task.words(estimate) if estimate.rounds else ""
     tell_value(screen, estimate, text, how_words(estimate, noun), noun)
     for line in estimate.task.context(estimate):

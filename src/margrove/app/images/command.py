@@ -18,12 +18,11 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.predictions import Predicted
 from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import how_words, tell_estimate
-from margrove.app.files import check_destination, write_content, write_model
+from margrove.app.files import check_destination, check_report, report_path, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of
 from margrove.app.images.page import JudgedPictures, page_of
 from margrove.app.models import plain_parameters
 from margrove.app.report.writing import in_format
-from margrove.app.report_path import check_report, report_path
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import percent, tell_certificate

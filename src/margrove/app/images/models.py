@@ -81,8 +81,7 @@ class ImageTraining:
         return IMAGE_MODELS[self.model]
 
     def pictures(self, folder: str) -> PictureFolder:
-        """Return the pictures of a folder; those that cannot be opened are refused all at once, or left out if
-        asked."""
+        """Return the pictures of a folder; those that cannot be opened are refused at once, or left out if asked."""
         pictures = read_picture_folder(folder)
         if not self.skips_broken:
             refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")

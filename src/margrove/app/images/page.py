@@ -99,8 +99,7 @@ class JudgedPictures:
 
 def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
     """Return the page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its
-    support vectors are among them. ``is_recomputed``: the certificate was just recomputed, and is not as the file has
-    it."""
+    support vectors are among them. ``is_recomputed``: the certificate is not as the file has it."""
     first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)

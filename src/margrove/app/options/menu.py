@@ -34,8 +34,7 @@ class Choice(Offer):
         return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted or ())}
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
-        """Return the unfitted estimator; raise `ParameterError` for a parameter that it does not have, or one of a
-        wrong type."""
+        """Return the unfitted estimator; raise `ParameterError` for an unknown parameter, or one of a wrong type."""
         kind: Any = loaded(self.described.estimator)
         voter = {}
         if self.boosted is not None:

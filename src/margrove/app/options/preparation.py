@@ -74,8 +74,7 @@ AS_USUAL = Preparation()
 
 
 def table_for(learner: Choice, table: Table) -> Table:
-    """Return the table without columns that name the rows, for a learner without an encoder, which would leave them
-    out."""
+    """Return the table for a learner: without an encoder, which would do that, columns that name the rows go."""
     if not learner.takes_tables or table.sparse is not None or table.block is not None:
         return table
     names = [column.name for column in table if not is_identifier(column)]

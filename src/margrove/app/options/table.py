@@ -44,16 +44,14 @@ class Reading:
     drop_unlabelled: bool = False  # leave out rows without a target
     without: tuple[str, ...] = ()  # columns to leave out
 
-    def labelled(self, *, is_class: bool = False) -> Table:
-        """Return the table with a target that can be learned as classes; ``is_class``: the user says that it
-        can."""
+    def labelled(self) -> Table:
+        """Return the table with a target that can be learned as classes."""
         table = self._with_target()
-        check_target(table, is_class=is_class)
+        check_target(table)
         return table
 
     def learnable(self, task: str | None, *, can_estimate: bool) -> tuple[Table, bool]:
-        """Return the table, and whether its target is to be estimated as a number: by ``task``, or as the target looks
-        if the learner can."""
+        """Return the table, and whether its target is to be estimated: by ``task``, or as it looks if a learner can."""
         table = self._with_target()
         is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
         if is_estimated:
@@ -244,8 +242,7 @@ class Facts:
 
 
 def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] = ()) -> Facts:
-    """Inspect a labelled table, whose target is a class or is to be estimated; ``text`` are its columns of free
-    text."""
+    """Inspect a labelled table, whose target is a class or is estimated; ``text`` are its columns of free text."""
     assert table.target is not None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)

@@ -63,8 +63,7 @@ class Training:
         return self.task is None and (self.is_auto or self.learner.regression is not None)
 
     def check(self) -> None:
-        """Raise for a parameter that the learner does not have, whatever the target will be, or for text that it does
-        not take."""
+        """Raise for a parameter that the learner does not have for either task, or for text that it does not take."""
         if self.is_auto:
             self._check_auto()
             return

@@ -48,8 +48,7 @@ class Screen:
 
     With ``is_json`` only one JSON document is printed, by `document`; with ``is_quiet`` only what `essential` prints.
     ``is_output_taken``: standard output carries data (a model, a CSV), so text goes to standard error.
-    ``outlives_reader``: the command also writes a file, so that after a broken pipe it goes on silently, and `finish`
-    raises."""
+    ``outlives_reader``: the command also writes a file: after a broken pipe it goes on, and `finish` raises."""
 
     def __init__(
         self,

@@ -108,7 +108,6 @@ def _in_one_line(error: Exception) -> str | None:
 
 
 def _is_ours(error: Exception) -> bool:
-    """Return whether it is a `MargroveError`, without importing that class: scikit-learn comes with it and takes a
-    second."""
+    """Return whether it is a `MargroveError`, without importing that class, which takes a second."""
     errors = sys.modules.get("margrove.errors")  # loaded, if ever one of them was raised
     return errors is not None and isinstance(error, errors.MargroveError)
