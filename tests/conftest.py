@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# `make test` looks at the same examples every time, `make test-all` at new ones. Neither keeps examples between runs.
-settings.register_profile("same", derandomize=True, database=None)
-settings.register_profile("explore", derandomize=False, database=None, print_blob=True)
+# `make test` looks at the same examples every time, `make test-all` at new ones. Neither keeps examples between runs,
+# and no clock decides.
+_SHARED = settings(database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", _SHARED, derandomize=True)
+settings.register_profile("explore", _SHARED, derandomize=False, print_blob=True)
 settings.load_profile("explore" if os.environ.get("MARGROVE_EXPLORE") else "same")
 
 
