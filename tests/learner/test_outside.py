@@ -56,9 +56,7 @@ class Namesake(NearestMean):
 
 Namesake.__name__ = Namesake.__qualname__ = "SVC"
 
-MEANS = Schema(
-    (Array("means_", "K d"),), limits={"metric": ("euclidean", "manhattan")}, machines=lambda _, k: {"m": k}
-)
+MEANS = Schema((Array("means_", "K d"),), limits={"metric": ("euclidean", "manhattan")}, machines=lambda _, k: {"m": k})
 OUTSIDERS = (
     Learner(NearestMean, called="a nearest mean", certify=certify_means, file=MEANS),
     Learner(Namesake, certify=certify_means, file=MEANS),
