@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from margrove.data.columns import MISSING, Column, category_column, clip
+from margrove.data.columns import MISSING, Column, category_column, clip, column_from_objects
 from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
-from margrove.data.objects import column_from_objects
 from margrove.data.source import Content, as_utf8, bad_byte, damage_refused
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError

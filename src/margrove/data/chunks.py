@@ -173,8 +173,8 @@ def read_chunks(
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
     Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
-    Text is walked over once at the start, to settle the kinds of the columns for all chunks and to find faults. What is
-    parsed of delimited text is kept in a temporary file, so that later walks need not parse it again.
+    A first pass over text decides the kinds of the columns for all chunks and finds faults. Parsed rows of delimited
+    text are kept in a temporary file, so that later passes need not parse it again.
 
     Parameters
     ----------
@@ -184,9 +184,9 @@ def read_chunks(
     target, header, delimiter, encoding, missing, drop_unlabelled
         As in `read_table`.
     cache_bytes : int
-        The most that the temporary file may take on disk (16 GiB; never more than half of what is free); a table that
-        needs more is parsed in every walk, and 0 keeps nothing. It lies in the folder TMPDIR names, else in
-        ``/var/tmp``, and is gone with the chunks or the process, after Ctrl-C too.
+        The largest size of the temporary file (16 GiB; never more than half of the free disk); a table that needs more
+        is parsed in every pass, and 0 keeps nothing. The file is in the folder TMPDIR, else in ``/var/tmp``, and is
+        deleted with the chunks or the process, after Ctrl-C too.
 
     Returns
     -------

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from margrove.data.columns import Column, as_float, boolean_column, text_column
-from margrove.data.objects import column_from_objects
+from margrove.data.columns import Column, as_float, boolean_column, column_from_objects, text_column
 from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
 from margrove.data.target import Target, choose_target, refuse_unlabelled

@@ -16,9 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from margrove.advice import Advice, InPython, Setting, Value
-from margrove.data.columns import is_number
+from margrove.data.columns import is_missing, is_number
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
-from margrove.data.objects import is_missing
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
