@@ -1,4 +1,4 @@
-"""Where problems are solved and models evaluated.
+"""Engines: they solve problems and evaluate models.
 
 ============  =====================================================================
 native        the C++ core: several threads, GIL released, in slices of time
@@ -8,7 +8,7 @@ auto          the fastest of those that can solve the problem
 ============  =====================================================================
 
 The parameter ``engine`` of an estimator is one of these names or an `Engine` object. All engines give the same result;
-``engine_`` of the model says which one ran. `register` adds a solver for a problem of one's own.
+``engine_`` of the model is the one that ran. `register` adds a solver for another type of problem.
 """
 
 from __future__ import annotations

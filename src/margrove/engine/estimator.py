@@ -1,4 +1,4 @@
-"""The step from a problem to its solution, as every estimator that runs on an engine takes it."""
+"""The base class of estimators that solve a problem on an engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ S = TypeVar("S")
 
 @estimator
 class RunsOnEngine(Interruptible, BaseEstimator):
-    """The parameters that say where and how long a fit runs. Base class of estimators."""
+    """Parameters of the engine and the limits of a fit. Base class."""
 
     time_limit: float | None = fixed(None)
     n_jobs: int | None = checked(check_threads, default=None)

@@ -1,4 +1,4 @@
-"""What an engine is, which engines and solvers there are, and which engine solves a problem.
+"""Engines and their solvers: the base class, the registry, and the choice of an engine for a problem.
 
 Every folder of `margrove.engine` is an engine: its name is the folder's, and its ``__init__`` defines a class of the
 same name, capitalised, whose instances are engines. A folder is imported when its engine is first asked for.
@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Capability(Enum):
-    """What an engine can do beyond solving a problem in memory from beginning to end."""
+    """Abilities of an engine beyond solving a problem in memory from beginning to end."""
 
     TIME_LIMIT = auto()  # stop at `Effort.time_limit`
     CHECKPOINT = auto()  # call `Effort.look_around` between slices of a dual, a path or a search
@@ -45,7 +45,7 @@ class Capability(Enum):
     PARTITIONED = auto()  # leave rows where they are, in partitions on workers
 
 
-# How an engine that lacks a capability is refused; ``capability: (what it lacks, what to leave out)``.
+# Words for the refusal of an engine: ``capability: (what it lacks, which parameter to leave out)``.
 _LACKS = {
     Capability.TIME_LIMIT: ("keeps no clock", "time_limit"),
     Capability.CHECKPOINT: ("writes no checkpoint", "checkpoint"),
@@ -111,7 +111,7 @@ def derive(problem: type[Problem[Any]], by: type[Problem[Any]]) -> Callable[[F],
 
 
 def needs(effort: Effort) -> frozenset[Capability]:
-    """Return the capabilities that an effort asks for."""
+    """Return the capabilities that an effort needs."""
     wanted = {Capability.TIME_LIMIT: effort.time_limit, Capability.CHECKPOINT: effort.look_around}
     return frozenset(capability for capability, value in wanted.items() if value is not None)
 
@@ -131,16 +131,16 @@ def cannot_solve(engine: Engine, problem: Problem[Any]) -> EngineError:
     return EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "auto"), "."))
 
 
-def cache_bytes(engine: Engine, asked: int | None, needed: int) -> int:
-    """Return the bytes for kernel values: those asked for, or half of what is free, at most 4 GiB. If few are needed,
+def cache_bytes(engine: Engine, given: int | None, needed: int) -> int:
+    """Return the bytes for kernel values: those given, or half of what is free, at most 4 GiB. If few are needed,
     the free memory is not queried."""
-    if asked is not None:
-        return asked
+    if given is not None:
+        return given
     return _SMALL_CACHE if needed <= _SMALL_CACHE else min(engine.memory() // 2, _MOST_CACHE)
 
 
 class Engine:
-    """Where problems are solved and models evaluated: the base class of engines.
+    """Base class of engines, which solve problems and evaluate models.
 
     Its solvers are registered with `register`, and it evaluates models in NumPy unless a subclass overrides that. An
     engine is made of plain values, so that `sklearn.base.clone` and pickle copy it, and two of the same values are

@@ -15,10 +15,10 @@ from margrove.linear.problem import CentroidProblem, normalised
 
 @estimator
 class BasicLinearClassifier(ClosedForm):
-    """The basic linear classifier (THEORY L1): w is the difference of the class means, the boundary runs halfway
+    """The basic linear classifier: w is the difference of the class means, the boundary runs halfway
     between them.
 
-    More than two classes are told apart one against the rest.
+    More than two classes are separated one against the rest.
 
     Parameters
     ----------

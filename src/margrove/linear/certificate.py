@@ -43,7 +43,7 @@ _NORM_TOLERANCE = 1e-5  # of a solver that may keep its kernel values in float32
 STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, relative to the column and the labels
 
 
-# What overflows is told by the claims, which then fail.
+# Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
@@ -84,7 +84,7 @@ class _Evidence:
     machines: tuple[str, ...]
 
     def blocks(self, width: int = 1) -> Iterator[slice]:
-        """The rows in stretches of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
+        """Yield slices of rows of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
         stored = self.X.nnz // max(1, self.X.shape[0]) if sp.issparse(self.X) else self.X.shape[1]
         step = max(1, BLOCK_CELLS // max(1, stored, width, len(self.y)))
         return (slice(start, start + step) for start in range(0, self.X.shape[0], step))
@@ -141,9 +141,9 @@ def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any 
         s, block = evidence.s[rows], float64_block(evidence.X, rows)
         block = block @ sp.diags(1 / unit) if is_sparse else block / unit - centre
         residual = block @ coef.T + offset - evidence.y[:, rows].T
-        pull = (s[:, None] * residual).T  # (machines, rows)
-        total_pull = pull.sum(axis=1)[:, None]
-        gradient += np.hstack([pull @ block - total_pull * left, total_pull])
+        weighted = (s[:, None] * residual).T  # (machines, rows)
+        summed = weighted.sum(axis=1)[:, None]
+        gradient += np.hstack([weighted @ block - summed * left, summed])
         squares = s @ (block.multiply(block) if sp.issparse(block) else block**2)
         column_norm += np.append(squares - 2 * left * (s @ block) + s.sum() * left**2, s.sum())
         residual_norm += s @ residual**2
@@ -176,7 +176,7 @@ def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any 
 
 
 def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A power of two of the size of each column's largest |x − centre|; 1 for a column of zeros."""
+    """Return a power of two near each column's largest |x − centre|; 1 for a column of zeros."""
     largest = np.zeros(evidence.X.shape[1])
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
@@ -188,7 +188,7 @@ def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[n
 
 @_QUIETLY
 def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """L2, in its last, averaged and voted forms; scikit-learn's Perceptron too, as far as it tells."""
+    """Judge a perceptron: last, averaged or voted; of scikit-learn's Perceptron what its attributes allow."""
     evidence = _read(model, X, y, sample_weight)
     if hasattr(model, "makers_"):
         return _certificate(model, evidence, _walk_claims(model, evidence))
@@ -230,7 +230,7 @@ def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = N
 
 @_QUIETLY
 def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """L3."""
+    """Judge a kernel perceptron."""
     evidence = _read(model, X, y, sample_weight)
     if not _has_support(model, evidence.X):
         return _certificate(model, evidence, [_other_rows(model.n_rows_, evidence)])
@@ -269,7 +269,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: 
 
 
 def _has_support(model: Any, X: Any) -> bool:
-    """Whether the model's support vectors are these rows."""
+    """Return whether the model's support vectors are these rows."""
     if X.shape[0] != model.n_rows_:
         return False
     if model.kernel == "precomputed":
@@ -279,8 +279,8 @@ def _has_support(model: Any, X: Any) -> bool:
 
 
 def _walk_claims(model: FittedWalk, evidence: _Evidence) -> list[Claim]:
-    """The walk of the averaged or voted perceptron, taken again: every correction was of a mistake, and what predicts
-    is made of them. The average or the vote need not separate even where the last vector of the walk does."""
+    """Return the claims of the averaged or voted perceptron, whose corrections are made again: every one was of a
+    mistake, and the model is made of them. Neither average nor vote need separate even where the last vector does."""
     if model.n_rows_ != evidence.X.shape[0] or model.makers_.max(initial=0) >= evidence.X.shape[0]:
         return [_other_rows(model.n_rows_, evidence)]
     is_voted = model.variant == "voted"
@@ -356,7 +356,7 @@ def _retrace(model: FittedWalk, evidence: _Evidence, machine: int) -> _Retraced:
 
 
 def _voted_functional(model: FittedWalk, evidence: _Evidence) -> NDArray[np.float64]:
-    """y times the vote, shape (machines, n)."""
+    """Return y times the vote, shape (machines, n)."""
     functional = np.zeros(evidence.y.shape)
     all_votes = model.votes_
     for machine in range(len(evidence.y)):
@@ -383,7 +383,7 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
 
 
 def _functional(model: FittedLinear, evidence: _Evidence) -> NDArray[np.float64]:
-    """y f(x), shape (machines, n)."""
+    """Return y f(x), shape (machines, n)."""
     functional = np.empty(evidence.y.shape)
     for rows in evidence.blocks():
         decision = float64_block(evidence.X, rows) @ np.asarray(model.coef_, np.float64).T + model.intercept_
@@ -398,7 +398,7 @@ def _linear_margin_claims(model: FittedLinear, evidence: _Evidence) -> list[Clai
 
 
 def _wrong_side(functional: NDArray[np.float64], evidence: _Evidence, *, must_separate: bool) -> Claim:
-    """The rows with y f(x) ≤ 0: none for a learner that separates, for the others a number to know."""
+    """Return the number of rows with y f(x) ≤ 0; it must be 0 for a learner that separates."""
     wrong = (evidence.y != 0) & ~(functional > 0)
     count = wrong.sum(axis=1)
     words = "y f(x) > 0 for every row" if must_separate else "training errors of each machine"
@@ -422,7 +422,7 @@ def _mistakes(
     homogeneous_norm: NDArray[np.float64],
     radius: float,
 ) -> Claim:
-    """Novikoff: mistakes ≤ (R/γ)² (s_max/s_min)², where the machine separates; elsewhere nothing is promised."""
+    """Return Novikoff's claim, mistakes ≤ (R/γ)² (s_max/s_min)², which holds where the machine separates."""
     counted = evidence.s > 0
     ratio = evidence.s[counted].max() / evidence.s[counted].min()
     gamma = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / homogeneous_norm
@@ -434,52 +434,42 @@ def _mistakes(
 
 
 def _identity(name: str, off: NDArray[np.float64], size: NDArray[np.float64], words: str) -> Claim:
-    """Two sums of the same terms agree, up to rounding. Sums beyond what numbers can hold agree with nothing."""
+    """Return the claim that two sums of the same terms agree, up to rounding. Infinite sums never agree."""
     limits = IDENTITY_TOLERANCE * size
     holds = bool((np.isfinite(limits) & (off <= limits)).all())
     return Claim(name, per_machine(off), per_machine(limits), holds, words)
 
 
 def _norms(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """‖v‖ of each row, though squares may overflow or underflow."""
+    """Return ‖v‖ of each row, though squares may overflow or underflow."""
     largest = np.abs(vectors).max(axis=1, initial=0)
     safe = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
     return np.asarray(safe * np.linalg.norm(vectors / safe[:, None], axis=1))
 
 
 def _row_norms(X: Matrix, one: float) -> NDArray[np.float64]:
-    """‖(x, one)‖ of each row, dense or sparse, likewise."""
+    """Return ‖(x, one)‖ of each row, dense or sparse, likewise."""
     largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 1.0
     safe = largest if largest > 0 and np.isfinite(largest) else 1.0
     return np.asarray(np.hypot(safe * np.sqrt(squared_norms(X / safe)), one))
 
 
 def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
-    """The model was not fitted on these rows, so what it claims of them cannot be so."""
+    """Return the failed claim of a model that was not fitted on these rows."""
     given = f"{evidence.X.shape[0]} others" if fitted_on == evidence.X.shape[0] else str(evidence.X.shape[0])
     words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
     return Claim(
-        "the rows are those it was fitted on",
-        (float(evidence.X.shape[0]),),
-        (float(fitted_on),),
-        False,
-        words,
+        "the rows are those it was fitted on", (float(evidence.X.shape[0]),), (float(fitted_on),), False, words
     )
 
 
 def _certificate(model: object, evidence: _Evidence, claims: list[Claim]) -> Certificate:
-    return Certificate(
-        learner=type(model).__name__,
-        status=str(getattr(model, "status_", "unknown")),
-        source="recomputed",
-        n_rows=evidence.X.shape[0],
-        machines=evidence.machines,
-        claims=tuple(claims),
-    )
+    name, status, n = type(model).__name__, str(getattr(model, "status_", "unknown")), evidence.X.shape[0]
+    return Certificate(name, status, "recomputed", n, evidence.machines, tuple(claims))
 
 
 def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]) -> Certificate:
-    """What the solver says of itself: numbers, and no verdict."""
+    """Return the solver's own numbers, without a verdict."""
     claims = tuple(Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items())
     return Certificate(
         type(model).__name__, str(model.status_), "solver", n_rows, machine_names(model.classes_), claims
@@ -493,5 +483,5 @@ _CHEAP_BESIDE_PASSES = 100
 
 
 def is_recomputation_cheap(cells: int, passes: int) -> bool:
-    """Whether `fit` should recompute its certificate: by counting, so that the answer is the same every time."""
+    """Return whether `fit` should recompute its certificate: by counting, so that the choice is always the same."""
     return cells <= _SMALL_CELLS or passes >= _CHEAP_BESIDE_PASSES

@@ -36,20 +36,20 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     n_iter_: int = fitted()
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row: shape (n,) for two classes, (n, classes) for more; the largest wins."""
+        """Return f(x) of each row: shape (n,) for two classes, (n, classes) for more; the largest wins."""
         check_is_fitted(self)
         points = read_points(self, X)
         decision = np.asarray(points @ self.coef_.T + self.intercept_)
         return decision.ravel() if len(self.classes_) == 2 else decision
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
+        """Return the class of each row."""
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
-        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
+        """Return functional and geometric margins of labelled rows; see `margrove.margins`."""
         return margins(self, X, y)
 
     def _keep_linear(self, sample: Sample, solution: LinearSolution) -> None:
@@ -84,7 +84,7 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
 
 @estimator
 class MistakeDriven(RunsOnEngine, LinearClassifier):
-    """The parameters of a classifier that visits the rows one by one and learns from its mistakes. Base class."""
+    """Parameters of a classifier that visits the rows one by one and learns from its mistakes. Base class."""
 
     eta0: float = checked(check_number, above=0, cure="Any value gives the same decisions: use 1.", default=1.0)
     fit_intercept: bool = checked(check_flag, default=True)

@@ -23,7 +23,7 @@ from margrove.svm.training import settle_kernel
 
 @estimator
 class KernelPerceptron(MistakeDriven):
-    """The perceptron in the dual (THEORY L3): counts of mistakes α and a kernel in place of x·z, so the boundary may
+    """The perceptron in the dual: counts of mistakes α and a kernel in place of x·z, so the boundary may
     bend.
 
     Parameters

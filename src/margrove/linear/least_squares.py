@@ -17,7 +17,7 @@ from margrove.linear.problem import LeastSquaresProblem
 
 @estimator
 class LeastSquaresClassifier(ClosedForm):
-    """Least squares on labels of ±1, for comparison (THEORY L5): min Σ s_i (w·x_i + b − y_i)².
+    """Least squares on labels of ±1, for comparison: min Σ s_i (w·x_i + b − y_i)².
 
     Parameters
     ----------

@@ -23,17 +23,17 @@ _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the vot
 
 
 def _keeps_one_vector(model: Perceptron) -> bool:
-    """Whether ``partial_fit`` makes sense: the averaged and the voted perceptron would have to keep every step."""
+    """Return whether ``partial_fit`` is possible: the averaged and the voted perceptron must keep every step."""
     return model.variant == "last"
 
 
 @estimator
 class Perceptron(MistakeDriven):
-    """The perceptron (THEORY L2): visit the rows, correct w at each mistake, stop when a whole pass makes none.
+    """The perceptron: visit the rows, correct w at each mistake, stop when a whole pass makes none.
 
-    It ends only if the rows can be separated; otherwise it stops at ``max_iter`` and says so in ``status_``, in a
+    It ends only if the rows can be separated; otherwise it stops at ``max_iter`` and reports it in ``status_``, in a
     `ConvergenceWarning` and in a certificate that does not hold. For data that may not be separable use
-    ``variant="averaged"``. More than two classes are told apart one against the rest.
+    ``variant="averaged"``. More than two classes are separated one against the rest.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Perceptron(MistakeDriven):
 
     @property
     def votes_(self) -> NDArray[np.int64]:
-        """How many steps each of ``prototypes_`` lived: until the next correction, or to the end."""
+        """Number of steps of each of ``prototypes_``: until the next correction, or to the end."""
         ends = [
             np.append(self.times_[start:stop][1:], steps + 1)
             for (start, stop), steps in zip(pairwise(self.starts_), self.n_steps_, strict=True)

@@ -1,12 +1,12 @@
-"""What the linear learners ask, as data: points, signs, weights. No solver lives here.
+"""The problems of the linear learners, as data: points, signs, weights. No solver lives here.
 
 Given n points x_i and labels in K classes. Two classes make one *machine* (the second class is +1); K > 2 make K
 machines, one class against the rest. Machine m decides by f_m(x) = w_m·x + b_m.
 
-L1  basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
-L5  least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²; of many solutions the shortest, in units of the columns
-L2  perceptron      find w, b with y_i (w·x_i + b) > 0 for every i
-L3  dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K(x_j, x) + 1)
+basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
+least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²; of many solutions the shortest, in units of the columns
+perceptron      find w, b with y_i (w·x_i + b) > 0 for every i
+dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K(x_j, x) + 1)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUNDING_OF_A_MEAN = 1e-13  # a column that differs less than this from its mean
 
 
 def column_sizes(centred: NDArray[np.float64], mean: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
-    """The norm of each centred column; ∞ for one that is constant but for rounding, which so gets the weight 0."""
+    """Return the norm of each centred column; ∞ for one that is constant but for rounding: its weight is 0."""
     largest = np.abs(centred).max(axis=0, initial=0)
     largest[largest == 0] = 1.0
     norm = largest * np.linalg.norm(centred / largest, axis=0)
@@ -43,7 +43,7 @@ def normalised(weight: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
-    """What each machine decides, in words."""
+    """Return the names of the machines: the classes that each one separates."""
     if len(classes) == 2:
         return (f"{classes[1]} vs {classes[0]}",)
     return tuple(f"{label} vs rest" for label in classes)
@@ -51,7 +51,7 @@ def machine_names(classes: NDArray[Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CentroidProblem(RowsProblem["LinearSolution"]):
-    """L1: the difference of the class means."""
+    """The difference of the class means."""
 
     codes: NDArray[np.int32]  # (n,), classes numbered from 0
     n_classes: int
@@ -69,7 +69,7 @@ class LeastSquaresProblem(RowsProblem["LinearSolution"]):
 
 @dataclass(frozen=True)
 class PerceptronProblem(RowsProblem["PerceptronSolution"]):
-    """L2: a separating w, sought by correcting mistakes."""
+    """A separating w, found by correcting mistakes."""
 
     sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
     weight: NDArray[np.float64] | None = None  # (n,), the size of a row's corrections
@@ -86,7 +86,7 @@ class PerceptronProblem(RowsProblem["PerceptronSolution"]):
 
 @dataclass(frozen=True)
 class KernelPerceptronProblem(RowsProblem["KernelPerceptronSolution"]):
-    """L3: the perceptron through a Gram matrix, which X is itself for kernel "precomputed"."""
+    """The perceptron through a Gram matrix, which X is itself for kernel "precomputed"."""
 
     kernel: Kernel
     sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
@@ -111,8 +111,8 @@ class LinearSolution:
 
 @dataclass(frozen=True)
 class Walk:
-    """What the averaged and the voted perceptron keep of one machine: every correction, in order, so that anybody can
-    walk it again. The averaged vector is Σ step_m x_m (T − t_m + 1)/T over the corrections m, T being the steps in all;
+    """All corrections of one machine of the averaged or the voted perceptron, in order, so that they can be made
+    again. The averaged vector is Σ step_m x_m (T − t_m + 1)/T over the corrections m, T being the steps in all;
     the vector after correction m has a vote for each of the t_{m+1} − t_m steps it lived."""
 
     makers: NDArray[np.int64]  # (k,), the row that was corrected
@@ -123,7 +123,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class PerceptronSolution(LinearSolution):
-    """With α, so that anybody can recompute w = η Σ α_i s_i y_i x_i."""
+    """A linear solution with α: w = η Σ α_i s_i y_i x_i."""
 
     alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (machines, n)
     mistakes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (machines,)

@@ -1,20 +1,20 @@
 """Certificates of linear SVMs: primal, dual and their gap, recomputed from data and model in float64, block by block.
 
-Nothing here imports a solver or an engine. P(w, b) is what `margrove.linear_svm.problem` says. D needs a β: of a
+Nothing here imports a solver or an engine. P(w, b) is that of `margrove.linear_svm.problem`. D needs a β: of a
 squared loss the one that w implies, unless the model keeps a better one, so scikit-learn's models can be judged too; of
 the others the model's ``dual_coef_``, or what its ``dual_steps_`` give for each row (see `proximal`). Whatever β is, it
 is made feasible before it is used, so D is always below the best that there is, and P − D never less than what the
 model misses:
 
-bounds            β is clipped to them; the claim says by how much
+bounds            β is clipped to them; a claim reports by how much
 free intercept    the side (β > 0 or β < 0) that weighs more is scaled down until Σ β = 0
 penalty l1        β is divided by max(1, ‖Σ β x‖_∞, s |Σ β|)
 
 P and D are sums in float64. For a large C or β their rounding error can exceed tol: C times the error of f in P, β
 times that of x in D. A bound on it is added to the gap, so the claimed gap is what float64 can prove.
 
-Penalty l1, columns of weight 0. With G = P − D, and β implied by w, no best model has a pull v*_j = Σ β*_i x_ij
-further from v_j than r_j = √(4 G Σ C_i x_ij²), because a squared loss bends by 2C at most. So |v_j| + r_j < 1 proves
+Penalty l1, columns of weight 0. With G = P − D, and β implied by w, no best model has a v*_j = Σ β*_i x_ij further
+from v_j than r_j = √(4 G Σ C_i x_ij²), because a squared loss bends by 2C at most. So |v_j| + r_j < 1 proves
 that column j has the weight 0 in every best model.
 """
 
@@ -56,11 +56,11 @@ from margrove.linear_svm.problem import (
 from margrove.linear_svm.proximal import after_steps
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
-BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest price or to Σ|β|
+BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest cost or to Σ|β|
 _ROUNDING = 1e-6  # of the gap against tol, relative to tol: two sums of the same terms in another order
 _DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to one of them
 
-# What overflows is told by the claims, which then fail.
+# Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
@@ -96,13 +96,13 @@ class _Tally:
     loss: NDArray[np.float64]  # (machines,), Σ C ℓ
     rounding: NDArray[np.float64]  # (machines,), by how much float64 may be wrong about it
     spread: NDArray[np.float64]  # (machines, d), by how much float64 may be wrong about Σ β x
-    pull: NDArray[np.float64]  # (sides, machines, d), Σ β x
+    v: NDArray[np.float64]  # (sides, machines, d), Σ β x
     total: NDArray[np.float64]  # (sides, machines), Σ β
     linear: NDArray[np.float64]  # (sides, machines), Σ z β − ε|β|
     square: NDArray[np.float64]  # (sides, machines), Σ β²/(4C)
     outside: NDArray[np.float64]  # (machines,), the farthest β from its bounds
     size: NDArray[np.float64]  # (machines,), Σ |β|
-    largest: NDArray[np.float64]  # (machines,), the largest price
+    largest: NDArray[np.float64]  # (machines,), the largest cost
     column: NDArray[np.float64]  # (machines, d), Σ 4 C x²; for penalty l1
     errors: NDArray[np.int64]  # (machines,), rows on the wrong side, or outside the tube
     margin_errors: NDArray[np.int64]  # (machines,), rows with a loss
@@ -113,12 +113,12 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
     X, y, own = _read(model, X, y, sample_weight)
     codes = codes_of(y, model.classes_)
-    prices = costs_of_classes(model, model.classes_, codes, own)
+    costs = costs_of_classes(model, model.classes_, codes, own)
     if is_joint(model):
-        return _certify_joint(model, X, codes, prices[0])
+        return _certify_joint(model, X, codes, costs[0])
     sign = one_vs_rest_signs(codes, len(model.classes_)).astype(np.float64)
     names = machine_names(model.classes_)
-    return _certify(model, _evidence(model, X, sign, prices, names, penalty=model.penalty, epsilon=0.0))
+    return _certify(model, _evidence(model, X, sign, costs, names, penalty=model.penalty, epsilon=0.0))
 
 
 @_QUIETLY
@@ -198,7 +198,7 @@ def _evidence(
         raise InputError(f"coef_ has {len(w)} machines and intercept_ {np.size(model.intercept_)}, not {len(names)}")
     dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
     if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
-        raise _without_pulls(model)
+        raise _without_beta(model)
     return _Evidence(
         X,
         target,
@@ -215,8 +215,8 @@ def _evidence(
     )
 
 
-def _without_pulls(model: Any) -> InputError:
-    """Why w alone proves no gap of a loss that is not squared, and what to do about it."""
+def _without_beta(model: Any) -> InputError:
+    """Return the error for a loss that is not squared, of which w alone proves no gap."""
     name, squared = type(model).__name__, f"squared_{model.loss}"
     if hasattr(model, "n_seen_"):
         return InputError(
@@ -237,7 +237,7 @@ def _without_pulls(model: Any) -> InputError:
 
 
 def _blocks(X: Matrix, width: int) -> Iterator[slice]:
-    """The rows in stretches of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
+    """Yield slices of rows of about BLOCK_CELLS numbers: those of X, or ``width`` per row where that is more."""
     stored = X.nnz // max(1, X.shape[0]) if sp.issparse(X) else X.shape[1]
     step = max(1, BLOCK_CELLS // max(1, stored, width))
     return (slice(start, start + step) for start in range(0, X.shape[0], step))
@@ -253,7 +253,7 @@ def _certify(model: Any, evidence: _Evidence) -> Certificate:
 
 
 def _claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
-    """What the sums over all rows say; of the evidence only the model counts."""
+    """Return the claims from the sums over all rows; only the model's part of the evidence is used."""
     claims = _gap_claims(model, evidence, tally)
     if is_of_signs(evidence.loss):
         with np.errstate(divide="ignore"):
@@ -275,7 +275,7 @@ def _empty_tally(evidence: _Evidence) -> _Tally:
         loss=np.zeros(machines),
         rounding=np.zeros(machines),
         spread=np.zeros((machines, d)),
-        pull=np.zeros((sides, machines, d)),
+        v=np.zeros((sides, machines, d)),
         total=np.zeros((sides, machines)),
         linear=np.zeros((sides, machines)),
         square=np.zeros((sides, machines)),
@@ -293,7 +293,7 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
     for rows in evidence.blocks():
         block = float64_block(evidence.X, rows)
         given = z = evidence.target[:, rows]
-        cost = np.array([prices[rows] for prices in evidence.cost])
+        cost = np.array([each[rows] for each in evidence.cost])
         f = (block @ evidence.w.T).T  # (machines, rows)
         if is_of_signs(evidence.loss):
             f = f + evidence.b[:, None]
@@ -306,13 +306,13 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
         tally.margin_errors += (counted & (beyond > 0)).sum(axis=1)  # the square of a loss may underflow
         tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
         tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
-        beta = _pull(evidence, tally, rows, block, z, f, cost)
+        beta = _beta(evidence, tally, rows, block, z, f, cost)
         unsure, spread = _rounding(evidence, block, beta)
         tally.rounding += rounding_of_losses(evidence.loss, beyond, cost, evidence.epsilon, unsure).sum(axis=1)
         tally.spread += spread
         tally.size += np.abs(beta).sum(axis=1)
         for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
-            tally.pull[side] += part @ block
+            tally.v[side] += part @ block
             tally.total[side] += part.sum(axis=1)
             # Σ β = 0 where b is free, so there z may be counted from b too.
             brought = (z if evidence.is_free else given) * part - evidence.epsilon * np.abs(part)
@@ -324,7 +324,7 @@ def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
             tally.column += 4 * cost @ squares
 
 
-def _pull(
+def _beta(
     evidence: _Evidence,
     tally: _Tally,
     rows: slice,
@@ -333,13 +333,13 @@ def _pull(
     f: NDArray[np.float64],
     cost: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """β of some rows, within its bounds."""
+    """Return β of some rows, within its bounds."""
     if evidence.dual_coef is None and evidence.dual_steps is not None:
-        told = []
-        for steps, own, price in zip(evidence.dual_steps, evidence.target[:, rows], cost, strict=True):
+        found = []
+        for steps, own, upper in zip(evidence.dual_steps, evidence.target[:, rows], cost, strict=True):
             values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
-            told.append(after_steps(evidence.loss, own, values, price, evidence.epsilon, steps[:, -1]))
-        return np.array(told)
+            found.append(after_steps(evidence.loss, own, values, upper, evidence.epsilon, steps[:, -1]))
+        return np.array(found)
     if evidence.dual_coef is None:
         return implied_beta(evidence.loss, z, f, cost, evidence.epsilon)
     beta = np.asarray(evidence.dual_coef[:, rows], dtype=np.float64)
@@ -372,7 +372,7 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     primal[(primal == 0) & (w.any(axis=1) | (tally.margin_errors > 0))] = np.nan  # squares underflow: P is not known
     share = _feasible_shares(evidence, tally)  # (sides, machines)
     dual = (share * tally.linear - share**2 * tally.square).sum(axis=0)
-    v = (share[..., None] * tally.pull).sum(axis=0)
+    v = (share[..., None] * tally.v).sum(axis=0)
     u = 0.0 if evidence.is_free else s * (share * tally.total).sum(axis=0)
     if evidence.penalty == "l2":
         dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
@@ -383,7 +383,8 @@ def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
     if evidence.dual_coef is not None:
         claims.append(_bound_claim(tally.outside, tally.largest))
         if evidence.is_free:
-            claims.append(_sum_claim(np.abs(tally.total.sum(axis=0)), tally.size))
+            off, limits = np.abs(tally.total.sum(axis=0)), BOUND_TOLERANCE * tally.size
+            claims.append(Claim.bounded("sum of β", off, limits, "|Σ β| = 0: b is free"))
     if evidence.penalty == "l1":
         claims += _column_claims(evidence, tally, primal - dual)
     return claims
@@ -414,12 +415,12 @@ def gap_claims(
 
 
 def _feasible_shares(evidence: _Evidence, tally: _Tally) -> NDArray[np.float64]:
-    """What β, on each side, is multiplied by to be feasible."""
+    """Return the factors that make β of each side feasible."""
     share = np.ones_like(tally.total)
     if evidence.is_free:
         share[0], share[1] = balancing_shares(tally.total[0], -tally.total[1])
     if evidence.penalty == "l1":
-        largest = np.abs((share[..., None] * tally.pull).sum(axis=0)).max(axis=1, initial=0)
+        largest = np.abs((share[..., None] * tally.v).sum(axis=0)).max(axis=1, initial=0)
         if not evidence.is_free:
             largest = np.maximum(largest, np.abs(evidence.s * tally.total[0]))
         share = share / np.maximum(1, largest)
@@ -427,28 +428,17 @@ def _feasible_shares(evidence: _Evidence, tally: _Tally) -> NDArray[np.float64]:
 
 
 def _bound_claim(outside: NDArray[np.float64], largest: NDArray[np.float64]) -> Claim:
-    limits = BOUND_TOLERANCE * largest
-    return Claim(
-        "β outside its bounds",
-        per_machine(outside),
-        per_machine(limits),
-        bool((outside <= limits).all()),
-        "the farthest that a dual coefficient lies outside",
-    )
-
-
-def _sum_claim(off: NDArray[np.float64], size: NDArray[np.float64]) -> Claim:
-    limits = BOUND_TOLERANCE * size
-    return Claim("sum of β", per_machine(off), per_machine(limits), bool((off <= limits).all()), "|Σ β| = 0: b is free")
+    words = "the farthest that a dual coefficient lies outside"
+    return Claim.bounded("β outside its bounds", outside, BOUND_TOLERANCE * largest, words)
 
 
 def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64]) -> list[Claim]:
-    """Columns that penalty l1 leaves out; see the formula above. Only a squared loss bends."""
+    """Return the claims about columns that penalty l1 leaves out; formula above. Only a squared loss has curvature."""
     is_zero = evidence.w == 0
     claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="left out by penalty l1")]
     if not is_squared(evidence.loss):
         return claims
-    v = np.abs(tally.pull.sum(axis=0))
+    v = np.abs(tally.v.sum(axis=0))
     radius = np.sqrt(np.maximum(gap, 0)[:, None] * tally.column)
     proved = (is_zero & (v + radius < 1)).sum(axis=1)
     excess = np.where(is_zero, v - radius * (1 + _ROUNDING), 0).max(axis=1, initial=0)
@@ -470,7 +460,7 @@ def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64])
 
 
 def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost: NDArray[np.float64]) -> Certificate:
-    """Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
+    """Judge Crammer and Singer's machine. Of two classes a model keeps w_1 − w_0; the best pair has w_0 = −w_1."""
     n, n_classes = X.shape[0], len(model.classes_)
     w, b = weights_of(model), np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     b = np.broadcast_to(b, len(w))
@@ -488,7 +478,7 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
         return _certificate(model, n, names, [_other_rows(beta.shape[1], n)])
     loss = brought = outside = rounding = 0.0
     errors = 0
-    pull, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
+    v, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
     for rows in _blocks(X, n_classes):
         block, z, part = float64_block(X, rows), codes[rows], np.asarray(beta[:, rows], dtype=np.float64)
         f = np.asarray(block @ w.T + b)
@@ -503,13 +493,13 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
         above = (part.T - upper).max(initial=0)
         outside = float(np.maximum(outside, np.maximum(above, np.abs(part.sum(axis=0)).max(initial=0))))
         brought += float(part.T[own].sum())
-        pull += part @ block
+        v += part @ block
         total += part.sum(axis=1)
         errors += int(((cost[rows] > 0) & (f.argmax(axis=1) != z)).sum())
     scaled_b = b / s if s > 0 else np.zeros_like(b)
     primal = 0.5 * float((w**2).sum() + (scaled_b**2).sum()) + loss
-    dual = brought - 0.5 * float((pull**2).sum() + ((s * total) ** 2).sum())
-    rounding += float(((np.abs(pull) + spread / 2) * spread).sum())
+    dual = brought - 0.5 * float((v**2).sum() + ((s * total) ** 2).sum())
+    rounding += float(((np.abs(v) + spread / 2) * spread).sum())
     claims = [
         *gap_claims(model, np.array([primal]), np.array([dual]), np.array([rounding])),
         _bound_claim(np.array([outside]), np.array([cost.max(initial=0)])),
@@ -529,7 +519,7 @@ def _certificate(model: Any, n: int, machines: tuple[str, ...], claims: list[Cla
 
 
 def solver_certificate(model: Any, n: int, machines: tuple[str, ...]) -> Certificate:
-    """What the solver says of itself: numbers, and no verdict."""
+    """Return the solver's own numbers, without a verdict."""
     numbers = {"relative duality gap": model.gap_, "primal value": model.primal_, "dual value": model.dual_}
     claims = tuple(Claim(name, per_machine(values), words="as the solver has it") for name, values in numbers.items())
     return Certificate(type(model).__name__, str(model.status_), "solver", n, machines, claims)

@@ -80,10 +80,9 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
     def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
         codes = codes_of(y, found)
         signs = one_vs_rest_signs(codes, len(found)).astype(np.float64)
-        prices = costs_by_class(model, by_class, codes, own)
-        return Block(X, signs, np.array(prices))
+        return Block(X, signs, np.array(costs_by_class(model, by_class, codes, own)))
 
-    totals = np.array([prices.sum() for prices in costs_by_class(model, by_class, every, masses)])
+    totals = np.array([costs.sum() for costs in costs_by_class(model, by_class, every, masses)])
     rows = extent.rows(start, block)
     return ChunkedSample(rows, totals, np.ones(len(totals)), classes=found)
 
@@ -136,7 +135,7 @@ def _looked_through(
 
 
 def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
-    """The rows' own weights; a chunk may be of weight 0 throughout."""
+    """Return the rows' own weights; those of a chunk may all be 0."""
     if np.ndim(weight) and not np.any(weight):
         if np.shape(weight) != (X.shape[0],):
             raise InputError(
@@ -149,7 +148,7 @@ def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
 
 @contextmanager
 def _in_chunk(number: int) -> Iterator[None]:
-    """What is wrong inside is told as of that chunk."""
+    """Name the chunk in the errors raised inside."""
     try:
         yield
     except InputError as error:
@@ -184,7 +183,7 @@ def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
 
 @dataclass
 class _Extent:
-    """The shape of all chunks together."""
+    """Shape of all chunks together."""
 
     n: int = 0
     d: int = 0

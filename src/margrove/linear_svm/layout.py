@@ -1,6 +1,6 @@
-"""How classes and weights become machines and costs: what estimators state and the certificate states again.
+"""Machines and costs from classes and weights: estimators pose them, and certificates pose them again.
 
-Two classes make one machine, more make one each, as in `margrove.linear.problem`. The price of row i is C times its own
+Two classes make one machine, more make one each, as in `margrove.linear.problem`. The cost of row i is C times its own
 weight times that of a class, as LIBLINEAR has it: two classes, and Crammer and Singer's machine, take the weight of the
 row's class; one of several machines takes the weight of its class for its own rows and 1 for the rest.
 """
@@ -32,14 +32,14 @@ def weights_of(model: Any) -> NDArray[np.float64]:
 
 
 def is_joint(model: Any) -> bool:
-    """Whether one machine tells all classes apart (Crammer and Singer)."""
+    """Return whether one machine separates all classes (Crammer and Singer)."""
     return bool(model.multi_class == "crammer_singer")
 
 
 def costs_of_classes(
     model: Any, classes: NDArray[Any], codes: NDArray[np.integer[Any]], own: NDArray[np.float64]
 ) -> list[NDArray[np.float64]]:
-    """C_i of each machine, arrays of shape (n,), perhaps one and the same for all. ``own`` is the rows' own weight."""
+    """Return C_i of each machine, shape (n,), perhaps one array for all; ``own`` are the rows' own weights."""
     return costs_by_class(model, class_weights(model.class_weight, classes, codes, own), codes, own)
 
 
@@ -59,7 +59,7 @@ def costs_by_class(
 
 
 def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Refuse rows whose price is beyond reckoning."""
+    """Raise `ParameterError` if a cost is too large to compute with."""
     largest = float(costs.max(initial=0))
     if not largest <= MOST_BOUND:
         raise ParameterError(

@@ -57,7 +57,7 @@ from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
 _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with its d × d matrix
 _PRIMAL = ("newton", "row_newton", "conjugate_gradients")
 # A recomputation takes about as long as ten passes of a solver. Small tables always get it, in a few milliseconds;
-# large ones where it costs less than a tenth of the fit: by counting, so that the answer is the same every time.
+# large ones where it costs less than a tenth of the fit: by counting, so that the choice is always the same.
 _SMALL_CELLS = 1 << 18
 _CELLS_PER_ROW = 8  # what a row costs besides its numbers, in numbers
 _CHEAP_BESIDE_PASSES = 100
@@ -69,7 +69,7 @@ Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolut
 
 @estimator
 class LinearSvmParameters(RunsOnEngine):
-    """The parameters that the linear SVMs share with the searches for their C. Base class."""
+    """Parameters of the linear SVMs and of the searches for their C. Base class."""
 
     tol: float = checked(
         check_number, above=0, cure="It is the relative duality gap, P − D relative to P.", default=1e-4
@@ -114,7 +114,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     @property
     @abstractmethod
     def _names(self) -> tuple[str, ...]:
-        """What each machine decides, in words."""
+        """Names of the machines: the classes that each one separates."""
 
     def _machine_values(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return w·x + b of each row and machine, shape (n, machines)."""
@@ -155,7 +155,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
 
     @property
     def _seed(self) -> int:
-        """The seed of the order of coordinates; 0 for None."""
+        """Seed of the order of coordinates; 0 for None."""
         return 0 if self.random_state is None else seeds_for(self.random_state, 1)[0]
 
     def _stated(
@@ -202,11 +202,11 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     def _solve(self, problem: Problem[S]) -> S:
         name, start = type(self).__name__, time.perf_counter()
         if self.verbose:
-            tell_problem(name, problem, choose(self.engine, problem, self._effort()))
+            print_problem(name, problem, choose(self.engine, problem, self._effort()))
         found = super()._solve(problem)
         if self.verbose:
             solutions: Any = found if isinstance(found, tuple) else (found,)
-            tell_solutions(name, solutions, time.perf_counter() - start)
+            print_solutions(name, solutions, time.perf_counter() - start)
         return found
 
     def _forget_rows(self) -> None:
@@ -273,7 +273,7 @@ def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return found
 
 
-def tell_problem(name: str, problem: Problem[Any], engine: Engine) -> None:
+def print_problem(name: str, problem: Problem[Any], engine: Engine) -> None:
     """Print the problem in a line; and which solver takes it up, and why, in another."""
     if isinstance(problem, CrammerSingerProblem):
         asked = f"{problem.n_classes} classes in one machine (Crammer and Singer)"
@@ -289,7 +289,7 @@ def tell_problem(name: str, problem: Problem[Any], engine: Engine) -> None:
         print(f"[{name}] solver {plan}")
 
 
-def tell_solutions(name: str, solutions: Solutions, elapsed: float) -> None:
+def print_solutions(name: str, solutions: Solutions, elapsed: float) -> None:
     """Print how the solve ended, in a line."""
     status = worst(solution.status for solution in solutions)
     by = ", ".join(dict.fromkeys(solution.solver for solution in solutions))

@@ -1,4 +1,4 @@
-"""The models along C, from strong to weak regularisation."""
+"""The regularisation path: models along C, from strong to weak regularisation."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a linear SVM asks, as data (THEORY M2 – M4 with φ(x) = x and w explicit). No solver lives here.
+"""The problem of a linear SVM, as data: w is explicit. No solver lives here.
 
 One *machine* decides by f(x) = w·x + b and is the least of
 
     P(w, b) = R(w, b) + Σ C_i ℓ(z_i, f(x_i))
 
-where z_i is a sign, +1 or −1, or the number to predict, and C_i the price of row i.
+where z_i is a sign, +1 or −1, or the number to predict, and C_i the cost of row i.
 
 loss ℓ(z, f)                 value                      bounds of β_i         what β_i brings to the dual
 hinge                        max(0, 1 − z f)            0 ≤ z β ≤ C           z β
@@ -12,7 +12,7 @@ squared_hinge                max(0, 1 − z f)²           0 ≤ z β           
 epsilon_insensitive          max(0, |z − f| − ε)        −C ≤ β ≤ C            z β − ε |β|
 squared_epsilon_insensitive  max(0, |z − f| − ε)²       none                  z β − ε |β| − β²/(4C)
 
-β_i is the pull of row i on w: with v = Σ β_i x_i and u = Σ β_i, a β within its bounds has the dual value
+β_i is the dual variable of row i: with v = Σ β_i x_i and u = Σ β_i, a β within its bounds has the dual value
 
     penalty l2   R = ½‖w‖² + ½(b/s)²     D(β) = Σ (what β_i brings) − ½‖v‖² − ½(s u)²          best: w = v, b = s² u
     penalty l1   R = ‖w‖₁ + |b|/s        D(β) = Σ (what β_i brings)    if ‖v‖_∞ ≤ 1 and s |u| ≤ 1
@@ -54,18 +54,18 @@ ROUNDING_OF_SUMS = 4 * EPS
 
 
 def is_squared(loss: Loss) -> bool:
-    """Whether the loss is smooth, so that w implies β."""
+    """Return whether the loss is smooth, so that w implies β."""
     return loss.startswith("squared_")
 
 
 def is_of_signs(loss: Loss) -> bool:
-    """Whether the loss tells two classes apart."""
+    """Return whether the loss is that of two classes."""
     return loss.endswith("hinge")
 
 
 @dataclass(frozen=True)
 class LinearMachine:
-    """One machine: its targets, its prices, and where it begins."""
+    """One machine: its targets, its costs, and its start."""
 
     target: NDArray[np.float64]  # (n,), ±1 or the numbers to predict
     cost: NDArray[np.float64]  # (n,), C_i ≥ 0; 0 leaves a row out
@@ -100,8 +100,8 @@ class LinearSvmSolution:
     dual: float
     n_iter: int
     status: Status
-    solver: str  # which solver it was, in a word or two
-    is_proved_by_w: bool = True  # of a squared loss: whether the β that w implies is worth ``dual``, so β can be left
+    solver: str  # its name
+    is_proved_by_w: bool = True  # of a squared loss: the β that w implies has the value ``dual``
 
     @property
     def gap(self) -> float:
@@ -131,7 +131,7 @@ class LinearPathProblem(Problem["tuple[tuple[LinearSvmSolution, ...], ...]"]):
 
 @dataclass(frozen=True)
 class CrammerSingerProblem(RowsProblem["CrammerSingerSolution"]):
-    """K classes told apart by one machine (THEORY C1, Crammer and Singer 2001):
+    """K classes separated by one machine (Crammer and Singer 2001):
 
     min ½ Σ_k ‖w_k‖² + ½ Σ_k (b_k/s)² + Σ_i C_i max(0, max_{k ≠ z_i} 1 + f_k(x_i) − f_{z_i}(x_i))
 
@@ -183,7 +183,7 @@ def relative_gap(primal: float, dual: float) -> float:
 
 
 def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
-    """The same problem where rounding is least, and the number by which b of each machine's solutions must be raised.
+    """Return the same problem where rounding is least, and the number to add to b of each machine's solutions.
 
     With a free intercept some b may leave no loss at all: P = 0 there, and relative to 0 every gap but 0 is endless. So
     such a machine is raised by that b, and its rows are given away for nothing: a solve ends before it begins. Other
@@ -207,7 +207,7 @@ def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
 
 
 def _lossless(targets: NDArray[np.float64], problem: LinearSvmProblem) -> float | None:
-    """The b that leaves no loss where w = 0, if there is one."""
+    """Return the b that leaves no loss where w = 0, if there is one."""
     if len(targets) == 0:
         return 0.0
     least, largest = float(targets.min()), float(targets.max())
@@ -233,7 +233,7 @@ def rounding_of_losses(
 
 
 def losses(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
-    """ℓ(z_i, f_i)."""
+    """Return ℓ(z_i, f_i)."""
     positive = np.maximum(excess(loss, target, values, epsilon), 0)
     return np.asarray(positive**2 if is_squared(loss) else positive)
 
@@ -246,7 +246,7 @@ def excess(loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64],
 def implied_beta(
     loss: Loss, target: NDArray[np.float64], values: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
-    """The β that f implies for a squared loss: −C ℓ'(f)."""
+    """Return the β that f implies for a squared loss: −C ℓ'(f)."""
     if is_of_signs(loss):
         return np.asarray(2 * cost * target * np.maximum(1 - target * values, 0))
     residual = target - values
@@ -256,7 +256,7 @@ def implied_beta(
 def brought(
     loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
-    """What each β_i brings to the dual value."""
+    """Return what each β_i adds to the dual value."""
     gain = target * beta
     if not is_of_signs(loss):
         gain = gain - epsilon * np.abs(beta)
@@ -269,7 +269,7 @@ def brought(
 def bounds_of(
     loss: Loss, target: NDArray[np.float64], cost: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The least and the largest β_i. A row without a price has no pull."""
+    """Return the least and the largest β_i; 0 for a row without a cost."""
     most = np.where(cost > 0, np.inf, 0.0) if is_squared(loss) else cost
     if is_of_signs(loss):
         return np.where(target > 0, 0.0, -most), np.where(target > 0, most, 0.0)
@@ -279,7 +279,7 @@ def bounds_of(
 def within_bounds(
     loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How far each β_i lies outside its bounds; 0 within them."""
+    """Return how far each β_i lies outside its bounds; 0 within them."""
     if is_of_signs(loss):
         alpha = target * beta
         below = np.maximum(-alpha, 0)
@@ -317,7 +317,7 @@ def crammer_singer_losses(
 
 
 def penalty_value(penalty: Penalty, w: NDArray[np.float64], b: float, s: float) -> float:
-    """R(w, b)."""
+    """Return R(w, b)."""
     scaled = 0.0 if s == 0 or math.isinf(s) else b / s
     if penalty == "l1":
         return float(np.abs(w).sum() + abs(scaled))

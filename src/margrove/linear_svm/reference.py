@@ -48,7 +48,7 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 @_QUIETLY
 def linear_svm(problem: LinearSvmProblem) -> tuple[LinearSvmSolution, ...]:
-    """Each machine by itself."""
+    """Solve each machine by itself."""
     if problem.penalty == "l1" and not is_squared(problem.loss):
         words = f" has no solver for penalty='l1' with loss={problem.loss!r}. Use a squared loss."
         raise EngineError(Advice(Setting("engine", "reference"), words))
@@ -64,11 +64,11 @@ def linear_path(problem: LinearPathProblem) -> tuple[tuple[LinearSvmSolution, ..
     machines = problem.problem.machines
     for step, factor in enumerate(problem.factors):
         growth = factor / problem.factors[max(step - 1, 0)]
-        priced = tuple(
+        scaled = tuple(
             replace(machine, cost=machine.cost * factor, beta=None if machine.beta is None else machine.beta * growth)
             for machine in machines
         )
-        found = linear_svm(replace(problem.problem, machines=priced))
+        found = linear_svm(replace(problem.problem, machines=scaled))
         machines = tuple(
             replace(machine, w=solution.w, b=solution.b, beta=solution.beta)
             for machine, solution in zip(machines, found, strict=True)
@@ -88,7 +88,7 @@ def _descent(problem: LinearSvmProblem, machine: LinearMachine) -> LinearSvmSolu
 
     so along β_i the dual is a parabola with a kink at 0, and is largest at a soft threshold, clipped to the interval.
 
-    A free intercept asks for Σ β = 0: the method of multipliers. b₀ is the multiplier, and ½ s² (Σβ)² the penalty, as
+    A free intercept requires Σ β = 0: the method of multipliers. b₀ is the multiplier, and ½ s² (Σβ)² the penalty, as
     if the intercept were the weight of a constant column of the value s, counted from b₀; after some passes b₀ moves
     to where that has come to.
     """
@@ -96,7 +96,7 @@ def _descent(problem: LinearSvmProblem, machine: LinearMachine) -> LinearSvmSolu
     is_free, epsilon = math.isinf(problem.intercept), 0.0 if is_of_signs(problem.loss) else problem.epsilon
     s = math.sqrt(np.mean(np.einsum("ij,ij->i", X, X)) + 1) if is_free else problem.intercept
     low, high = bounds_of(problem.loss, z, C)
-    beta = np.clip(_first_pull(problem, machine, X), low, high)
+    beta = np.clip(_first_beta(problem, machine, X), low, high)
     b0 = machine.b if is_free else 0.0
     w, u = X.T @ beta, beta.sum()
     softness = np.divide(1.0, 2 * C, out=np.zeros_like(C), where=C > 0) if is_squared(problem.loss) else 0 * C
@@ -162,8 +162,8 @@ def _sparse_weights(problem: LinearSvmProblem, machine: LinearMachine) -> Linear
         passes += 1
 
 
-def _first_pull(problem: LinearSvmProblem, machine: LinearMachine, X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where to begin: a given β, or the one that a given w implies."""
+def _first_beta(problem: LinearSvmProblem, machine: LinearMachine, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the start: a given β, or the one that a given w implies."""
     if machine.beta is not None:
         return machine.beta
     if machine.w is None or not is_squared(problem.loss):
@@ -238,7 +238,7 @@ def crammer_singer(problem: CrammerSingerProblem) -> CrammerSingerSolution:
 
 
 def _on_simplex(point: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """The nearest point with coordinates ≥ 0 that add up to ``size``: max(point − λ, 0), λ found from the largest."""
+    """Return the nearest point with coordinates ≥ 0 that add up to ``size``: max(point − λ, 0), λ from the largest."""
     descending = np.sort(point)[::-1]
     shares = (np.cumsum(descending) - size) / np.arange(1, len(point) + 1)
     kept = int(np.flatnonzero(descending >= shares)[-1])

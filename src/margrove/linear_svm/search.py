@@ -16,7 +16,7 @@ from margrove.engine import choose
 from margrove.errors import InputError
 from margrove.estimator import estimator
 from margrove.linear_svm.layout import costs_of_classes, is_joint
-from margrove.linear_svm.machine import LinearSvmParameters, tell_problem
+from margrove.linear_svm.machine import LinearSvmParameters, print_problem
 from margrove.linear_svm.path import check_path_costs, joint_path
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
@@ -141,7 +141,7 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
             engine = choose(self.engine, path, effort)
             self.engine_ = engine.name
             if self.verbose:
-                tell_problem(type(self).__name__, asked, engine)
+                print_problem(type(self).__name__, asked, engine)
             engine.solve(path, effort.left(started))
             if found.status is not Status.CONVERGED:
                 return
@@ -172,7 +172,7 @@ class LinearSVCCV(LinearSearch, ClassifierSearch):
     """`LinearSVC` with C chosen by cross-validation, in one computation.
 
     What ``GridSearchCV(LinearSVC(), {"C": Cs})`` finds, many times faster: all folds and classes are machines on the
-    same points, where a row that is held out has the price 0, and each value of C begins where the last one ended. Then
+    same points, where a row that is held out has the cost 0, and each value of C begins where the last one ended. Then
     the best C is fitted on all rows, and certified.
 
     Parameters

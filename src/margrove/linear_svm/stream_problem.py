@@ -58,12 +58,12 @@ class StreamProblem(RowsProblem["tuple[StreamSolution, ...]"]):
 
     @property
     def has_intercept(self) -> bool:
-        """Whether there is a b."""
+        """True if there is a b."""
         return self.intercept > 0
 
     @property
     def is_free(self) -> bool:
-        """Whether b has no price, so that Σ β = 0."""
+        """True if b is not penalised, so that Σ β = 0."""
         return math.isinf(self.intercept)
 
 
@@ -87,5 +87,5 @@ class StreamSolution:
 
     @property
     def gap(self) -> float:
-        """P − D, relative to P; 0 where both are 0. β = 0 is worth D = 0."""
+        """P − D, relative to P; 0 where both are 0. β = 0 has D = 0."""
         return relative_gap(self.primal, max(self.dual, 0.0))

@@ -20,7 +20,7 @@ from margrove.estimator import estimator, fitted
 from margrove.linear_svm.certificate import solver_certificate
 from margrove.linear_svm.chunks import ChunkedSample
 from margrove.linear_svm.layout import is_joint, scale_of_intercept, weights_of
-from margrove.linear_svm.machine import LinearSupportVectorMachine, tell_solutions
+from margrove.linear_svm.machine import LinearSupportVectorMachine, print_solutions
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
 from margrove.run.progress import Progress, overheard
@@ -30,7 +30,7 @@ _MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
 
 
 def learns_pieces(model: Streaming) -> bool:
-    """Return True where ``partial_fit`` is there; where it is not, the error says why."""
+    """Return True where ``partial_fit`` is there; raise an error with the reason where it is not."""
     model._check_pieces()
     return True
 
@@ -51,13 +51,13 @@ class Streaming(LinearSupportVectorMachine):
         name, start = type(self).__name__, time.perf_counter()
         print(f"[{name}] {sample.rows.n} rows in chunks, {sample.rows.d} columns; loss {self.loss}")
 
-        def tell(progress: Progress) -> None:
+        def on_progress(progress: Progress) -> None:
             gap = "" if progress.objective is None else f", relative gap {progress.objective:.3g}"
             print(f"[{name}] {progress.done:g} passes{gap}, {time.perf_counter() - start:.1f} s", flush=True)
 
-        with overheard(tell):
+        with overheard(on_progress):
             solutions = self._solve_chunked(problem, effort)
-        tell_solutions(name, solutions, time.perf_counter() - start)
+        print_solutions(name, solutions, time.perf_counter() - start)
         return solutions
 
     def _stream_problem(self, sample: ChunkedSample, max_passes: int) -> StreamProblem:
@@ -133,10 +133,10 @@ class Streaming(LinearSupportVectorMachine):
         return self._solve_chunked(self._stream_problem(sample, _MOST_PASSES_PER_PIECE), self._effort())
 
     def _keep_piece(self, solutions: Sequence[StreamSolution], n: int) -> None:
-        # w of a fit need not be the sum of any pulls whose dual value is known, so its rows cannot be counted.
+        # w of a fit need not be Σ β x of any β whose dual value is known, so its rows cannot be counted.
         seen, dual = (self.n_seen_, self.dual_) if hasattr(self, "n_seen_") else (0, np.zeros(len(solutions)))
         self._forget_rows()
-        self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # of all rows seen nobody knows them
+        self.gap_ = self.primal_ = np.full(len(solutions), np.nan)  # unknown for all rows seen
         self.n_seen_ = seen + n
         self._set_weights(np.array([each.w_dual for each in solutions]), [each.b_dual for each in solutions])
         self.dual_ = dual + np.array([each.dual for each in solutions])

@@ -48,7 +48,7 @@ from margrove.svm.margins import Margins, margins
 
 @estimator
 class LinearSVC(ClassifierMixin, Streaming):
-    """Linear support vector classification with w explicit (THEORY M2–M4): for many rows, or many sparse columns.
+    """Linear support vector classification with w explicit: for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
     certificate.
@@ -65,7 +65,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         The *relative duality gap* at which a machine has converged: its objective is then at most this share above the
         least there is. (scikit-learn's is a bound on a gradient.)
     C : float
-        The price of a loss: min R(w) + C Σ ℓ. 1e100 at most, times its weights too.
+        The cost of a loss: min R(w) + C Σ ℓ. 1e100 at most, times its weights too.
     multi_class : {"ovr", "crammer_singer"}
         More than two classes: a machine for each against the rest; or one for all, which has its own loss and penalty,
         and ignores ``loss``, ``penalty``, ``dual`` and ``solver``.
@@ -87,7 +87,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         False leaves b out of the penalty, as `SVC` has it: s = ∞, and the same machine wherever the origin lies.
     solver : {"auto", "newton", "row_newton", "conjugate_gradients", "descent"}
         For penalty l2: Newton's method with a d × d matrix, or with one of the rows that bend (up to 3,000 of them), or
-        by conjugate gradients; or descent on the dual. "auto" chooses by shape and loss, and ``solver_`` says what was
+        by conjugate gradients; or descent on the dual. "auto" chooses by shape and loss, and ``solver_`` is what was
         taken.
     warm_start : bool
         Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
@@ -156,7 +156,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> LinearPath:
-        """The models along C, each with its certificate: every one begins where the last one ended.
+        """Fit the models along C, each with its certificate: every one begins where the last one ended.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         -------
         LinearPath
             ``Cs`` ascending, and ``models``: a `LinearSVC` for each, as `fit` would leave it. After Ctrl-C or
-            ``time_limit`` only those that were reached, the last of them perhaps broken off.
+            ``time_limit`` only those that were reached, the last of them perhaps stopped early.
 
         Examples
         --------
@@ -207,7 +207,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         self
             Ends on a relative duality gap ≤ ``tol``, on ``max_passes``, ``time_limit`` or Ctrl-C, with the best model
             of all whole passes and its gap. Penalty l2, one machine per class. For the hinge ``dual_steps_`` (up to
-            2,000 columns) tell β of any row, or ``dual_coef_`` (more columns, up to 8 million rows times machines) is
+            2,000 columns) give β of any row, or ``dual_coef_`` (more columns, up to 8 million rows times machines) is
             β, so that ``certify(model, chunks)`` can recompute the gap; the squared hinge needs neither.
 
         Examples
@@ -238,12 +238,12 @@ class LinearSVC(ClassifierMixin, Streaming):
     ) -> Self:
         """Learn a piece of the rows, and forget them: one step of block minimisation.
 
-        w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Later pieces leave the pulls of earlier rows as
-        they are, so each piece adds to the dual value: ``dual_`` grows with each, and is at any time a lower bound of
-        the objective on all ``n_seen_`` rows. How far above it w is nobody knows without a walk over all of them, so
-        ``gap_`` and ``primal_`` are NaN, and ``status_`` tells how the solve of the last piece ended. Of the squared
-        hinge ``certify(model, chunks)`` over all rows seen tells the gap; it will rarely be within ``tol``. Of the
-        hinge it cannot: the pulls of rows are forgotten, and w alone does not tell them. `fit_stream` closes the gap.
+        w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Later pieces leave the dual variables of
+        earlier rows as they are, so each piece adds to the dual value: ``dual_`` grows with each, and is at any time a
+        lower bound of the objective on all ``n_seen_`` rows. The gap is unknown without a pass over all of them, so
+        ``gap_`` and ``primal_`` are NaN, and ``status_`` is that of the last piece. With the squared hinge
+        ``certify(model, chunks)`` over all rows seen computes the gap, which is rarely within ``tol``. With the hinge
+        it cannot: the dual variables are not kept, and w alone does not imply them. `fit_stream` closes the gap.
 
         The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes
         on from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective
@@ -278,25 +278,25 @@ class LinearSVC(ClassifierMixin, Streaming):
         return known
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
+        """Return f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
         values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of each row."""
+        """Return the class of each row."""
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
     def densify(self) -> Self:
-        """``coef_`` as a dense array, which it is after ``fit``."""
+        """Make ``coef_`` a dense array, which it is after ``fit``."""
         check_is_fitted(self)
         if sp.issparse(self.coef_):
             self.coef_ = self.coef_.toarray()
         return self
 
     def sparsify(self) -> Self:
-        """``coef_`` as a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
+        """Make ``coef_`` a sparse matrix: of use after penalty l1, if more than half of the weights are 0."""
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
@@ -341,7 +341,7 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     @property
     def _left_by_class(self) -> bool:
-        """Whether the last fit left dual coefficients of each class."""
+        """True if the last fit left dual coefficients of each class."""
         return hasattr(self, "dual_coef_") and len(self.dual_coef_) == len(self.classes_)
 
     def _left_machines(self) -> dict[str, int]:

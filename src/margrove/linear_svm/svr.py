@@ -24,7 +24,7 @@ _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive
 
 @estimator
 class LinearSVR(RegressorMixin, Streaming):
-    """Linear support vector regression with w explicit (THEORY M10): for many rows, or many sparse columns.
+    """Linear support vector regression with w explicit: for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVR``: the same parameters and attributes, ends on a duality gap, and has a
     certificate.
@@ -36,7 +36,7 @@ class LinearSVR(RegressorMixin, Streaming):
     tol : float
         The relative duality gap at which it has converged; see `LinearSVC`.
     C : float
-        The price of leaving the tube: min ½‖w‖² + C Σ ℓ. 1e100 at most, times its weights too.
+        The cost of leaving the tube: min ½‖w‖² + C Σ ℓ. 1e100 at most, times its weights too.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         ``max(0, |y − f(x)| − ε)``, the loss of `SVR`, or its square.
     fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter
@@ -85,7 +85,7 @@ class LinearSVR(RegressorMixin, Streaming):
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> LinearPath:
-        """The models along C, each with its certificate; see `LinearSVC.path`."""
+        """Fit the models along C, each with its certificate; see `LinearSVC.path`."""
         self._check()
         values = values_of_c(Cs)
         reader = clone(self).set_params(C=1.0)
@@ -122,7 +122,7 @@ class LinearSVR(RegressorMixin, Streaming):
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row."""
+        """Return f(x) of each row."""
         return self._machine_values(X).ravel()
 
     def _check(self) -> None:

@@ -49,7 +49,7 @@ class CrossValidatedSearch(RunsOnEngine):
     _read: ClassVar[Callable[..., Any]]
     _targets: ClassVar[Callable[..., Any]]  # the last arguments of `Scores`
     _measures: ClassVar[Mapping[str, str]]  # see `ScoreTable`
-    _unconverged: ClassVar[str]  # words for ``{cells}`` whose solve ended before ``{tol}``
+    _unconverged: ClassVar[str]  # the warning about ``{cells}`` whose solve ended before ``{tol}``
     _no_best: ClassVar[str] = "no cell is the best one"
 
     Cs: ArrayLike | None = None
@@ -128,7 +128,7 @@ class CrossValidatedSearch(RunsOnEngine):
 
     @property
     def _limits(self) -> dict[str, Any]:
-        """What holds for the refit and is no parameter of the model that it leaves."""
+        """Settings of the refit that are no parameters of the model."""
         return {"time_limit": self.time_limit}
 
     def _refit(self, template: Any, X: Any, y: Any, sample_weight: Any) -> None:

@@ -1,4 +1,4 @@
-"""One line that tells how a search goes: rewritten in place on a terminal, now and then a new one elsewhere."""
+"""One line about the progress of a search: rewritten in place on a terminal, now and then a new one elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLEAR = "\r\x1b[K"  # back to the start of the line, and wipe it
 
 
 class LiveLine:
-    """What ``verbose=True`` of a search prints: its name, and how its table fills."""
+    """The output of a search with ``verbose=True``: its name, and the progress of its table."""
 
     def __init__(self, name: str, table: ScoreTable) -> None:
         self._name, self._table = name, table
@@ -46,7 +46,7 @@ class LiveLine:
         return ", ".join([*parts, *([] if left is None else [f"about {in_short(left)} left"])])
 
     def end(self, status: Status) -> None:
-        """The last line, which stays."""
+        """Print the last line, which stays."""
         cells = self._table.is_complete
         words = f"{int(cells.sum()):,} of {cells.size:,} cells scored in {in_short(time.monotonic() - self._started)}"
         ended = "" if status is Status.CONVERGED else f" ({status})"

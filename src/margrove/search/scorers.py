@@ -42,7 +42,7 @@ def settle_scorer(model: Any, scoring: Any) -> Any:
 
 
 def score_of(scorer: Any, model: Any, X: Any, y: Any, weight: NDArray[np.float64] | None) -> float:
-    """Return what a scorer says of a model. Those of scikit-learn are given the weights."""
+    """Return the score of a model. scikit-learn's scorers are given the weights."""
     how = {"sample_weight": weight} if weight is not None and isinstance(scorer, _MADE_BY_SKLEARN) else {}
     try:
         score = scorer(model, X, y, **how)
@@ -58,7 +58,7 @@ def score_of(scorer: Any, model: Any, X: Any, y: Any, weight: NDArray[np.float64
 
 
 def name_of(scoring: Any) -> str:
-    """Return a name that tells a scorer from others, in this process and the next."""
+    """Return a name that identifies a scorer, in this process and the next."""
     if scoring is None or isinstance(scoring, str | _MADE_BY_SKLEARN):
         return str(scoring)
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
@@ -71,7 +71,7 @@ def name_of(scoring: Any) -> str:
 
 
 class HeldOutCell(BaseEstimator):
-    """The values of a cell on the rows held out, shape (rows, machines). Other rows cannot be asked about."""
+    """The values of a cell on the rows held out, shape (rows, machines). Other rows have no values."""
 
     def __init__(self, rows: Any, values: NDArray[np.float64]) -> None:
         self.rows, self.values = rows, values

@@ -107,7 +107,7 @@ def _repeat(
 
 
 def votes(model: BoostModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.float64]:
-    """The sum of votes for each class, (n, K), by the core."""
+    """Return the sum of votes for each class, (n, K), by the core."""
     grove, threads, rows = model.grove, threads_for(n_jobs), rows_for_core(cells)
     trees = trees_for_core(grove, len(model.vote))
     if rows is not None:
@@ -133,7 +133,7 @@ def votes(model: BoostModel, cells: Cells, n_jobs: int | None = None) -> NDArray
 
 
 class _Watcher:
-    """The error on rows held out, round by round."""
+    """Return the error on rows held out, round by round."""
 
     def __init__(self, held_out: HeldOut, n_classes: int, n_jobs: int | None) -> None:
         self._held_out, self._n_jobs = held_out, n_jobs
@@ -157,7 +157,7 @@ class _Watcher:
 
 
 def _grove(arrays: dict[str, NDArray[Any]], problem: BoostProblem) -> Grove:
-    """The trees of some rounds, with the impurity of each node."""
+    """Return the trees of some rounds, with the impurity of each node."""
     others = ("error", "vote", "training_error", "least", "most")
     parts = {name: values for name, values in arrays.items() if name not in others}
     impurity = class_impurity(problem.learner.growth.criterion, parts["value"])

@@ -1,4 +1,4 @@
-"""The C++ core and how Python hands it points, threads and BLAS."""
+"""The C++ core, and its points, threads and BLAS."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ core.set_symmetric_blas(
 )
 
 
-_MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot have as many as it is asked for
+_MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot start as many as requested
 
 
 _is_forked = False
 
 
 def _note_fork() -> None:
-    """A child has one thread."""
+    """Note that this is a forked child, which has one thread."""
     global _is_forked
     _is_forked = True
 
@@ -61,10 +61,8 @@ os.register_at_fork(after_in_child=_note_fork)
 
 
 def threads_for(n_jobs: int | None) -> int:
-    """How many threads: all that OpenMP would use, or as many as asked for, scikit-learn's way.
-
-    One in a forked child: GNU's OpenMP waits there for ever for the threads that stayed with the parent.
-    """
+    """Return the number of threads: all that OpenMP would use, or ``n_jobs`` as scikit-learn has it; one in a forked
+    child, where GNU's OpenMP waits for ever for the threads that stayed with the parent."""
     if _is_forked:
         return 1
     available = core.max_threads()
@@ -75,7 +73,7 @@ def threads_for(n_jobs: int | None) -> int:
 
 
 def points_of(X: Matrix) -> core.Points:
-    """The core's view of the points, without a copy."""
+    """Return the core's view of the points, without a copy."""
     if sp.issparse(X):
         if X.shape[1] > np.iinfo(np.int32).max:
             raise EngineError(f"X has {X.shape[1]} columns; the native engine takes fewer than 2³¹.")
@@ -86,7 +84,7 @@ def points_of(X: Matrix) -> core.Points:
 
 
 def spec_of(kernel: Kernel) -> core.KernelSpec:
-    """Return the kernel in the core's words; `Kernel.is_native` says whether there is one."""
+    """Return the core's parameters of a kernel; `Kernel.is_native` must hold."""
     return core.KernelSpec(core.KernelKind[kernel.name], gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
 
 

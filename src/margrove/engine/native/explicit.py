@@ -26,7 +26,7 @@ NAME = "newton"
 
 
 def is_explicit(problem: DualProblem, effort: Effort) -> bool:
-    """Return whether machines of a linear kernel can be sought as w: few columns, and nothing asked of the pairs."""
+    """Return whether machines of a linear kernel can be solved for w: few columns, no option of pair steps."""
     return (
         problem.max_iter < 0
         and effort.look_around is None
@@ -36,7 +36,7 @@ def is_explicit(problem: DualProblem, effort: Effort) -> bool:
 
 
 def is_tall(problem: DualProblem) -> bool:
-    """Whether w is the shorter way: every machine has many rows for its columns."""
+    """Return whether solving for w is faster: every machine has many rows for its columns."""
     least = max(_FEWEST_ROWS, _ROWS_PER_COLUMN * problem.X.shape[1])
     return all(len(machine.y) >= least for machine in problem.machines)
 
@@ -63,7 +63,7 @@ def continued(problem: DualProblem, found: tuple[DualSolution, ...]) -> DualProb
 
 
 def solve_by_weights(problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
-    """Return the machines' α, found by way of w; `has_ended` says whether another method must go on."""
+    """Return the machines' α, found by way of w; `has_ended` is False if another method must go on."""
     started = time.monotonic()
     found: list[DualSolution] = []
     for machine in problem.machines:
@@ -84,8 +84,8 @@ def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution
     y = machine.y.astype(np.float64)
     beta = machine.y * machine.alpha
     start = LinearMachine(y, machine.upper, w=_sums(X, beta) if beta.any() else None, beta=beta if beta.any() else None)
-    asked = LinearSvmProblem(X, (start,), loss="hinge", intercept=np.inf, tol=_GAP, max_iter=2000, solver="newton")
-    solution = solve_path(asked, (1.0,), effort, violation=problem.tol)[0][-1]
+    primal = LinearSvmProblem(X, (start,), loss="hinge", intercept=np.inf, tol=_GAP, max_iter=2000, solver="newton")
+    solution = solve_path(primal, (1.0,), effort, violation=problem.tol)[0][-1]
     alpha = machine.y * solution.beta
     v = y - np.asarray(X @ _sums(X, solution.beta), dtype=np.float64).ravel()
     reached = violation(v, *sides(machine.y, alpha, machine.upper))
@@ -97,12 +97,12 @@ def _solved(problem: DualProblem, machine: Dual, effort: Effort) -> DualSolution
 
 
 def _sums(X: Any, beta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Σ β_i x_i in float64."""
+    """Return Σ β_i x_i in float64."""
     if sp.issparse(X):
         return np.asarray(X.T @ beta, dtype=np.float64).ravel()
-    carriers = np.flatnonzero(beta)
+    support = np.flatnonzero(beta)
     total = np.zeros(X.shape[1])
-    for first in range(0, len(carriers), 4096):
-        rows = carriers[first : first + 4096]
+    for first in range(0, len(support), 4096):
+        rows = support[first : first + 4096]
         total += beta[rows] @ X[rows].astype(np.float64)
     return total

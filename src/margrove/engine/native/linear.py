@@ -57,7 +57,7 @@ def _(engine: Engine, problem: CentroidProblem, effort: Effort) -> LinearSolutio
         positives = sums / mass[:, None]
         negatives = _sums_of_others(sums) / _sums_of_others(mass[:, None])
     coef = positives - negatives
-    with np.errstate(over="ignore", invalid="ignore"):  # told by the status
+    with np.errstate(over="ignore", invalid="ignore"):  # the status reports it
         return _linear_solution(coef, -np.einsum("md,md->m", coef, positives + negatives) / 2)
 
 
@@ -80,7 +80,7 @@ def _linear_solution(
 @register(NAME, LeastSquaresProblem)
 def _(engine: Engine, problem: LeastSquaresProblem, effort: Effort) -> LinearSolution:
     """LAPACK's divide-and-conquer SVD for dense points, LSMR for sparse ones, which stay sparse. Columns are brought to
-    one size first: neither can tell a small column from rounding error beside a large one."""
+    one size first: neither can distinguish a small column from rounding error beside a large one."""
     n, d = problem.X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
     Y = problem.sign.T.astype(np.float64)
@@ -245,7 +245,7 @@ def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> Kerne
         if wanted >= 0:
             assert kernel.function is not None
             assert isinstance(solver, core.KernelPerceptron64)
-            # As prediction asks for it, points first: a callable need not be symmetric in the way it is written.
+            # As in prediction, points first: a callable need not be symmetric in the way it is written.
             solver.supply(wanted, called(kernel.function, problem.X, problem.X[wanted : wanted + 1])[:, 0].copy())
         return _end(solver, machines, problem.max_iter)
 

@@ -3,6 +3,8 @@ Singer)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,14 +57,14 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
         )
     threads, machines = threads_for(effort.n_jobs), range(len(problem.machines))
 
-    def tell() -> None:
+    def on_slice() -> None:
         standings = [solver.standing(k) for k in machines]
         gap = max(_gap(each) for each in standings)
         ended = sum(each.ending is not core.LinearEnding.going for each in standings)
         report(Progress("linear svm", float(ended), float(len(standings)), gap, "gap", problem.tol))
 
     with blas_held_back():
-        reason = run_in_slices(lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None, effort, tell)
+        reason = run_in_slices(_advance(solver, threads), effort, on_slice)
     return tuple(_l1_solution(solver.finish(k), reason) for k in machines)
 
 
@@ -77,13 +79,17 @@ def _start(machine: LinearMachine, d: int) -> NDArray[np.float64]:
     return start
 
 
+def _advance(solver: core.L1Svm | core.CrammerSinger, threads: int) -> Callable[[float], Status | None]:
+    return lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None
+
+
 def given_or_nothing(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """A start as the core takes it: an array of none where there is none."""
+    """Return a start for the core: an empty array for None."""
     return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _l1_solution(state: core.LinearState, reason: Status) -> LinearSvmSolution:
-    """A machine's own ending; what ended all (``reason``) for one that was still at work."""
+    """Return a machine's own status, or the ``reason`` that ended all for one that was still at work."""
     return LinearSvmSolution(
         w=state.w,
         b=state.b,
@@ -113,12 +119,12 @@ def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerS
     )
     threads = threads_for(effort.n_jobs)
 
-    def tell() -> None:
+    def on_slice() -> None:
         standing = solver.standing()
         steps, most = float(standing.steps), float(problem.max_iter)
         report(Progress("crammer singer", steps, most, _gap(standing), "gap", problem.tol))
 
-    reason = run_in_slices(lambda seconds: Status.CONVERGED if solver.run(seconds, threads) else None, effort, tell)
+    reason = run_in_slices(_advance(solver, threads), effort, on_slice)
     state = solver.finish(threads)
     return CrammerSingerSolution(
         w=state.w,
@@ -133,7 +139,7 @@ def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerS
 
 
 def _feasible(problem: CrammerSingerProblem) -> NDArray[np.float64]:
-    """Where to begin, each row scaled down to its price: β of another C would leave the bounds."""
+    """Return the start, each row scaled down to its cost: β of another C would leave the bounds."""
     if problem.beta is None:
         return _NOTHING
     own = problem.beta[np.arange(len(problem.codes)), problem.codes]

@@ -48,7 +48,7 @@ _WALK = 3  # of a step of descent over a step of a sum: each waits for the one b
 
 @dataclass(frozen=True)
 class Choice:
-    """Which method, what takes over if it is slow, and why."""
+    """A method, the one that takes over if it is slow, and the reason."""
 
     method: str
     otherwise: str
@@ -57,7 +57,7 @@ class Choice:
 
 
 def choose(problem: LinearSvmProblem) -> Choice:
-    """The method for this shape and loss."""
+    """Return the method for this shape and loss."""
     n, d = problem.X.shape
     stored = int(problem.X.nnz) if sp.issparse(problem.X) else n * d
     is_held = d <= _LARGEST_MATRIX
@@ -161,11 +161,11 @@ def solve_path(
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if machines.run(seconds) else None
 
-    def tell() -> None:
+    def on_slice() -> None:
         report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap", problem.tol))
 
     with blas_held_back():
-        reason = run_in_slices(advance, effort, tell)
+        reason = run_in_slices(advance, effort, on_slice)
     found = [
         _reached(problem, machine, machines.path(k), factors, reason, choice)
         for k, machine in enumerate(problem.machines)
@@ -205,13 +205,13 @@ def _reached(
     if len(found) < len(factors) and not is_stopped:
         if found:
             machine = replace(machine, w=found[-1].w, b=found[-1].b)
-        priced = replace(machine, cost=factors[len(found)] * machine.cost)
-        found.append(_unbegun(problem, priced, reason, choice))
+        next_step = replace(machine, cost=factors[len(found)] * machine.cost)
+        found.append(_unbegun(problem, next_step, reason, choice))
     return found
 
 
 def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, choice: Choice) -> LinearSvmSolution:
-    """A machine whose turn never came: where it would have begun. Without pulls D = 0 is proved."""
+    """Return a machine that was not started, at its start. β = 0 proves D = 0."""
     n, d = problem.X.shape
     w = np.zeros(d) if machine.w is None else machine.w
     values = np.asarray(problem.X @ w + machine.b, dtype=np.float64).ravel()

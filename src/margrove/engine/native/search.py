@@ -26,7 +26,7 @@ from margrove.svm.search_problem import SearchProblem, UnitSolution
 
 _MOST_SHARE = 1e-4  # of the rounding of float32 that C times a kernel value may be
 _UNIT = ("rbf", "laplacian", "chi2")  # K(x, x) = 1
-_SAMPLED = 16  # rows whose nearest neighbours are looked for: most of them are told by few, in some milliseconds
+_SAMPLED = 16  # rows whose nearest neighbours are searched, in some milliseconds: a sample is enough for most of them
 _MOST_ROUNDING = 1e-3  # of an exponent γ‖x − z‖², where it comes from inner products
 
 
@@ -58,13 +58,13 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
                 )
         return Status.CONVERGED if is_done else None
 
-    def tell() -> None:
+    def on_slice() -> None:
         if effort.look_around is not None:
             effort.look_around(lambda: None)
         report(Progress("search", float(search.solved), float(problem.n_cells)))
 
     with blas_held_back():
-        return run_in_slices(advance, effort, tell)
+        return run_in_slices(advance, effort, on_slice)
 
 
 @register(NAME, LeaveOneOutProblem)
@@ -115,10 +115,10 @@ def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Eff
     def advance(seconds: float) -> Status | None:
         return Status.CONVERGED if solver.run(seconds) else None
 
-    def tell() -> None:
+    def on_slice() -> None:
         report(Progress("leaving one out", float(solver.done), float(total)))
 
-    status = run_in_slices(advance, effort, tell)
+    status = run_in_slices(advance, effort, on_slice)
     values = np.full(len(machine.y), np.nan)
     values[solver.carriers()] = solver.values()
     return LeftOut(values, bool(solver.is_converged().all()), status)
@@ -142,9 +142,10 @@ def _is_double(problem: SearchProblem) -> bool:
 
 
 def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: float) -> bool:
-    """Whether kernel values in float32 would spoil the answer: nothing is checked in double afterwards. Their rounding
-    enters f by up to C times, and an exponent γ‖x − z‖² of sparse rows, which are not centred, by γ‖x‖² times. Where
-    nearly all values are below it, K is the identity but for what float32 may not even hold, and that decides."""
+    """Return whether kernel values in float32 would change the result, which is not checked in double afterwards. Their
+    rounding enters f by up to C times, and an exponent γ‖x − z‖² of sparse rows, which are not centred, by γ‖x‖² times.
+    Where nearly all values are below it, K is the identity but for values that float32 may not hold, and these
+    decide."""
     if precision != "auto" or kernels[0].name == "precomputed":
         return precision == "double"
     rounding = float(np.finfo(np.float32).eps)
@@ -159,8 +160,8 @@ def _needs_double(X: Any, kernels: tuple[Kernel, ...], precision: str, largest: 
 
 
 def _are_alone(X: Any, kernel: Kernel) -> bool:
-    """Whether most rows are so far from every other that K(x, z) is below the rounding of K(x, x) in float32. Told by
-    some rows, evenly spread."""
+    """Return whether most rows are so far from every other that K(x, z) is below the rounding of K(x, x) in float32,
+    judged by some rows, evenly spread."""
     n = int(X.shape[0])
     if kernel.name not in _UNIT or n < 2:
         return False

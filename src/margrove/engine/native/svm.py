@@ -72,7 +72,7 @@ def _path(
     def present() -> list[NDArray[np.float64]]:
         return [duals.alpha(k) for k in machines]
 
-    def tell() -> None:
+    def on_slice() -> None:
         if effort.look_around is not None:
             effort.look_around(present)
         report(
@@ -82,7 +82,7 @@ def _path(
         )
 
     with blas_held_back():
-        reason = run_in_slices(advance, effort, tell)
+        reason = run_in_slices(advance, effort, on_slice)
     reached = n_steps if duals.ended == total else 1 + min(duals.steps_ended(k) for k in machines)
     steps = range(min(reached, n_steps))
     return tuple(tuple(_solution(duals.state(k, step), reason, most) for k in machines) for step in steps)

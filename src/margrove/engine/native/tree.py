@@ -73,7 +73,7 @@ def _(engine: Engine, problem: ColumnProblem, effort: Effort) -> ColumnTests:
 
 
 def growth_for_core(growth: Growth) -> core.Growth:
-    """Return how to grow, in the core's words."""
+    """Return the core's settings for growing."""
     return core.Growth(
         criterion=core.Criterion[growth.criterion],
         split_score=core.SplitScore[growth.split_score],
@@ -95,7 +95,7 @@ def growth_for_core(growth: Growth) -> core.Growth:
 
 
 def sorted_for_core(problem: TreeProblem, effort: Effort) -> core.SortedColumns | None:
-    """The columns, sorted, if others have asked for them or will: see `Cells.kept`."""
+    """Return the sorted columns if they are shared with other fits: see `Cells.kept`."""
     cells, growth = problem.cells, problem.growth
     if cells.kept is None or growth.thresholds == "histogram":  # bins are made by other means
         return None
@@ -123,7 +123,7 @@ def _thresholds(growth: Growth) -> core.Thresholds:
 
 
 def _bins(growth: Growth) -> int:
-    """How many bins numbers are cut into; 0: none, all thresholds are tried."""
+    """Return the number of bins for numbers; 0: none, all thresholds are tried."""
     return growth.n_bins if growth.thresholds == "histogram" else 0
 
 
@@ -166,7 +166,7 @@ def trees_for_core(model: TreeModel | Grove, n_trees: int = 1) -> core.Trees:
 
 
 def rows_for_core(cells: Cells) -> core.Points | None:
-    """The cells as rows of numbers, where nothing else is needed to go down a tree; else None."""
+    """Return the cells as rows of numbers if a tree needs nothing else; else None."""
     if cells.sparse is not None:
         return points_of(sp.csr_matrix(cells.sparse))
     if cells.block is not None and all(column.test == "threshold" for column in cells.columns):
@@ -175,7 +175,7 @@ def rows_for_core(cells: Cells) -> core.Points | None:
 
 
 def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.int32]:
-    """The leaf of each row, by the core."""
+    """Return the leaf of each row, by the core."""
     threads, rows = threads_for(n_jobs), rows_for_core(cells)
     if rows is not None:
         return core.apply_tree_to_rows(trees_for_core(model), rows, threads=threads)
@@ -183,7 +183,7 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
 
 
 def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
-    """The tree with the value and impurity of each node, from the rows of its leaves where they are not counts."""
+    """Return the tree with value and impurity of each node, from the rows of its leaves if they are not counts."""
     m, n_classes = len(arrays["feature"]), problem.n_classes
     least, most = arrays.pop("least"), arrays.pop("most")
     model = TreeModel(columns=problem.cells.columns, impurity=np.zeros(m), **arrays)
@@ -206,7 +206,7 @@ def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int
 def _held(
     value: NDArray[np.float64], weight: NDArray[np.float64], least: NDArray[np.float64], most: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The values within what monotone columns above allow: the mean, or the share of class 1."""
+    """Return the values within what monotone columns above allow: the mean, or the share of class 1."""
     if value.shape[1] == 1:
         return np.clip(value, least[:, None], most[:, None])
     ones = np.clip(value[:, 1] / weight, least, most) * weight
@@ -215,7 +215,7 @@ def _held(
 
 
 def _summed_up(model: TreeModel, of_leaves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sums of the leaves below each node, added from the bottom up: no difference of large sums."""
+    """Return the sums of the leaves below each node, added from the bottom up: no difference of large sums."""
     total = of_leaves.copy()
     for level in range(model.max_depth, 0, -1):
         nodes = np.flatnonzero(model.depth == level)
@@ -262,7 +262,7 @@ def _of_numbers(
 def _of_medians(
     target: NDArray[np.float64], model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """The same by the median. Sorted by leaf, the rows of a subtree are one run."""
+    """Return the same by the median. Sorted by leaf, the rows of a subtree are one run."""
     order = np.argsort(leaf, kind="stable")
     y, w = target[order], weight[order]
     first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))

@@ -36,7 +36,7 @@ class Stream(Engine):
 
 
 class _Passes(Protocol):
-    """A method that walks over the rows and knows at any time where each machine stands."""
+    """A method that passes over the rows and has a solution of each machine at any time."""
 
     n_passes: int
 

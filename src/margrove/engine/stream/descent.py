@@ -72,7 +72,7 @@ class _Machine:
 
 
 class BlockDescent:
-    """All machines, in the same passes."""
+    """Solve all machines, in the same passes."""
 
     def __init__(self, problem: StreamProblem) -> None:
         self.problem = problem
@@ -170,7 +170,7 @@ class BlockDescent:
         tau = self._tau()
         u = float(sums.total.sum())
         b = machine.b0 if tau == 0 else machine.centre_b + tau * ((machine.b0 - machine.centre_b) / self.eta + u)
-        return machine.centre + sums.pull.sum(axis=0), b
+        return machine.centre + sums.v.sum(axis=0), b
 
     def _tau(self) -> float:
         s = self.problem.intercept
@@ -194,7 +194,7 @@ class BlockDescent:
         return beta
 
     def _descend(self, z: Array, C: Array, f: Array, K: Array, beta: Array) -> None:
-        """Each β_i at a time to where D is largest: a soft threshold, cut to its bounds. f and β are changed."""
+        """Set one β_i after the other to its best value: a soft threshold, cut to its bounds. f and β are changed."""
         problem = self.problem
         epsilon = 0.0 if is_of_signs(problem.loss) else problem.epsilon
         softness = np.divide(1.0, 2 * C, out=np.zeros_like(C), where=C > 0) if self.is_squared else np.zeros_like(C)
@@ -239,7 +239,7 @@ class BlockDescent:
         if is_better:
             machine.primal, machine.w, machine.b = primal, machine.w_first, machine.b_first
         if is_better if self.is_squared else dual > machine.dual:
-            machine.dual, machine.w_dual = dual, machine.centre + sums.pull.sum(axis=0)
+            machine.dual, machine.w_dual = dual, machine.centre + sums.v.sum(axis=0)
             if not problem.is_free:
                 machine.b_dual = machine.centre_b + problem.intercept**2 * float(sums.total.sum())
             if machine.beta is not None:
@@ -254,5 +254,5 @@ class BlockDescent:
             share = np.array(balancing_shares(sums.total[0], -sums.total[1]))
         else:
             u = self.problem.intercept * float(sums.total.sum())
-        pull = share @ sums.pull
-        return float(share @ sums.linear - share**2 @ sums.square - 0.5 * (pull @ pull) - 0.5 * u**2)
+        v = share @ sums.v
+        return float(share @ sums.linear - share**2 @ sums.square - 0.5 * (v @ v) - 0.5 * u**2)

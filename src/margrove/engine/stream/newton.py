@@ -7,8 +7,8 @@ Rows of few columns: Newton's method. With x̃ = (x, 1), θ = (w, b) and ρ = (1
 
 and one pass over the rows gives Φ, ∇Φ, H, P and D at the point that Newton's last step leads to, and Φ at some shorter
 steps as well: where the whole step goes too far, the next pass begins at a shorter one. A hinge or an ε-insensitive
-loss is smoothed about the pulls of the step before (the method of multipliers); the same pass also gives ∇Φ and H for
-the pulls of this step and a sharper κ, so that moving on to them costs no pass by itself.
+loss is smoothed about β of the step before (the method of multipliers); the same pass also gives ∇Φ and H for
+β of this step and a sharper κ, so that moving on to it costs no pass by itself.
 
 Rows of more columns: `descent`.
 """
@@ -44,7 +44,7 @@ INNER_SHARE = 0.3  # of the gap: where Newton has less than this left to do, the
 
 @dataclass
 class _Sums:
-    """What one pass adds up at one θ, for one λ and κ."""
+    """Sums of one pass at one θ, for one λ and κ."""
 
     dual: DualSums
     hessian: Array  # (width, width), Σ σ x̃ x̃ᵀ over free rows
@@ -57,7 +57,7 @@ class _Sums:
 
 @dataclass
 class _Machine:
-    """Where one machine is, where it looks next, and the best it has been."""
+    """One machine: its θ, the next point to evaluate, and the best one so far."""
 
     centre: Array  # (width,)
     at: Array  # (width,), where the step begins
@@ -66,7 +66,7 @@ class _Machine:
     direction: Array | None = None  # Newton's step; None where the next pass looks at `at` itself
     phi_at: float = math.inf
     slope: float = 0.0  # of Φ along the direction
-    multipliers: list[tuple[Array, float]] = field(default_factory=list)  # (θ_j, κ_j), which tell λ
+    multipliers: list[tuple[Array, float]] = field(default_factory=list)  # (θ_j, κ_j), which give λ
     gap_before: float = 1.0  # when the multipliers moved last
     is_done: bool = False
     primal: float = math.inf
@@ -96,9 +96,9 @@ class BlockNewton:
         self.problem = problem
         self.n_passes = 0
         self.width = problem.rows.d + problem.has_intercept
-        self.price = np.ones(self.width)  # ρ
+        self.rho = np.ones(self.width)  # (width,), 0 for what is not penalised
         if problem.has_intercept:
-            self.price[-1] = 0.0 if problem.is_free else 1 / problem.intercept**2
+            self.rho[-1] = 0.0 if problem.is_free else 1 / problem.intercept**2
         self.is_squared = is_squared(problem.loss)
         self.room = np.ones((0, self.width))  # for x̃ of a block, used again and again
         self.machines = [self._begin(number) for number in range(problem.n_machines)]
@@ -189,8 +189,8 @@ class BlockNewton:
         return points
 
     def _columns(self, live: list[int]) -> tuple[Array, list[int]]:
-        """The θ whose f a pass needs, as columns: of each machine the centre, the beginning of the step, the step and
-        the multipliers."""
+        """Return the θ whose f a pass needs, as columns: of each machine the centre, the start of the step, the
+        step and the multipliers."""
         parts, starts = [], [0]
         for number in live:
             machine = self.machines[number]
@@ -251,7 +251,7 @@ class BlockNewton:
         """Take note of the values at the point looked at, and choose the next."""
         theta, here = machine.looks_at, machine.here
         moved = theta - machine.centre
-        penalty = 0.5 * float(self.price @ moved**2)
+        penalty = 0.5 * float(self.rho @ moved**2)
         primal, phi = penalty + machine.loss, penalty + here.phi
         if not math.isfinite(primal) or not math.isfinite(phi):
             machine.is_done, machine.phi_at, machine.direction = True, math.inf, None
@@ -278,21 +278,21 @@ class BlockNewton:
             machine.kappa_ahead = machine.kappa * (1.0 if gap <= FAST * machine.gap_before else SHARPER)
             machine.gap_before = gap
             sums, phi = machine.ahead, penalty + machine.ahead.phi
-        gradient = self.price * moved - sums.dual.pull.sum(axis=0)
+        gradient = self.rho * moved - sums.dual.v.sum(axis=0)
         machine.at, machine.phi_at = theta, phi
-        machine.direction = newton_step(sums.hessian, self.price, gradient)
+        machine.direction = newton_step(sums.hessian, self.rho, gradient)
         machine.slope = float(gradient @ machine.direction)
         if not machine.slope < 0:  # nothing is left to gain in float64
             machine.is_done = self.is_squared or not machine.multipliers or sums is here
             machine.direction = None
 
     def _went_too_far(self, machine: _Machine, phi: float) -> bool:
-        """Whether a shorter step is much better than the whole one: then the next pass looks there."""
+        """Return whether a shorter step is much better than the whole one: then the next pass looks there."""
         assert machine.direction is not None
         shares = np.array([1.0, *SHORTER])
         shorter = np.array(
             [
-                0.5 * float(self.price @ (machine.at + share * machine.direction - machine.centre) ** 2)
+                0.5 * float(self.rho @ (machine.at + share * machine.direction - machine.centre) ** 2)
                 for share in SHORTER
             ]
         )
@@ -310,21 +310,21 @@ class BlockNewton:
         return True
 
     def _dual(self, sums: DualSums, penalty: float, moved: Array, centre: Array) -> tuple[float, float, Array]:
-        """D of β made feasible, how much of P − D is Newton's to close (0 where ∇Φ is), and the θ that β gives."""
-        share = np.ones(len(sums.pull))
+        """Return D of β made feasible, the part of P − D that Newton closes (0 where ∇Φ is), and the θ of β."""
+        share = np.ones(len(sums.v))
         if self.problem.is_free:
-            share = np.array(balancing_shares(sums.pull[0, -1], -sums.pull[1, -1]))
-        pull = share @ sums.pull
-        drawn = np.divide(pull, self.price, out=np.zeros_like(pull), where=self.price > 0)
-        dual = float(share @ sums.linear - share**2 @ sums.square - 0.5 * (pull @ drawn))
-        along = float(sums.linear.sum() - sums.square.sum() - sums.pull.sum(axis=0) @ moved)
+            share = np.array(balancing_shares(sums.v[0, -1], -sums.v[1, -1]))
+        v = share @ sums.v
+        drawn = np.divide(v, self.rho, out=np.zeros_like(v), where=self.rho > 0)
+        dual = float(share @ sums.linear - share**2 @ sums.square - 0.5 * (v @ drawn))
+        along = float(sums.linear.sum() - sums.square.sum() - sums.v.sum(axis=0) @ moved)
         return dual, penalty + along - dual, centre + drawn
 
 
-def newton_step(hessian: Array, price: Array, gradient: Array) -> Array:
-    """−(H + diag ρ)⁻¹ ∇Φ. Columns are scaled to a diagonal of 1 for the solve, which changes nothing but rounding; a
-    column that no free row and no price holds (a free b) does not move."""
-    diagonal = np.diagonal(hessian) + price
+def newton_step(hessian: Array, rho: Array, gradient: Array) -> Array:
+    """Return −(H + diag ρ)⁻¹ ∇Φ. Columns are scaled to a diagonal of 1 for the solve, which changes only rounding; a
+    column without a free row and without a penalty (a free b) does not move."""
+    diagonal = np.diagonal(hessian) + rho
     scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=diagonal > 0)
     scaled = hessian * scale * scale[:, None]
     np.fill_diagonal(scaled, 1.0)

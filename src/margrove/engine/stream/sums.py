@@ -19,7 +19,7 @@ class DualSums:
     """Sums of which D is made. Where the intercept is free there are two sides, β > 0 and β < 0: scaled each by a share
     of their own, they meet Σ β = 0."""
 
-    pull: Array  # (sides, width), Σ β x
+    v: Array  # (sides, width), Σ β x
     total: Array  # (sides,), Σ β
     linear: Array  # (sides,), Σ z β − ε|β| − β f_centre
     square: Array  # (sides,), Σ β²/(4C), of a squared loss
@@ -37,7 +37,7 @@ class DualSums:
         for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if problem.is_free else [beta]):
             if not part.any():
                 continue
-            self.pull[side] += sign * (points.T @ part)
+            self.v[side] += sign * (points.T @ part)
             self.total[side] += sign * part.sum()
             self.linear[side] += sign * float((gain * part - problem.epsilon * np.abs(part)).sum())
             if is_squared(problem.loss):
