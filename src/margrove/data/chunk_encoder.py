@@ -111,18 +111,12 @@ def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = No
     if not kept:
         raise InputError("no column is left to learn from: each is constant or an identifier", file=source)
     _warn_dropped(source, [column["name"] for column in dropped], [own.name for own in known if own.looks_like_text])
-    return TableEncoder.from_state(
-        {
-            "parameters": TableEncoder(
-                impute="mean", text=list(texts) or None, text_features="hashing" if texts else "tfidf"
-            ).get_params(),
-            "columns": kept,
-            "dropped": dropped,
-            "n_features_in": len(known),
-            "has_names": True,
-            "target": None if target is None else target.name,
-        }
-    )
+    features = "hashing" if texts else "tfidf"
+    encoder = TableEncoder(impute="mean", text=list(texts) or None, text_features=features)
+    encoder.columns_, encoder.dropped_, encoder.n_features_in_ = kept, dropped, len(known)
+    encoder.feature_names_in_ = np.array([own.name for own in known], dtype=object)
+    encoder.target_ = None if target is None else target.name
+    return encoder
 
 
 def _warn_dropped(source: str, names: list[str], texts: list[str]) -> None:

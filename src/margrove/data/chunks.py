@@ -24,8 +24,7 @@ from scipy.sparse import csr_matrix
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columnar import columnar_batches, table_from_batches
 from margrove.data.delimited import DEFAULT_MISSING, TextOptions, carries_nothing, no_rows, parse_block
-from margrove.data.dialect import squeezed
-from margrove.data.fault import line_of_row
+from margrove.data.dialect import line_of_row, squeezed
 from margrove.data.frames import check_finite
 from margrove.data.parsed_blocks import ParsedBlocks
 from margrove.data.rows import Matrix

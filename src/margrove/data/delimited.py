@@ -1,4 +1,4 @@
-"""CSV, TSV and their kin, parsed by pyarrow; `fault` then finds the line of a fault."""
+"""CSV, TSV and their kin, parsed by pyarrow; `dialect` then finds the line of a fault."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import numpy as np
 from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columns import Column, clip
-from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, sniff, squeezed
-from margrove.data.fault import line_of_row, open_quote, trace
+from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, line_of_row, open_quote, sniff, squeezed, trace
 from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text

@@ -299,13 +299,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _learn_sparse(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
         learned, constant = describe_sparse(table, impute=self.impute, standardise=self.standardise)
-        kept, dropped = [], []
-        for description, is_same in zip(learned, constant.tolist(), strict=True):
-            if is_same and self.drop_constant:
-                dropped.append({key: description[key] for key in ("name", "index")} | {"why": "constant"})
-            else:
-                kept.append(description)
-        return kept, dropped
+        left_out = set(np.flatnonzero(constant).tolist()) if self.drop_constant else set()
+        kept = [column for column in learned if column["index"] not in left_out]
+        return kept, [{"name": table.names[j], "index": j, "why": "constant"} for j in sorted(left_out)]
 
     def _warn_dropped(self, source: str) -> None:
         reasons = {"constant": "are constant", "identifier": "name the rows (nearly every cell is different)"}

@@ -333,7 +333,13 @@ def _settle_weights(
     """Return the weight of each row: its own times its class's. None where all are one."""
     weight = None
     if sample_weight is not None:
-        given = _as_numbers(sample_weight, X.shape[0])
+        cure = f"Give a list of {X.shape[0]} numbers, or leave it out."
+        try:
+            given = np.asarray(sample_weight, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"sample_weight is {shown(sample_weight)}; it must be numbers", cure=cure) from error
+        if given.ndim == 0:
+            raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
         if not given.any():
             problem = "Sample weights must contain at least one non-zero number"
             raise InputError(problem, cure="Give some rows a weight > 0.")
@@ -350,18 +356,6 @@ def _settle_weights(
 
 
 settle_weights = as_input_error(_settle_weights)
-
-
-def _as_numbers(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
-    """Return weights as an array; refuse one number for all rows, and what is no number."""
-    cure = f"Give a list of {n} numbers, or leave it out."
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight is {shown(sample_weight)}; it must be numbers", cure=cure) from error
-    if weight.ndim == 0:
-        raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
-    return weight
 
 
 def _encoder_first(learner: str) -> str:
