@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from margrove.run.effort import OnInterrupt, interrupt_policy
+
 C = TypeVar("C", bound=type)
 M = TypeVar("M", bound=BaseEstimator)
 
@@ -86,3 +88,22 @@ def estimator(cls: C) -> C:
     parameters.sort(key=lambda each: (each.kind, each.kind is each.KEYWORD_ONLY and each.name not in own))
     init.__signature__ = signature.replace(parameters=[first, *parameters])
     return cls
+
+
+class Interruptible:
+    """Mixin of estimators: Ctrl-C keeps the model of a fit, but not that of a clone.
+
+    A clone is fitted by a search, a cross-validation or an ensemble, which must not score half a model as a whole one:
+    there KeyboardInterrupt goes through and ends the whole search. `on_interrupt` overrides both.
+    """
+
+    _is_clone = False
+
+    def __sklearn_clone__(self) -> Any:
+        made = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
+        made._is_clone = True
+        return made
+
+    @property
+    def _on_interrupt(self) -> OnInterrupt:
+        return interrupt_policy("raise" if self._is_clone else "keep")

@@ -31,8 +31,9 @@ from margrove import (
     Perceptron,
 )
 from margrove.errors import ConvergenceWarning, ParameterError
+from margrove.estimator import Interruptible
 from margrove.run import slices
-from margrove.run.effort import Effort, Interruptible, on_interrupt
+from margrove.run.effort import Effort, on_interrupt
 from margrove.run.progress import watched
 from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst

@@ -7,9 +7,9 @@ from typing import TypeVar
 from sklearn.base import BaseEstimator
 
 from margrove.engine.registry import Engine, check_engine, choose
-from margrove.estimator import check_parameters, checked, estimator, fitted, fixed
+from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted, fixed
 from margrove.problem import Problem
-from margrove.run.effort import Effort, Interruptible, check_threads
+from margrove.run.effort import Effort, check_threads
 from margrove.status import Status
 
 S = TypeVar("S")

@@ -22,7 +22,7 @@ from margrove.certificate import Certificate
 from margrove.data.frames import as_array
 from margrove.data.sample import number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
-from margrove.estimator import check_parameters, checked, estimator, fitted
+from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
@@ -34,7 +34,7 @@ from margrove.multiclass.machines import (
     fit_machines,
 )
 from margrove.multiclass.problem import columns_of
-from margrove.run.effort import Interruptible, on_interrupt
+from margrove.run.effort import on_interrupt
 from margrove.status import Status
 from margrove.svm.layout import machine_names
 from margrove.svm.svc import SVC

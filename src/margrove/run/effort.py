@@ -90,22 +90,3 @@ class Effort:
         if self.time_limit is None:
             return self
         return replace(self, time_limit=max(_LEAST_SECONDS, self.time_limit - (time.monotonic() - started)))
-
-
-class Interruptible:
-    """Mixin of estimators: Ctrl-C keeps the model of a fit, but not that of a clone.
-
-    A clone is fitted by a search, a cross-validation or an ensemble, which must not score half a model as a whole one:
-    there KeyboardInterrupt goes through and ends the whole search. `on_interrupt` overrides both.
-    """
-
-    _is_clone = False
-
-    def __sklearn_clone__(self) -> Any:
-        made = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        made._is_clone = True
-        return made
-
-    @property
-    def _on_interrupt(self) -> OnInterrupt:
-        return interrupt_policy("raise" if self._is_clone else "keep")

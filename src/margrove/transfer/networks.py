@@ -37,9 +37,8 @@ from margrove.errors import (
     check_whole,
     shown,
 )
-from margrove.estimator import checked, estimator, fitted
+from margrove.estimator import Interruptible, checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
-from margrove.run.effort import Interruptible
 from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.pictures import Picture
 from margrove.transfer.preparation import Preparation
