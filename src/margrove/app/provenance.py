@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.app.choose.contest import Result
-from margrove.app.choose.held_out import Chosen
-from margrove.app.choose.search import SearchResult
 from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.predictions import Predicted
 from margrove.app.estimate.task import Estimate
@@ -22,6 +19,11 @@ from margrove.app.estimate.words import how_words
 from margrove.data import Table
 from margrove.run.progress import Course
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.choose.contest import Result
+    from margrove.app.choose.held_out import Chosen
+    from margrove.app.choose.search import SearchResult
 
 VERSION = 1
 MOST_ROWS = 5_000  # whose predictions are kept

@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrove.app.choose import in_digits
 from margrove.app.options.menu import Choice, choice_of
-from margrove.app.options.training import Training
 from margrove.data import Table
 from margrove.learner import learners
+
+if TYPE_CHECKING:
+    from margrove.app.options.training import Training
 
 LEAST_LIMIT = 1e-2  # seconds: a time limit must be above 0
 

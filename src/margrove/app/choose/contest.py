@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
 from margrove.app.choose.trial import NO_SCORE, Trial, TrialData, tried
 from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
-from margrove.app.screen.progress import Countdown
 from margrove.data import Table
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Countdown
 
 PARTS = 5  # a fifth of the rows is set aside to estimate the choice
 # All candidates meet on at most so many rows first; those of a wide table are fewer, so that they are as quickly read.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,11 @@ from margrove.app.estimate.task import Estimate, Rows
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
 from margrove.app.options.training import Training
-from margrove.app.screen.progress import Countdown
 from margrove.data import Table
 from margrove.errors import MargroveError
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Countdown
 
 # A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from margrove.app.choose.search import SearchResult, SearchSpace, search
 from margrove.app.estimate.predictions import InterruptedFitError, Predicted
 from margrove.app.estimate.task import Estimate, Folds
 from margrove.app.options.budget import Budget, budget_words
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 _SPARE = 1.5  # a round may take so many times as long as the first did
 

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -22,11 +22,13 @@ from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Choice
 from margrove.app.options.preparation import AS_USUAL, Preparation
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.learner import loaded
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 # The grid takes 7 s on 3,000 rows of magic04 and 21 s on 6,000 (two slow cores): of more rows it would not fit into the
 # usual budget. The best cell still moves with the rows there (C = 100, then 316), and messages name the sample.

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,12 @@ from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
 from margrove.app.options.training import Training
 from margrove.app.screen.advice import error_in_shell
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 # The whole grid of a kernel machine takes 3 s on so many rows of magic04 (two slow cores); of more rows, up to
 # `search.MOST_ROWS`, only the neighbours of its best cell are scored.

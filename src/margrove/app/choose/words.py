@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.choose.contest import Result
-from margrove.app.choose.held_out import Chosen
-from margrove.app.choose.search import SearchResult, SearchSpace
-from margrove.app.choose.trial import Trial
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_doubts, tell_value
-from margrove.app.options.training import Training
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.run.progress import in_short
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.choose.contest import Result
+    from margrove.app.choose.held_out import Chosen
+    from margrove.app.choose.search import SearchResult, SearchSpace
+    from margrove.app.choose.trial import Trial
+    from margrove.app.options.training import Training
 
 
 def tell_plan(screen: Screen, training: Training, seconds: float, *, is_sampled: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from margrove.app.estimate.intervals import Interval
 from margrove.app.estimate.predictions import InterruptedFitError, Predicted, joined, taken
 from margrove.app.models import learner_of
-from margrove.app.screen.progress import Meter
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.app.screen.progress import Meter
 
 Rows = NDArray[np.int64]
 Labels = NDArray[Any]
