@@ -328,7 +328,7 @@ void bind_leave_one_out(nb::module_& m, const char* name) {
           },
           "seconds"_a)
       .def_prop_ro("done", [](const BoundLeaveOneOut<T>& bound) { return bound.solver->done(); })
-      .def("carriers", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->carriers()); })
+      .def("support", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->support()); })
       .def("values", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->values()); })
       .def("is_converged", [](const BoundLeaveOneOut<T>& bound) { return to_numpy(bound.solver->is_converged()); });
   m.def("leave_one_out_on_gram", &leave_one_out_on_gram<T>, "gram"_a.noconvert(), nb::kw_only(), "y"_a.noconvert(),

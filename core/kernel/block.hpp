@@ -1,4 +1,4 @@
-// Kernels (THEORY M6), a row or a block of rows at a time.
+// Kernels, a row or a block of rows at a time.
 //
 // Every kernel here is  K(x, z) = finish(sum over columns of pair(x_k, z_k)):
 //

@@ -1,4 +1,4 @@
-// Sums for the basic linear classifier (THEORY L1).
+// Sums for the basic linear classifier.
 #pragma once
 
 #include <cstdint>

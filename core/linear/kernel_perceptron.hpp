@@ -1,4 +1,4 @@
-// The perceptron in the dual (THEORY L3).
+// The perceptron in the dual.
 //
 //   find  alpha >= 0  with  y_i f(x_i) > 0  for every row i,   f(x) = eta sum_j alpha_j s_j y_j (K(x_j, x) +
 //   1),

@@ -1,4 +1,4 @@
-// The perceptron in the primal (THEORY L2).
+// The perceptron in the primal.
 //
 //   find  w, b  with  y_i (w·x_i + b) > 0  for every row i,
 //

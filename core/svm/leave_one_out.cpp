@@ -35,10 +35,10 @@ LeaveOneOut<T>::LeaveOneOut(std::shared_ptr<const Gram<T>> gram, Dual dual, doub
   smo.add_products(beta, sums);
   for (std::size_t t = 0; t < beta.size(); ++t) {
     whole_.v.push_back(-known.y[t] * known.p[t] - sums[t]);
-    if (known.alpha[t] > 0) carriers_.push_back(t);
+    if (known.alpha[t] > 0) support_.push_back(t);
   }
-  values_.assign(carriers_.size(), std::numeric_limits<double>::quiet_NaN());
-  is_converged_.assign(carriers_.size(), 0);
+  values_.assign(support_.size(), std::numeric_limits<double>::quiet_NaN());
+  is_converged_.assign(support_.size(), 0);
   const std::int64_t side_by_side = std::clamp<std::int64_t>(size(), 1, threads);
   for (std::int64_t w = 0; w < side_by_side; ++w) {
     workers_.push_back(std::make_unique<Worker>());
@@ -51,7 +51,7 @@ LeaveOneOut<T>::~LeaveOneOut() = default;
 
 template <class T>
 bool LeaveOneOut<T>::advance(Worker& worker, Clock::time_point until) {
-  const std::size_t t = carriers_[worker.at];
+  const std::size_t t = support_[worker.at];
   if (!worker.is_busy) {
     worker.state = whole_;
     worker.smo.push_out(worker.state, t);
@@ -76,7 +76,7 @@ template <class T>
 bool LeaveOneOut<T>::run(double seconds) {
   const auto until = in_seconds(seconds);
   return take_turns(
-      workers_, next_, carriers_.size(), until, [](const Worker& worker) { return !worker.is_busy; },
+      workers_, next_, support_.size(), until, [](const Worker& worker) { return !worker.is_busy; },
       [](Worker& worker, std::size_t job) { worker.at = job; }, [&](Worker& worker) { return advance(worker, until); });
 }
 

@@ -27,10 +27,10 @@ class LeaveOneOut {
 
   // Goes on for `seconds`; returns whether it is done.
   bool run(double seconds);
-  std::int64_t size() const { return length(carriers_); }
+  std::int64_t size() const { return length(support_); }
   std::int64_t done() const { return done_.load(); }
-  const std::vector<std::int64_t>& carriers() const { return carriers_; }  // variables
-  const std::vector<double>& values() const { return values_; }            // f of each without it; NaN until it is done
+  const std::vector<std::int64_t>& support() const { return support_; }  // variables
+  const std::vector<double>& values() const { return values_; }          // f of each without it; NaN until it is done
   const std::vector<std::uint8_t>& is_converged() const { return is_converged_; }
 
  private:
@@ -42,7 +42,7 @@ class LeaveOneOut {
   double tol_;
   std::int64_t max_steps_;
   Tile<T> tile_;
-  std::vector<std::int64_t> carriers_;
+  std::vector<std::int64_t> support_;
   std::vector<double> values_;
   std::vector<std::uint8_t> is_converged_;
   std::vector<std::unique_ptr<Worker>> workers_;

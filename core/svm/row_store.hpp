@@ -1,8 +1,8 @@
 // Kernel rows that were computed and may be wanted again; the least recently used goes first.
 //
-// Memory that was never touched is dear: on a first fit a page costs more than recomputing what goes onto it, where
-// points have few columns. So the store begins small and grows only when a row comes back that it had given up; one
-// that serves several machines has all its room from the beginning, since most rows come back.
+// Memory that was never touched is expensive: on a first fit a page costs more than recomputing what goes onto it,
+// where points have few columns. So the store begins small and grows only when a row comes back that it had given up;
+// one that serves several machines has all its room from the beginning, since most rows come back.
 #pragma once
 
 #include <algorithm>

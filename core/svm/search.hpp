@@ -111,7 +111,7 @@ class Search {
   std::atomic<std::size_t> next_job_{0};
   std::atomic<std::int64_t> solved_{0};
   std::mutex matrices_lock_;
-  std::vector<LargeMemory<T>> spare_;            // of kernels that are done with: fresh memory is dear
+  std::vector<LargeMemory<T>> spare_;            // of kernels that are done with: fresh memory is expensive
   std::vector<std::weak_ptr<Matrix>> matrices_;  // by kernel; those at work keep theirs alive
   std::shared_ptr<Matrix> products_;             // what Gaussian kernels are made of
   std::vector<std::unique_ptr<Worker>> workers_;

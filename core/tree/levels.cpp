@@ -177,7 +177,7 @@ void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels,
 // What all levels tell together: φ² of levels and classes, or the share of the numbers' variance between levels.
 LevelTable all_levels(const ScanRules& rules, const NodeSums& node, const Levels& levels) {
   LevelTable table{static_cast<double>(levels.size())};
-  double told = 0;
+  double explained = 0;
   const bool has_classes = is_of_classes(rules.measure.criterion);
   const std::size_t n_sums = has_classes ? node.sum.size() : 1;
   for (std::size_t l = 0; l < levels.size(); ++l) {
@@ -185,14 +185,14 @@ LevelTable all_levels(const ScanRules& rules, const NodeSums& node, const Levels
     table.inverse_weight += 1 / weight;
     for (std::size_t k = 0; k < n_sums; ++k) {
       const double sum = levels.sum(l)[k];
-      if (sum != 0) told += sum / weight * (has_classes ? sum / node.sum[k] : sum);
+      if (sum != 0) explained += sum / weight * (has_classes ? sum / node.sum[k] : sum);
     }
   }
   if (has_classes) {
-    table.association = std::max(told - 1, 0.0);
+    table.association = std::max(explained - 1, 0.0);
   } else if (rules.measure.criterion != Criterion::absolute_error) {
     const double of_mean = node.sum[0] / node.weight * node.sum[0], total = node.sum[1] - of_mean;
-    table.association = total > 0 ? std::clamp((told - of_mean) / total, 0.0, 1.0) : 0.0;
+    table.association = total > 0 ? std::clamp((explained - of_mean) / total, 0.0, 1.0) : 0.0;
   }
   return table;
 }

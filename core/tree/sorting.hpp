@@ -50,7 +50,7 @@ class FewValues {
   std::vector<std::uint8_t> slot_;  // of each row
 };
 
-// Room to sort n rows in, for one thread. It is kept from column to column: fresh memory is dear.
+// Room to sort n rows in, for one thread. It is kept from column to column: fresh memory is expensive.
 struct SortSpace {
   std::vector<std::uint64_t> pairs, other;
   std::vector<std::uint32_t> bits;

@@ -126,9 +126,7 @@ def longest_chain(package: str) -> list[str]:
     return list(max(map(chain, inside), key=len))
 
 
-@pytest.mark.parametrize(
-    "package", sorted({name.rpartition(".")[0] for name in modules()} - {"margrove"})
-)
+@pytest.mark.parametrize("package", sorted({name.rpartition(".")[0] for name in modules()} - {"margrove"}))
 def test_the_chain_of_imports_inside_a_package_is_short(package):
     assert len(longest_chain(package)) <= LONGEST_CHAIN
 

@@ -120,7 +120,7 @@ def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Eff
 
     status = run_in_slices(advance, effort, on_slice)
     values = np.full(len(machine.y), np.nan)
-    values[solver.carriers()] = solver.values()
+    values[solver.support()] = solver.values()
     return LeftOut(values, bool(solver.is_converged().all()), status)
 
 
