@@ -107,11 +107,6 @@ class ModelSummary:
         return _without_gaps(record) | {"n_training_rows": self.n_training_rows}
 
 
-# The names under which `margrove.app.screen.display` imports them.
-Learned = ModelSummary
-Lesson = MachineSummary
-
-
 def counted(n: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless it is 1."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from margrove.explanation import Explanation, Inputs, MachineSummary, ModelSummary, Weights
-from margrove.svm.explain import Kernels
 
 
 def explain_perceptron(model: Any) -> Explanation:
@@ -31,7 +30,3 @@ class VotedPerceptron(Weights):
 
     def weights(self, code: int, other: int) -> None:
         return None
-
-
-class KernelPerceptronRows(Kernels):
-    """The explanation of a kernel perceptron: by the rows that it made mistakes on."""

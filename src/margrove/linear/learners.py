@@ -42,7 +42,7 @@ register(
         "margrove.linear.kernel_perceptron:KernelPerceptron",
         called="a kernel perceptron",
         certify="margrove.linear.certificate:certify_kernel_perceptron",
-        explain="margrove.linear.explain:KernelPerceptronRows",
+        explain="margrove.svm.explain:Kernels",
         file="margrove.linear.file:KERNEL_PERCEPTRON_FILE",
         onnx="margrove.linear.onnx:kernel_perceptron",
         offer=Offer("kernel-perceptron", "corrects its mistakes, with a boundary that bends", place=5),

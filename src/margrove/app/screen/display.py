@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.table import Table as Grid
 from rich.text import Text
 
+from margrove.app.claims import number_text, value_texts
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
-from margrove.certificate import Certificate, Claim
-from margrove.explanation import Learned, Lesson, Questions, Vote
+from margrove.certificate import Certificate
+from margrove.explanation import MachineSummary, ModelSummary, Questions, Vote
 from margrove.status import Status
 from margrove.visible import visible
 
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
 SHOWN_COLUMNS = 8  # of those that a tree asks for
 SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
-MOST_LESSONS = 30  # lines that somebody still reads: 26 letters have 325 pairs
-_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
+MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _VS_REST = " vs rest"
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -60,29 +58,14 @@ def certificate_grid(certificate: Certificate) -> Grid:
         mark, style = _MARKS[claim.holds]
         values = [value]
         if is_split and len(claim.values) == len(machines):
-            values = _values(claim)
+            values = value_texts(claim, "\n≤ ")
         elif len(machines) == 1 < len(claim.values):  # of the parts of a machine: the splits of a tree
-            values = [f"{_number(min(claim.values))} … {_number(max(claim.values))}"]
+            values = [f"{number_text(min(claim.values))} … {number_text(max(claim.values))}"]
         elif is_split and len(claim.values) == 1:  # of all machines together
-            name, values = f"{name}: {_number(claim.values[0])}", []
+            name, values = f"{name}: {number_text(claim.values[0])}", []
         text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
         grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values))
     return grid
-
-
-def _values(claim: Claim) -> list[str]:
-    """Return the numbers of a claim, each with its upper bound, where there is one, on the line below."""
-    shown = [_number(value) for value in claim.values]
-    if claim.limits is None:
-        return shown
-    bounds = [f"\n≤ {_number(limit)}" if math.isfinite(limit) else "" for limit in claim.limits]
-    return [value + bound for value, bound in zip(shown, bounds, strict=True)]
-
-
-def _number(value: float) -> str:
-    """Return counts in full, measures to three digits."""
-    is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
-    return f"{value:,.0f}" if is_count else f"{value:.3g}"
 
 
 def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None:
@@ -115,11 +98,11 @@ def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
     return f"{subject} {fails}: recomputed on {rows}, {claims} not true."
 
 
-def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) -> None:
+def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = True) -> None:
     """Print what the model learned; ``has_columns``: from columns that mean something to people."""
     screen.heading("What it learned")
     if learned.kind == "weights":
-        _tell_lessons(screen, learned)
+        _tell_machines(screen, learned)
         together = "Columns that move together share or cancel their weights."
         screen.say(
             f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
@@ -128,7 +111,7 @@ def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) 
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":
         screen.say(f"{learned.size_words}, each a {learned.unit}, decide together:", indent=2)
-        _tell_lessons(screen, learned)
+        _tell_machines(screen, learned)
     if learned.vote is not None:
         _tell_vote(screen, learned, learned.vote)
     if learned.support is not None:
@@ -139,21 +122,21 @@ def tell_learned(screen: Screen, learned: Learned, *, has_columns: bool = True) 
             f"{learned.size:,}{of_all} training rows carry the decision; the others play no part in it:", indent=2
         )
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
-        _tell_lessons(screen, learned)
+        _tell_machines(screen, learned)
     if learned.kind == "rows" and learned.support is not None and has_columns:
         text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
         screen.say(text, style="dim", indent=2)
 
 
-def _tell_lessons(screen: Screen, learned: Learned) -> None:
+def _tell_machines(screen: Screen, learned: ModelSummary) -> None:
     line = _weights_line if learned.kind == "weights" else _other_line
-    for lesson in learned.lessons[:MOST_LESSONS]:
-        screen.say(line(lesson), indent=2)
-    if len(learned.lessons) > MOST_LESSONS:
-        screen.say(f"… and {len(learned.lessons) - MOST_LESSONS:,} more; --json has them all", style="dim", indent=2)
+    for machine in learned.lessons[:MOST_LINES]:
+        screen.say(line(machine), indent=2)
+    if len(learned.lessons) > MOST_LINES:
+        screen.say(f"… and {len(learned.lessons) - MOST_LINES:,} more; --json has them all", style="dim", indent=2)
 
 
-def _tell_tree(screen: Screen, learned: Learned, tree: Questions) -> None:
+def _tell_tree(screen: Screen, learned: ModelSummary, tree: Questions) -> None:
     """Print the size of a tree, its questions as far as they fit, and the columns that they ask for."""
     levels = f"{tree.depth:,} question{'' if tree.depth == 1 else 's'} deep"
     pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
@@ -174,7 +157,7 @@ def _tell_importances(screen: Screen, importances: dict[str, float], purpose: st
     screen.say(f"What each column contributes to {purpose}: {words}{rest}", indent=2)
 
 
-def _tell_vote(screen: Screen, learned: Learned, vote: Vote) -> None:
+def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
     """Print the first rounds of a vote, and the columns that its trees ask for."""
     largest = max(voter.n_leaves for voter in vote.voters)
     size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are shown whole
@@ -204,15 +187,15 @@ def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
     return grid
 
 
-def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> None:
+def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:
     """Print the support vectors of each class of a support vector classifier, and the bounds that follow."""
     rows = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
     alone = "" if learned.loo_bound is None else "; without the others it would be the same"
     screen.say(f"{rows} training rows carry the decision (support vectors){alone}:", indent=2)
     line = Text()
-    for label, count in list(support.items())[:MOST_LESSONS]:
+    for label, count in list(support.items())[:MOST_LINES]:
         line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
-    screen.say(line.append(", …" if len(support) > MOST_LESSONS else ""), indent=4)
+    screen.say(line.append(", …" if len(support) > MOST_LINES else ""), indent=4)
     if learned.loo_bound is None or learned.xi_alpha_bound is None:
         return
     bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
@@ -221,22 +204,22 @@ def _tell_support(screen: Screen, learned: Learned, support: dict[str, int]) -> 
     screen.say(f"{text}{by_estimate}.", indent=2)
 
 
-def _weights_line(lesson: Lesson) -> Text:
-    rival = "" if lesson.against == "the rest" else f" rather than {lesson.against}"
-    line = Text.assemble((visible(lesson.about), "bold"), visible(f"{rival}: "))
-    if not lesson.evidence:
+def _weights_line(machine: MachineSummary) -> Text:
+    rival = "" if machine.against == "the rest" else f" rather than {machine.against}"
+    line = Text.assemble((visible(machine.about), "bold"), visible(f"{rival}: "))
+    if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
-        ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in lesson.evidence if fact.is_against == side)
+        ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
         for side in (False, True)
     )
     return line.append(visible("; against it ".join(part for part in (for_it or "nothing", against) if part)))
 
 
-def _other_line(lesson: Lesson) -> Text:
-    name = (visible(f"{lesson.about} vs {lesson.against}"), "bold")
-    if lesson.n_voters is not None:
-        return Text.assemble(name, f": {lesson.n_voters:,} weight vectors vote")
-    if lesson.n_rows_for is None:
+def _other_line(machine: MachineSummary) -> Text:
+    name = (visible(f"{machine.about} vs {machine.against}"), "bold")
+    if machine.n_voters is not None:
+        return Text.assemble(name, f": {machine.n_voters:,} weight vectors vote")
+    if machine.n_rows_for is None:
         return Text.assemble(name)
-    return Text.assemble(name, f": {lesson.n_rows_for:,} rows for it, {lesson.n_rows_against:,} against it")
+    return Text.assemble(name, f": {machine.n_rows_for:,} rows for it, {machine.n_rows_against:,} against it")
