@@ -27,6 +27,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import margrove
+from margrove import learner as registry
 from margrove.app.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -145,6 +146,13 @@ def run_doctest(test: doctest.DocTest) -> None:
     report: list[str] = []
     doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
     assert not report, "".join(report)
+
+
+@pytest.fixture(autouse=True)
+def _own_registry(monkeypatch):
+    """Forget what a page or an example registers."""
+    registry.learner_named("")  # loads every description
+    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 
 
 @pytest.mark.parametrize(
