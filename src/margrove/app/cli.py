@@ -62,9 +62,9 @@ def train(
     folds: typed.Folds = 5,
     time_limit: typed.TimeLimit = None,
     budget: typed.BudgetTime = DEFAULT_BUDGET,
-    columns: typed.Columns,
-    cells: typed.LabelledCells,
-    shown: typed.Shown,
+    columns: typed.ColumnOptions,
+    cells: typed.LabelledCellOptions,
+    shown: typed.ShownOptions,
 ) -> None:
     """Learn from a table: try learners, take the best, estimate, fit, certify, explain and save."""
     from margrove.app.options.training import Training
@@ -107,8 +107,8 @@ def predict(
         ),
     ] = "none",
     raw: Annotated[bool, typed.of_output("--raw", help="Write text cells unchanged, including formulas.")] = False,
-    cells: typed.Cells,
-    shown: typed.Shown,
+    cells: typed.CellOptions,
+    shown: typed.ShownOptions,
 ) -> None:
     """Predict the rows of a table; its columns are matched by name, in any order."""
     from margrove.app.predict import Wanted
@@ -131,7 +131,7 @@ def show(
         int | None,
         typed.of_output(help="Levels that a rule names of a longer list; 0 for all. None: 10. --code always has all."),
     ] = None,
-    shown: typed.Shown,
+    shown: typed.ShownOptions,
 ) -> None:
     """Show what is in a model file: parameters, certificate, what it learned."""
     from margrove.app.show import show as work
@@ -163,7 +163,7 @@ def export(
         ),
     ],
     output: Annotated[str, typed.of_output("--output", "-o", help="The file; '-' is standard output.")] = "-",
-    shown: typed.Shown,
+    shown: typed.ShownOptions,
 ) -> None:
     """Write a model for another program, which then predicts the same."""
     from margrove.app.export import export as work
@@ -187,8 +187,8 @@ def report(
         str, typed.of_output(metavar="html|json|md", help="One page that needs nothing else, plain data, or Markdown.")
     ] = "html",
     is_opened: typed.Opened = False,
-    cells: typed.Cells,
-    shown: typed.Shown,
+    cells: typed.CellOptions,
+    shown: typed.ShownOptions,
 ) -> None:
     """Write a page about a model that anybody can read: what it predicts, how well, why."""
     from margrove.app.report.command import report as work
@@ -204,8 +204,8 @@ def certify(
     model: typed.ModelFile,
     file: typed.Rows = None,
     target: typed.Target = None,
-    cells: typed.LabelledCells,
-    shown: typed.Shown,
+    cells: typed.LabelledCellOptions,
+    shown: typed.ShownOptions,
 ) -> None:
     """Recompute from model and data everything the model claims."""
     from margrove.app.certify import certify as work
@@ -237,9 +237,9 @@ def compare(
             help=f"Of --schemes: one of {', '.join(choices())}. None: {DEFAULT}.", autocompletion=completed_names
         ),
     ] = None,
-    columns: typed.Columns,
-    cells: typed.LabelledCells,
-    shown: typed.Shown,
+    columns: typed.ColumnOptions,
+    cells: typed.LabelledCellOptions,
+    shown: typed.ShownOptions,
 ) -> None:
     """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
     from margrove.app.compare import compare as work
@@ -285,12 +285,12 @@ def images(
     skips_broken: Annotated[
         bool, typed.of_learning("--skip-broken", help="Leave out files that cannot be opened.")
     ] = False,
-    network: typed.Network,
+    network: typed.NetworkOptions,
     param: typed.Param = None,
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
     time_limit: typed.TimeLimit = None,
-    shown: typed.Shown,
+    shown: typed.ShownOptions,
 ) -> None:
     """Learn from a folder of pictures: a network's codes, a certified model, a page with examples."""
     from margrove.app.images.command import train_on_images

@@ -71,7 +71,7 @@ Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellOptions:
     """The format of a file's cells."""
 
     missing: Annotated[list[str] | None, of_table(help="Another word for a missing cell; may be repeated.")] = None
@@ -88,14 +88,14 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class LabelledCells(Cells):
+class LabelledCellOptions(CellOptions):
     """The same for a file with a target."""
 
     drop_unlabelled: Annotated[bool, of_table("--drop-unlabelled", help="Leave out rows without a target.")] = False
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnOptions:
     """The columns that are learned from, and their text."""
 
     without: Annotated[list[str] | None, of_table(help="A column to leave out; may be repeated.")] = None
@@ -120,7 +120,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """The network that makes codes of pictures."""
 
     network: Annotated[
@@ -139,7 +139,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownOptions:
     """The amount of output."""
 
     as_json: Annotated[bool, of_output("--json", help="One JSON document and nothing else.")] = False
