@@ -90,9 +90,14 @@ def imported_by(nodes: Iterable[ast.AST], name: str) -> set[str]:
 
 
 @cache
+def source_of(name: str) -> ast.Module:
+    return ast.parse(modules()[name].read_text("utf-8"))
+
+
+@cache
 def imports_of(name: str) -> set[str]:
     """Return the modules of ours that a module imports anywhere, inside functions too."""
-    return imported_by(ast.walk(ast.parse(modules()[name].read_text("utf-8"))), name)
+    return imported_by(ast.walk(source_of(name)), name)
 
 
 def test_imports_go_down():
@@ -120,7 +125,7 @@ def longest_chain(package: str) -> list[str]:
 
     @cache
     def chain(name: str) -> tuple[str, ...]:
-        below = imported_by(ast.parse(modules()[name].read_text("utf-8")).body, name)
+        below = imported_by(source_of(name).body, name)
         return (name, *max((chain(other) for other in below if other in inside), key=len, default=()))
 
     return list(max(map(chain, inside), key=len))
