@@ -48,8 +48,10 @@ class Offer:
         Whether it learns from categories and missing cells as they are; the others get an encoder in front.
     keeps_sparse : bool
         Whether a sparse table is left as it is, not scaled.
-    boosted : mapping, optional
-        Of an ensemble: parameters of the trees that it boosts.
+    base : type or str, optional
+        Of an ensemble: the learner that it boosts.
+    boosted : mapping
+        The parameters of that learner.
     remark : str
         What ``train`` says of the defaults: what was chosen, and why.
     """
@@ -63,7 +65,8 @@ class Offer:
     is_searched: bool = False
     takes_tables: bool = False
     keeps_sparse: bool = False
-    boosted: Mapping[str, Any] | None = None
+    base: type | str | None = None
+    boosted: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""
 
 

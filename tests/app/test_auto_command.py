@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -45,11 +46,6 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def document(result: Result) -> Any:
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
-
-
-def said_by(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 def table_of(kinds: list[str], n: int = 120, apart: float = 3.0) -> margrove.Table:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -22,12 +23,6 @@ from margrove.run.progress import Progress
 Run = Callable[..., Result]
 FEW = ["--folds", "0", "--param", "n_jobs=1", "--param", "n_estimators=12"]
 STUMPS = [*FEW, "--param", "estimator__max_depth=1"]
-
-
-def said_by(result: Result) -> str:
-    """What was printed, its lines joined."""
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 @pytest.fixture
@@ -61,7 +56,7 @@ def test_trees_are_boosted_on_the_table_as_it_is_and_the_defaults_are_said(run: 
     assert isinstance(model, margrove.AdaBoostClassifier)
     assert model.target_ == "out"
     assert model.model_.grove.columns[0].levels == ("clear", "cloudy", "wet")
-    for name, value in (choices()["adaboost"].boosted or {}).items():
+    for name, value in choices()["adaboost"].boosted.items():
         assert model.estimator.get_params()[name] == value
     for name, value in choices()["adaboost"].defaults.items():
         assert model.get_params()[name] == value

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -18,11 +19,6 @@ from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.options.preparation import Preparation
 
 Run = Callable[..., Result]
-
-
-def said_by(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 @pytest.fixture

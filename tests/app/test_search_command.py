@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -40,11 +41,6 @@ def document(result: Result) -> Any:
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     return json.loads(result.stdout)
-
-
-def said_by(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 def test_the_penguins_are_searched_and_what_was_tried_is_said(run: Run) -> None:

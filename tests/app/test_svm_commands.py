@@ -8,18 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
 from margrove.app.screen.console import make_streams_safe
 
 Run = Callable[..., Result]
-
-
-def said_by(result: Result) -> str:
-    """What was printed, its lines joined."""
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -19,11 +20,6 @@ Run = Callable[..., Result]
 LIKES = ["lovely", "great", "tasty", "perfect"]
 DISLIKES = ["awful", "stale", "broken", "rude"]
 FILLERS = ["the", "tea", "was", "and", "pot", "box", "shop", "with", "lid", "order"]
-
-
-def said_by(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
@@ -17,12 +18,6 @@ from margrove.app.screen.progress import in_words
 from margrove.run.progress import Progress
 
 Run = Callable[..., Result]
-
-
-def said_by(result: Result) -> str:
-    """What was printed, its lines joined."""
-    assert result.exit_code == 0, result.output
-    return " ".join(result.stdout.split())
 
 
 @pytest.fixture

@@ -285,5 +285,6 @@ def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, tim
         screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
-    searched = [c.name for c in entries if choices()[c.name].is_searched]
+    offered = choices()
+    searched = [c.name for c in entries if offered[c.name].is_searched]
     screen.say(f"{' and '.join(searched)} {task.searched}")

@@ -20,6 +20,7 @@ register(
             place=7,
             defaults={"n_estimators": 200, "early_stopping": False},
             takes_tables=True,
+            base="margrove.tree.classifier:DecisionTreeClassifier",
             boosted={"max_depth": 3, "categorical": "one_vs_rest"},
             remark="It boosts 200 trees, at most three questions deep (n_estimators=200, estimator__max_depth=3), "
             "which ask of a category for one level at a time, and holds no rows out to stop earlier "
@@ -43,6 +44,7 @@ register(
             task="regress",
             defaults={"n_estimators": 50},
             takes_tables=True,
+            base="margrove.tree.regressor:DecisionTreeRegressor",
             boosted={"max_depth": 6},
             remark="It boosts 50 regression trees, at most six questions deep (n_estimators=50, "
             "estimator__max_depth=6).",

@@ -31,23 +31,18 @@ class Choice(Offer):
 
     def is_as_it_comes(self, params: Mapping[str, Any]) -> bool:
         """Return whether all settings of the command line keep their defaults."""
-        return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted or ())}
+        return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted)}
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
         """Return the unfitted estimator; raise `ParameterError` for an unknown parameter, or one of a wrong type."""
         kind: Any = loaded(self.described.estimator)
-        voter = {}
-        if self.boosted is not None:
-            from margrove import DecisionTreeClassifier, DecisionTreeRegressor
-
-            tree = DecisionTreeRegressor if self.task == "regress" else DecisionTreeClassifier
-            voter = {"estimator": tree(**self.boosted)}
-        estimator = kind(**voter, **self.defaults)
+        base: Any = None if self.base is None else loaded(self.base)
+        estimator = kind(**({} if base is None else {"estimator": base(**self.boosted)}), **self.defaults)
         own = estimator.get_params()
         for name, value in params.items():
             _check_param(self.name, own, name, value)
         shared = {"random_state": seed, "time_limit": time_limit}
-        if self.takes_tables and self.boosted is None:
+        if self.takes_tables and base is None:
             # A tree without a random state takes the first of equal columns: nobody wants another for another --seed.
             del shared["random_state"]
         estimator.set_params(**{name: value for name, value in shared.items() if name in own})
@@ -77,8 +72,9 @@ def choice_named(name: str, also: Sequence[str] = ()) -> Choice:
     """Return the learner of that name, or raise `ParameterError`; ``also`` are words that may stand in its place."""
     from margrove.errors import check_choice
 
-    check_choice("--model", name, (*also, *choices()))
-    return choices()[name]
+    known = choices()
+    check_choice("--model", name, (*also, *known))
+    return known[name]
 
 
 def learner_of_numbers(learner: Choice) -> Choice:
