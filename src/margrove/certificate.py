@@ -81,6 +81,14 @@ class Certificate:
     machines: tuple[str, ...]
     claims: tuple[Claim, ...] = field(default=())
 
+    @classmethod
+    def of(
+        cls, model: Any, source: Source, n_rows: int, machines: Sequence[str], claims: Sequence[Claim] = ()
+    ) -> Certificate:
+        """Return the certificate of a fitted model, Margrove's or another library's, which may have no status."""
+        status = str(getattr(model, "status_", "unknown"))
+        return cls(type(model).__name__, status, source, n_rows, tuple(machines), tuple(claims))
+
     @property
     def holds(self) -> bool | None:
         """True if every claim is true; None for the solver's own numbers."""

@@ -26,6 +26,18 @@ def objective(X: Any, target: Any, cost: Any, w: Any, b: float, *, loss: Loss, p
     return penalty_value(penalty, np.asarray(w), b, s) + float(cost @ losses(loss, np.asarray(target), f, epsilon))
 
 
+def within_bounds(loss: Loss, target: np.ndarray, beta: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """Return how far each β_i lies outside its bounds; 0 within them."""
+    if is_of_signs(loss):
+        alpha = target * beta
+        below = np.maximum(-alpha, 0)
+        above = np.maximum(alpha - cost, 0) if not is_squared(loss) else np.where(cost > 0, 0.0, np.abs(alpha))
+        return np.asarray(np.maximum(below, above))
+    if is_squared(loss):
+        return np.where(cost > 0, 0.0, np.abs(beta))
+    return np.asarray(np.maximum(np.abs(beta) - cost, 0))
+
+
 @dataclass(frozen=True)
 class Made:
     """A problem, and the w and b that are its best."""

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 from sklearn.svm import LinearSVC
+from tests.linear_svm.objectives import within_bounds
 
 from margrove.engine import Effort
 from margrove.engine.native.core import core
@@ -23,7 +24,6 @@ from margrove.linear_svm.problem import (
     is_squared,
     losses,
     penalty_value,
-    within_bounds,
 )
 from margrove.run import slices
 from margrove.status import Status

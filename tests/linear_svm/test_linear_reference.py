@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.linear_svm.objectives import made_around
+from tests.linear_svm.objectives import made_around, within_bounds
 
 from margrove.engine import Effort, solve
 from margrove.errors import EngineError
@@ -27,7 +27,6 @@ from margrove.linear_svm.problem import (
     implied_beta,
     is_squared,
     losses,
-    within_bounds,
 )
 from margrove.status import Status
 

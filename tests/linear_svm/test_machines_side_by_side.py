@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
+from tests.linear_svm.objectives import within_bounds
 
 from margrove import LinearSVC, LinearSVCCV
 from margrove.engine import Effort, solve
@@ -21,7 +22,6 @@ from margrove.linear_svm.problem import (
     brought,
     losses,
     penalty_value,
-    within_bounds,
 )
 from margrove.status import Status
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tests.linear_svm.objectives import within_bounds
 
 from margrove.engine import Effort, solve
 from margrove.engine.native.linear_svm import choose
@@ -19,7 +20,6 @@ from margrove.linear_svm.problem import (
     is_of_signs,
     losses,
     penalty_value,
-    within_bounds,
 )
 from margrove.status import Status
 

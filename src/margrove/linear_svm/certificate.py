@@ -21,8 +21,7 @@ that column j has the weight 0 in every best model.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,13 +34,12 @@ from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, rea
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
-from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, weights_of
+from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, stated_problem, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     CrammerSingerProblem,
     LinearProblem,
-    Loss,
-    Penalty,
+    LinearSvmProblem,
     balancing_shares,
     bounds_of,
     crammer_singer_losses,
@@ -64,48 +62,159 @@ _DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to 
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """Data and model as the certificate reads them."""
+class _Sums:
+    """Sums over the rows of a problem, for each machine of a fitted model; those of β for each side (β > 0, β < 0) of a
+    free intercept by itself."""
 
-    X: Matrix  # (n, d)
-    target: NDArray[np.float64]  # (machines, n)
-    cost: list[NDArray[np.float64]]  # of each machine
-    w: NDArray[np.float64]  # (machines, d)
-    b: NDArray[np.float64]  # (machines,)
-    dual_coef: NDArray[np.float64] | None  # (machines, n)
-    loss: Loss
-    penalty: Penalty
-    s: float
-    epsilon: float
-    machines: tuple[str, ...]
-    dual_steps: NDArray[np.float64] | None = None  # (machines, steps, d + 2)
+    def __init__(self, model: Any, problem: LinearSvmProblem) -> None:
+        self.model, self.problem = model, problem  # of the problem all but the rows is used
+        self.is_free = math.isinf(problem.intercept)
+        self.w = weights_of(model)
+        machines, d = self.w.shape
+        wanted, given = len(problem.machines), np.size(model.intercept_)
+        if machines != wanted or given not in (1, machines):
+            raise InputError(f"coef_ has {machines} machines and intercept_ {given}, not {wanted}")
+        self.b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), machines)
+        self.dual_coef, self.dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
+        if not is_squared(problem.loss) and self.dual_coef is None and self.dual_steps is None:
+            raise _without_beta(model)
+        sides = 2 if self.is_free else 1
+        self.loss = np.zeros(machines)  # Σ C ℓ
+        self.rounding = np.zeros(machines)  # by how much float64 may be wrong about it
+        self.spread = np.zeros((machines, d))  # by how much float64 may be wrong about Σ β x
+        self.v = np.zeros((sides, machines, d))  # Σ β x
+        self.total = np.zeros((sides, machines))  # Σ β
+        self.linear = np.zeros((sides, machines))  # Σ z β − ε|β|
+        self.square = np.zeros((sides, machines))  # Σ β²/(4C)
+        self.outside = np.zeros(machines)  # the farthest β from its bounds
+        self.size = np.zeros(machines)  # Σ |β|
+        self.largest = np.zeros(machines)  # the largest cost
+        self.column = np.zeros((machines, d))  # Σ 4 C x²; for penalty l1
+        self.errors = np.zeros(machines, np.int64)  # rows on the wrong side
+        self.margin_errors = np.zeros(machines, np.int64)  # rows with a loss
 
-    @property
-    def is_free(self) -> bool:
-        return math.isinf(self.s)
+    def add(self, part: LinearSvmProblem, start: int) -> None:
+        """Add the rows of a part of the problem, of which ``start`` rows came before."""
+        loss, epsilon = part.loss, part.epsilon
+        for rows in _blocks(part.X, len(self.w)):
+            block = float64_block(part.X, rows)
+            given = z = np.array([machine.target[rows] for machine in part.machines])
+            cost = np.array([machine.cost[rows] for machine in part.machines])
+            f = (block @ self.w.T).T  # (machines, rows)
+            if is_of_signs(loss):
+                f = f + self.b[:, None]
+            else:  # targets far from 0 that differ by little keep their digits
+                z = z - self.b[:, None]
+            counted = cost > 0
+            self.loss += np.where(counted, cost * losses(loss, z, f, epsilon), 0).sum(axis=1)
+            beyond = excess(loss, z, f, epsilon)
+            self.margin_errors += (counted & (beyond > 0)).sum(axis=1)  # the square of a loss may underflow
+            self.errors += (counted & ~(z * f > 0)).sum(axis=1)
+            self.largest = np.maximum(self.largest, cost.max(axis=1, initial=0))
+            if self.dual_coef is not None:
+                first = start + rows.start
+                kept = np.asarray(self.dual_coef[:, first : first + block.shape[0]], dtype=np.float64)
+                beta = np.clip(kept, *bounds_of(loss, z, cost))
+                self.outside = np.maximum(self.outside, np.abs(kept - beta).max(axis=1, initial=0))
+            elif self.dual_steps is not None:
+                beta = self._stepped(block, given, cost)
+            else:
+                beta = implied_beta(loss, z, f, cost, epsilon)
+            size = abs(block)
+            sizes = np.asarray(size @ np.abs(self.w).T).T
+            if is_of_signs(loss):  # otherwise the targets are counted from b
+                sizes = np.where(sizes > 0, sizes + np.abs(self.b)[:, None], 0)
+            unsure = ROUNDING_OF_SUMS * sizes
+            self.rounding += rounding_of_losses(loss, beyond, cost, epsilon, unsure).sum(axis=1)
+            self.spread += ROUNDING_OF_SUMS * (np.abs(beta) @ size)
+            self.size += np.abs(beta).sum(axis=1)
+            for side, own in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if self.is_free else [beta]):
+                self.v[side] += own @ block
+                self.total[side] += own.sum(axis=1)
+                # Σ β = 0 where b is free, so there z may be counted from b too.
+                brought = (z if self.is_free else given) * own - epsilon * np.abs(own)
+                self.linear[side] += brought.sum(axis=1)
+                if is_squared(loss):
+                    self.square[side] += np.divide(own**2, 4 * cost, out=np.zeros_like(own), where=counted).sum(axis=1)
+            if part.penalty == "l1":
+                self.column += 4 * cost @ (block.multiply(block) if sp.issparse(block) else block**2)
 
-    def blocks(self) -> Iterator[slice]:
-        return _blocks(self.X, len(self.w))
+    def _stepped(self, block: Matrix, target: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return β of some rows from the steps that the model keeps."""
+        found = []
+        for steps, z, upper in zip(self.dual_steps, target, cost, strict=True):
+            values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
+            found.append(after_steps(self.problem.loss, z, values, upper, self.problem.epsilon, steps[:, -1]))
+        return np.array(found)
 
+    def claims(self) -> list[Claim]:
+        """Return the claims from the sums over all rows."""
+        claims = self._gap_claims()
+        if is_of_signs(self.problem.loss):
+            width = 2 / np.linalg.norm(self.w, axis=1)
+            return [
+                *claims,
+                Claim("rows on the wrong side", per_machine(self.errors), words="training errors of each machine"),
+                Claim("rows within the margin", per_machine(self.margin_errors), words="y f(x) < 1: these have a loss"),
+                Claim("width of the margin", per_machine(width), words="2/‖w‖, a distance"),
+            ]
+        return [*claims, Claim("rows outside the tube", per_machine(self.margin_errors), words="|y − f(x)| > ε")]
 
-@dataclass
-class _Tally:
-    """Sums over the rows, of each machine; those of β for each side (β > 0, β < 0) of a free intercept by itself."""
+    def _gap_claims(self) -> list[Claim]:
+        s, w, is_l1 = self.problem.intercept, self.w, self.problem.penalty == "l1"
+        scaled_b = np.zeros(len(w)) if s == 0 or self.is_free else self.b / s
+        if is_l1:
+            penalty = np.abs(w).sum(axis=1) + np.abs(scaled_b)
+        else:
+            penalty = 0.5 * (w**2).sum(axis=1) + 0.5 * scaled_b**2
+        primal = penalty + self.loss
+        primal[(primal == 0) & (w.any(axis=1) | (self.margin_errors > 0))] = np.nan  # squares underflow: P is not known
+        share = self._feasible_shares()  # (sides, machines)
+        dual = (share * self.linear - share**2 * self.square).sum(axis=0)
+        v = (share[..., None] * self.v).sum(axis=0)
+        u = 0.0 if self.is_free else s * (share * self.total).sum(axis=0)
+        if is_l1:
+            rounding = self.rounding + np.abs(dual) * self.spread.max(axis=1, initial=0)
+        else:
+            dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
+            rounding = self.rounding + ((np.abs(v) + self.spread / 2) * self.spread).sum(axis=1)
+        claims = gap_claims(self.model, primal, dual, rounding)
+        if self.dual_coef is not None:
+            claims.append(_bound_claim(self.outside, self.largest))
+            if self.is_free:
+                off, limits = np.abs(self.total.sum(axis=0)), BOUND_TOLERANCE * self.size
+                claims.append(Claim.bounded("sum of β", off, limits, "|Σ β| = 0: b is free"))
+        return [*claims, *self._column_claims(primal - dual)] if is_l1 else claims
 
-    loss: NDArray[np.float64]  # (machines,), Σ C ℓ
-    rounding: NDArray[np.float64]  # (machines,), by how much float64 may be wrong about it
-    spread: NDArray[np.float64]  # (machines, d), by how much float64 may be wrong about Σ β x
-    v: NDArray[np.float64]  # (sides, machines, d), Σ β x
-    total: NDArray[np.float64]  # (sides, machines), Σ β
-    linear: NDArray[np.float64]  # (sides, machines), Σ z β − ε|β|
-    square: NDArray[np.float64]  # (sides, machines), Σ β²/(4C)
-    outside: NDArray[np.float64]  # (machines,), the farthest β from its bounds
-    size: NDArray[np.float64]  # (machines,), Σ |β|
-    largest: NDArray[np.float64]  # (machines,), the largest cost
-    column: NDArray[np.float64]  # (machines, d), Σ 4 C x²; for penalty l1
-    errors: NDArray[np.int64]  # (machines,), rows on the wrong side, or outside the tube
-    margin_errors: NDArray[np.int64]  # (machines,), rows with a loss
+    def _feasible_shares(self) -> NDArray[np.float64]:
+        """Return the factors that make β of each side feasible."""
+        share = np.ones_like(self.total)
+        if self.is_free:
+            share[0], share[1] = balancing_shares(self.total[0], -self.total[1])
+        if self.problem.penalty == "l1":
+            largest = np.abs((share[..., None] * self.v).sum(axis=0)).max(axis=1, initial=0)
+            if not self.is_free:
+                largest = np.maximum(largest, np.abs(self.problem.intercept * self.total[0]))
+            share = share / np.maximum(1, largest)
+        return share
+
+    def _column_claims(self, gap: NDArray[np.float64]) -> list[Claim]:
+        """Return the claims about columns that penalty l1 leaves out; formula above. Only a squared loss has
+        curvature."""
+        is_zero = self.w == 0
+        claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="left out by penalty l1")]
+        if not is_squared(self.problem.loss):
+            return claims
+        v = np.abs(self.v.sum(axis=0))
+        radius = np.sqrt(np.maximum(gap, 0)[:, None] * self.column)
+        proved = per_machine((is_zero & (v + radius < 1)).sum(axis=1))
+        words = "of these: |Σ β x_j| + √(4 G Σ C x_j²) < 1, so zero in every best model"
+        claims.append(Claim("certified by their subgradient", proved, words=words))
+        beyond = np.where(is_zero, v - radius * (1 + _ROUNDING), 0).max(axis=1, initial=0)
+        words = "|Σ β x_j| less what the gap allows: with 1 or less, 0 is where such a weight belongs"
+        holds, limits = bool((beyond <= 1 + _ROUNDING).all()), per_machine(np.ones(len(beyond)))
+        claims.append(Claim("largest pull on a column of weight zero", per_machine(beyond), limits, holds, words))
+        return claims
 
 
 @_QUIETLY
@@ -116,20 +225,16 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     costs = costs_of_classes(model, model.classes_, codes, own)
     if is_joint(model):
         return _certify_joint(model, X, codes, costs[0])
-    sign = one_vs_rest_signs(codes, len(model.classes_)).astype(np.float64)
-    names = machine_names(model.classes_)
-    return _certify(model, _evidence(model, X, sign, costs, names, penalty=model.penalty, epsilon=0.0))
+    signs = one_vs_rest_signs(codes, len(model.classes_)).astype(np.float64)
+    return certify_problem(model, stated_problem(model, X, signs, costs), machine_names(model.classes_))
 
 
 @_QUIETLY
 def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear regression by support vectors, Margrove's, or scikit-learn's of a squared loss."""
     X, y, own = _read(model, X, y, sample_weight)
-    z = np.asarray(y, dtype=np.float64)[None]
-    evidence = _evidence(
-        model, X, z, [float(model.C) * own], ("regression",), penalty="l2", epsilon=float(model.epsilon)
-    )
-    return _certify(model, evidence)
+    problem = stated_problem(model, X, [np.asarray(y, dtype=np.float64)], [float(model.C) * own])
+    return certify_problem(model, problem, ("regression",))
 
 
 @_QUIETLY
@@ -137,42 +242,37 @@ def certify_problem(model: Any, problem: LinearProblem, names: tuple[str, ...]) 
     """Judge a fitted model by the problem that it solves."""
     if isinstance(problem, CrammerSingerProblem):
         return _certify_joint(model, problem.X, problem.codes, problem.cost)
-    target, cost = np.array([each.target for each in problem.machines]), [each.cost for each in problem.machines]
-    evidence = _evidence(model, problem.X, target, cost, names, penalty=problem.penalty, epsilon=problem.epsilon)
-    return _certify(model, evidence)
+    return _certify(model, [problem], problem.X.shape[0], names)
 
 
 @_QUIETLY
 def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     """Judge a linear SVM of ours on chunks of rows, as `fit_stream` takes them; memory is that of a chunk."""
-    is_regression = not hasattr(model, "classes_")
-    if not is_regression and is_joint(model):
+    if not hasattr(model, "classes_"):
+        sample = read_chunked_values(model, chunks, model.loss, float(model.epsilon), is_first=False)
+    elif is_joint(model):
         raise InputError(
             "multi_class='crammer_singer' has no certificate over chunks", cure="Give all rows: certify(model, X, y)."
         )
-    epsilon = float(model.epsilon) if is_regression else 0.0
-    if is_regression:
-        sample = read_chunked_values(model, chunks, model.loss, epsilon, is_first=False)
     else:
         sample = read_chunked_sample(model, chunks, model.classes_, is_first=False)
-    tally, evidence, start = None, None, 0
-    penalty: Penalty = getattr(model, "penalty", "l2")
-    n, machines = sample.rows.n, ("regression",) if is_regression else machine_names(sample.classes)
-    for block in sample.rows.blocks():
-        cost = list(block.cost)
-        evidence = _evidence(model, block.X, block.target, cost, machines, penalty=penalty, epsilon=epsilon)
-        if evidence.dual_coef is not None:
-            kept = evidence.dual_coef.shape[1]
-            if kept != n:
-                return _certificate(model, n, machines, [_other_rows(kept, n)])
-            own = evidence.dual_coef[:, start : start + block.X.shape[0]]
-            evidence = replace(evidence, dual_coef=own)
-        start += block.X.shape[0]
-        tally = tally or _empty_tally(evidence)
-        _add_rows(tally, evidence)
-    if tally is None or evidence is None:
-        raise AssertionError("a stream without rows is refused before")
-    return _certificate(model, n, machines, _claims(model, evidence, tally))
+    names = machine_names(sample.classes) if len(sample.classes) else ("regression",)
+    parts = (stated_problem(model, block.X, block.target, block.cost) for block in sample.rows.blocks())
+    return _certify(model, parts, sample.rows.n, names)
+
+
+def _certify(model: Any, parts: Iterable[LinearSvmProblem], n: int, names: tuple[str, ...]) -> Certificate:
+    """Judge a model by a problem whose n rows come in parts."""
+    sums, start = None, 0
+    for part in parts:
+        sums = sums or _Sums(model, part)
+        if sums.dual_coef is not None and sums.dual_coef.shape != (len(names), n):
+            return Certificate.of(model, "recomputed", n, names, [_other_rows(sums.dual_coef.shape[1], n)])
+        sums.add(part, start)
+        start += part.X.shape[0]
+    if sums is None:
+        raise AssertionError("a problem without rows is refused before")
+    return Certificate.of(model, "recomputed", n, names, sums.claims())
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[Any], NDArray[np.float64]]:
@@ -181,38 +281,6 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArr
         raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}")
     own = settle_weights(X, y, sample_weight, None)
     return X, y, np.ones(len(y)) if own is None else own
-
-
-def _evidence(
-    model: Any,
-    X: Matrix,
-    target: NDArray[np.float64],
-    cost: list[NDArray[np.float64]],
-    names: tuple[str, ...],
-    *,
-    penalty: Penalty,
-    epsilon: float,
-) -> _Evidence:
-    w = weights_of(model)
-    if len(w) != len(names) or np.size(model.intercept_) not in (1, len(w)):
-        raise InputError(f"coef_ has {len(w)} machines and intercept_ {np.size(model.intercept_)}, not {len(names)}")
-    dual_coef, dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
-    if not is_squared(model.loss) and dual_coef is None and dual_steps is None:
-        raise _without_beta(model)
-    return _Evidence(
-        X,
-        target,
-        cost,
-        w,
-        np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(w)),
-        dual_coef,
-        model.loss,
-        penalty,
-        scale_of_intercept(model),
-        epsilon,
-        names,
-        dual_steps,
-    )
 
 
 def _without_beta(model: Any) -> InputError:
@@ -243,153 +311,6 @@ def _blocks(X: Matrix, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, X.shape[0], step))
 
 
-def _certify(model: Any, evidence: _Evidence) -> Certificate:
-    n = evidence.X.shape[0]
-    if evidence.dual_coef is not None and evidence.dual_coef.shape != evidence.target.shape:
-        return _certificate(model, n, evidence.machines, [_other_rows(evidence.dual_coef.shape[1], n)])
-    tally = _empty_tally(evidence)
-    _add_rows(tally, evidence)
-    return _certificate(model, n, evidence.machines, _claims(model, evidence, tally))
-
-
-def _claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
-    """Return the claims from the sums over all rows; only the model's part of the evidence is used."""
-    claims = _gap_claims(model, evidence, tally)
-    if is_of_signs(evidence.loss):
-        with np.errstate(divide="ignore"):
-            width = 2 / np.linalg.norm(evidence.w, axis=1)
-        claims += [
-            Claim("rows on the wrong side", per_machine(tally.errors), words="training errors of each machine"),
-            Claim("rows within the margin", per_machine(tally.margin_errors), words="y f(x) < 1: these have a loss"),
-            Claim("width of the margin", per_machine(width), words="2/‖w‖, a distance"),
-        ]
-    else:
-        claims.append(Claim("rows outside the tube", per_machine(tally.margin_errors), words="|y − f(x)| > ε"))
-    return claims
-
-
-def _empty_tally(evidence: _Evidence) -> _Tally:
-    machines, d = evidence.w.shape
-    sides = 2 if evidence.is_free else 1
-    return _Tally(
-        loss=np.zeros(machines),
-        rounding=np.zeros(machines),
-        spread=np.zeros((machines, d)),
-        v=np.zeros((sides, machines, d)),
-        total=np.zeros((sides, machines)),
-        linear=np.zeros((sides, machines)),
-        square=np.zeros((sides, machines)),
-        outside=np.zeros(machines),
-        size=np.zeros(machines),
-        largest=np.zeros(machines),
-        column=np.zeros((machines, d if evidence.penalty == "l1" else 0)),
-        errors=np.zeros(machines, np.int64),
-        margin_errors=np.zeros(machines, np.int64),
-    )
-
-
-def _add_rows(tally: _Tally, evidence: _Evidence) -> None:
-    """Add the rows of the evidence to the sums."""
-    for rows in evidence.blocks():
-        block = float64_block(evidence.X, rows)
-        given = z = evidence.target[:, rows]
-        cost = np.array([each[rows] for each in evidence.cost])
-        f = (block @ evidence.w.T).T  # (machines, rows)
-        if is_of_signs(evidence.loss):
-            f = f + evidence.b[:, None]
-        else:  # targets far from 0 that differ by little keep their digits
-            z = z - evidence.b[:, None]
-        loss = losses(evidence.loss, z, f, evidence.epsilon)
-        counted = cost > 0
-        tally.loss += np.where(counted, cost * loss, 0).sum(axis=1)
-        beyond = excess(evidence.loss, z, f, evidence.epsilon)
-        tally.margin_errors += (counted & (beyond > 0)).sum(axis=1)  # the square of a loss may underflow
-        tally.errors += (counted & ~(z * f > 0)).sum(axis=1)
-        tally.largest = np.maximum(tally.largest, cost.max(axis=1, initial=0))
-        beta = _beta(evidence, tally, rows, block, z, f, cost)
-        unsure, spread = _rounding(evidence, block, beta)
-        tally.rounding += rounding_of_losses(evidence.loss, beyond, cost, evidence.epsilon, unsure).sum(axis=1)
-        tally.spread += spread
-        tally.size += np.abs(beta).sum(axis=1)
-        for side, part in enumerate([np.maximum(beta, 0), np.minimum(beta, 0)] if evidence.is_free else [beta]):
-            tally.v[side] += part @ block
-            tally.total[side] += part.sum(axis=1)
-            # Σ β = 0 where b is free, so there z may be counted from b too.
-            brought = (z if evidence.is_free else given) * part - evidence.epsilon * np.abs(part)
-            tally.linear[side] += brought.sum(axis=1)
-            if is_squared(evidence.loss):
-                tally.square[side] += np.divide(part**2, 4 * cost, out=np.zeros_like(part), where=counted).sum(axis=1)
-        if evidence.penalty == "l1":
-            squares = block.multiply(block) if sp.issparse(block) else block**2
-            tally.column += 4 * cost @ squares
-
-
-def _beta(
-    evidence: _Evidence,
-    tally: _Tally,
-    rows: slice,
-    block: Matrix,
-    z: NDArray[np.float64],
-    f: NDArray[np.float64],
-    cost: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return β of some rows, within its bounds."""
-    if evidence.dual_coef is None and evidence.dual_steps is not None:
-        found = []
-        for steps, own, upper in zip(evidence.dual_steps, evidence.target[:, rows], cost, strict=True):
-            values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
-            found.append(after_steps(evidence.loss, own, values, upper, evidence.epsilon, steps[:, -1]))
-        return np.array(found)
-    if evidence.dual_coef is None:
-        return implied_beta(evidence.loss, z, f, cost, evidence.epsilon)
-    beta = np.asarray(evidence.dual_coef[:, rows], dtype=np.float64)
-    low, high = bounds_of(evidence.loss, z, cost)
-    clipped = np.clip(beta, low, high)
-    tally.outside = np.maximum(tally.outside, np.abs(beta - clipped).max(axis=1, initial=0))
-    return np.asarray(clipped)
-
-
-def _rounding(
-    evidence: _Evidence, block: Matrix, beta: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return bounds on the rounding error of f of each row, shape (machines, rows), and of Σ β x over these rows, shape
-    (machines, d)."""
-    size = abs(block)
-    sizes = np.asarray(size @ np.abs(evidence.w).T).T
-    if is_of_signs(evidence.loss):  # otherwise the targets are counted from b
-        sizes = np.where(sizes > 0, sizes + np.abs(evidence.b)[:, None], 0)
-    return ROUNDING_OF_SUMS * sizes, ROUNDING_OF_SUMS * (np.abs(beta) @ size)
-
-
-def _gap_claims(model: Any, evidence: _Evidence, tally: _Tally) -> list[Claim]:
-    s, w, b = evidence.s, evidence.w, evidence.b
-    scaled_b = np.zeros(len(b)) if s == 0 or evidence.is_free else b / s
-    if evidence.penalty == "l1":
-        penalty = np.abs(w).sum(axis=1) + np.abs(scaled_b)
-    else:
-        penalty = 0.5 * (w**2).sum(axis=1) + 0.5 * scaled_b**2
-    primal = penalty + tally.loss
-    primal[(primal == 0) & (w.any(axis=1) | (tally.margin_errors > 0))] = np.nan  # squares underflow: P is not known
-    share = _feasible_shares(evidence, tally)  # (sides, machines)
-    dual = (share * tally.linear - share**2 * tally.square).sum(axis=0)
-    v = (share[..., None] * tally.v).sum(axis=0)
-    u = 0.0 if evidence.is_free else s * (share * tally.total).sum(axis=0)
-    if evidence.penalty == "l2":
-        dual = dual - 0.5 * (v**2).sum(axis=1) - 0.5 * u**2
-        rounding = tally.rounding + ((np.abs(v) + tally.spread / 2) * tally.spread).sum(axis=1)
-    else:
-        rounding = tally.rounding + np.abs(dual) * tally.spread.max(axis=1, initial=0)
-    claims = gap_claims(model, primal, dual, rounding)
-    if evidence.dual_coef is not None:
-        claims.append(_bound_claim(tally.outside, tally.largest))
-        if evidence.is_free:
-            off, limits = np.abs(tally.total.sum(axis=0)), BOUND_TOLERANCE * tally.size
-            claims.append(Claim.bounded("sum of β", off, limits, "|Σ β| = 0: b is free"))
-    if evidence.penalty == "l1":
-        claims += _column_claims(evidence, tally, primal - dual)
-    return claims
-
-
 def gap_claims(
     model: Any, primal: NDArray[np.float64], dual: NDArray[np.float64], rounding: NDArray[np.float64]
 ) -> list[Claim]:
@@ -414,49 +335,9 @@ def gap_claims(
     ]
 
 
-def _feasible_shares(evidence: _Evidence, tally: _Tally) -> NDArray[np.float64]:
-    """Return the factors that make β of each side feasible."""
-    share = np.ones_like(tally.total)
-    if evidence.is_free:
-        share[0], share[1] = balancing_shares(tally.total[0], -tally.total[1])
-    if evidence.penalty == "l1":
-        largest = np.abs((share[..., None] * tally.v).sum(axis=0)).max(axis=1, initial=0)
-        if not evidence.is_free:
-            largest = np.maximum(largest, np.abs(evidence.s * tally.total[0]))
-        share = share / np.maximum(1, largest)
-    return share
-
-
 def _bound_claim(outside: NDArray[np.float64], largest: NDArray[np.float64]) -> Claim:
     words = "the farthest that a dual coefficient lies outside"
     return Claim.bounded("β outside its bounds", outside, BOUND_TOLERANCE * largest, words)
-
-
-def _column_claims(evidence: _Evidence, tally: _Tally, gap: NDArray[np.float64]) -> list[Claim]:
-    """Return the claims about columns that penalty l1 leaves out; formula above. Only a squared loss has curvature."""
-    is_zero = evidence.w == 0
-    claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="left out by penalty l1")]
-    if not is_squared(evidence.loss):
-        return claims
-    v = np.abs(tally.v.sum(axis=0))
-    radius = np.sqrt(np.maximum(gap, 0)[:, None] * tally.column)
-    proved = (is_zero & (v + radius < 1)).sum(axis=1)
-    excess = np.where(is_zero, v - radius * (1 + _ROUNDING), 0).max(axis=1, initial=0)
-    return [
-        *claims,
-        Claim(
-            "certified by their subgradient",
-            per_machine(proved),
-            words="of these: |Σ β x_j| + √(4 G Σ C x_j²) < 1, so zero in every best model",
-        ),
-        Claim(
-            "largest pull on a column of weight zero",
-            per_machine(excess),
-            per_machine(np.ones(len(excess))),
-            bool((excess <= 1 + _ROUNDING).all()),
-            "|Σ β x_j| less what the gap allows: with 1 or less, 0 is where such a weight belongs",
-        ),
-    ]
 
 
 def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost: NDArray[np.float64]) -> Certificate:
@@ -475,7 +356,7 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
     beta, s = model.dual_coef_, scale_of_intercept(model)
     names = ("all classes",)
     if beta.shape != (n_classes, n):
-        return _certificate(model, n, names, [_other_rows(beta.shape[1], n)])
+        return Certificate.of(model, "recomputed", n, names, [_other_rows(beta.shape[1], n)])
     loss = brought = outside = rounding = 0.0
     errors = 0
     v, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
@@ -505,7 +386,7 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
         _bound_claim(np.array([outside]), np.array([cost.max(initial=0)])),
         Claim("rows of the wrong class", (float(errors),), words="training errors"),
     ]
-    return _certificate(model, n, names, claims)
+    return Certificate.of(model, "recomputed", n, names, claims)
 
 
 def _other_rows(fitted_on: int, given: int) -> Claim:
@@ -513,13 +394,8 @@ def _other_rows(fitted_on: int, given: int) -> Claim:
     return Claim("the rows are those it was fitted on", (float(given),), (float(fitted_on),), False, words)
 
 
-def _certificate(model: Any, n: int, machines: tuple[str, ...], claims: list[Claim]) -> Certificate:
-    status = str(getattr(model, "status_", "unknown"))
-    return Certificate(type(model).__name__, status, "recomputed", n, machines, tuple(claims))
-
-
 def solver_certificate(model: Any, n: int, machines: tuple[str, ...]) -> Certificate:
     """Return the solver's own numbers, without a verdict."""
     numbers = {"relative duality gap": model.gap_, "primal value": model.primal_, "dual value": model.dual_}
-    claims = tuple(Claim(name, per_machine(values), words="as the solver has it") for name, values in numbers.items())
-    return Certificate(type(model).__name__, str(model.status_), "solver", n, machines, claims)
+    claims = [Claim(name, per_machine(values), words="as the solver has it") for name, values in numbers.items()]
+    return Certificate.of(model, "solver", n, machines, claims)

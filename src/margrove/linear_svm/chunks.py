@@ -31,10 +31,11 @@ from margrove.data.sample import (
 )
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
-from margrove.linear_svm.layout import check_costs, costs_by_class, scale_of_intercept
+from margrove.linear_svm.layout import costs_by_class, scale_of_intercept
 from margrove.linear_svm.problem import Loss, is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
 from margrove.run.progress import Progress, report
+from margrove.svm.problem import check_costs
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,7 @@ def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, 
     spread = math.sqrt(squares / rows.n) or 1.0
     at_centre, centre = float(model.C) * at_zero, None
     if math.isinf(scale_of_intercept(model)) and is_within_tube(least, largest, epsilon):
-        at_centre, centre = (
-            0.0,
-            np.zeros((1, rows.d + 1)),
-        )  # w = 0 and a b in the middle have no loss
+        at_centre, centre = 0.0, np.zeros((1, rows.d + 1))  # w = 0 and a b in the middle have no loss
         centre[0, -1] = (least + largest) / 2
     return ChunkedSample(rows, np.array([at_centre]), np.array([spread]), centre)
 

@@ -7,15 +7,17 @@ row's class; one of several machines takes the weight of its class for its own r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.data.rows import Matrix
 from margrove.data.sample import class_weights
-from margrove.errors import ParameterError
-from margrove.svm.problem import MOST_BOUND
+from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
+from margrove.svm.problem import check_costs
 
 
 def scale_of_intercept(model: Any) -> float:
@@ -29,6 +31,22 @@ def weights_of(model: Any) -> NDArray[np.float64]:
     """w of each machine, shape (machines, d), sparsified or not."""
     coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
     return np.atleast_2d(np.asarray(coef, dtype=np.float64))
+
+
+def stated_problem(
+    model: Any, X: Matrix, targets: Iterable[NDArray[np.float64]], costs: Iterable[NDArray[np.float64]]
+) -> LinearSvmProblem:
+    """Return machines with these targets and costs as one problem, with the loss and penalty of the model."""
+    return LinearSvmProblem(
+        X,
+        tuple(LinearMachine(target, cost) for target, cost in zip(targets, costs, strict=True)),
+        loss=model.loss,
+        penalty=getattr(model, "penalty", "l2"),
+        intercept=scale_of_intercept(model),
+        epsilon=float(getattr(model, "epsilon", 0.0)),
+        tol=float(model.tol),
+        max_iter=int(model.max_iter),
+    )
 
 
 def is_joint(model: Any) -> bool:
@@ -56,14 +74,3 @@ def costs_by_class(
     if model.class_weight is None:
         return [check_costs(costs)] * n_classes
     return [check_costs(np.where(codes == k, by_class[k], 1.0) * costs) for k in range(n_classes)]
-
-
-def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Raise `ParameterError` if a cost is too large to compute with."""
-    largest = float(costs.max(initial=0))
-    if not largest <= MOST_BOUND:
-        raise ParameterError(
-            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
-            "or scale y of a regression."
-        )
-    return costs

@@ -32,13 +32,12 @@ from margrove.errors import (
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import certify_problem, solver_certificate
-from margrove.linear_svm.layout import scale_of_intercept, weights_of
+from margrove.linear_svm.layout import scale_of_intercept, stated_problem, weights_of
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     SOLVERS,
     CrammerSingerProblem,
     CrammerSingerSolution,
-    LinearMachine,
     LinearProblem,
     LinearSvmProblem,
     LinearSvmSolution,
@@ -162,19 +161,8 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         self, X: Matrix, targets: Sequence[NDArray[np.float64]], costs: Sequence[NDArray[np.float64]]
     ) -> LinearSvmProblem:
         """Return machines with these targets and costs as one problem."""
-        machines = tuple(LinearMachine(target, cost) for target, cost in zip(targets, costs, strict=True))
-        return LinearSvmProblem(
-            X,
-            machines,
-            loss=self.loss,
-            penalty=self.penalty,
-            intercept=scale_of_intercept(self),
-            epsilon=float(self.epsilon),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            solver=self._settled_solver(X.shape[1]),
-            seed=self._seed,
-        )
+        problem = stated_problem(self, X, targets, costs)
+        return replace(problem, solver=self._settled_solver(X.shape[1]), seed=self._seed)
 
     def _warmed(self, problem: LinearSvmProblem, names: Sequence[str]) -> LinearSvmProblem:
         """Return the problem with each machine started where the last fit left that of its name; row i is taken for its

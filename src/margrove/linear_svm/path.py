@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrove.engine import Effort, Engine, choose
 from margrove.estimator import with_parameters
-from margrove.linear_svm.layout import check_costs, weights_of
+from margrove.linear_svm.layout import weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem, LinearProblem
 from margrove.status import Status, worst
-from margrove.svm.problem import penalties
+from margrove.svm.problem import check_costs, penalties
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)

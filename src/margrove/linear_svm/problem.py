@@ -276,20 +276,6 @@ def bounds_of(
     return -most, most
 
 
-def within_bounds(
-    loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return how far each β_i lies outside its bounds; 0 within them."""
-    if is_of_signs(loss):
-        alpha = target * beta
-        below = np.maximum(-alpha, 0)
-        above = np.maximum(alpha - cost, 0) if not is_squared(loss) else np.where(cost > 0, 0.0, np.abs(alpha))
-        return np.asarray(np.maximum(below, above))
-    if is_squared(loss):
-        return np.where(cost > 0, 0.0, np.abs(beta))
-    return np.asarray(np.maximum(np.abs(beta) - cost, 0))
-
-
 def balanced(beta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return β with Σ β = 0, as a free intercept requires: the heavier side is scaled down, within its bounds."""
     positive, negative = balancing_shares(beta[beta > 0].sum(), -beta[beta < 0].sum())

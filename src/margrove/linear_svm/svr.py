@@ -14,10 +14,10 @@ from margrove.data.sample import Values, read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
 from margrove.linear_svm.chunks import read_chunked_values
-from margrove.linear_svm.layout import check_costs
 from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import LinearSvmProblem, Loss
 from margrove.linear_svm.streaming import Streaming, learns_pieces
+from margrove.svm.problem import check_costs
 
 _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive")
 

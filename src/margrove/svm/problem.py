@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.rows import Matrix, Rows, RowsProblem
+from margrove.errors import ParameterError
 from margrove.problem import Problem
 from margrove.search.grid import ascending
 from margrove.status import Status
@@ -41,6 +42,17 @@ MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are stil
 HARD_MARGIN = "C=inf, of SVC alone, is the hard margin."
 MOST_OF_THEM = 0.7  # of the variables with α > 0
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
+
+
+def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return C times the weight of each row; raise `ParameterError` if one is too large to compute with."""
+    largest = float(costs.max(initial=0))
+    if not largest <= MOST_BOUND:
+        raise ParameterError(
+            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
+            "or scale y of a regression."
+        )
+    return costs
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ from margrove.svm.checkpointing import kernel_key
 from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
 from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
-from margrove.svm.problem import penalties, regression
+from margrove.svm.problem import check_costs, penalties, regression
 from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution
 from margrove.svm.solving import kernel_cache
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
-from margrove.svm.training import check_weighted, settle_kernel, training_data
+from margrove.svm.training import settle_kernel, training_data
 
 _CS = 10.0 ** np.arange(-1, 3, 0.5)  # 0.1 … 316
 _GAMMAS = 4.0 ** np.arange(-3, 3)  # times what suits the data
@@ -85,7 +85,7 @@ class SupportVectorSearch(CrossValidatedSearch):
     def _problem(self, template: Any, data: Any, weight: Any, splits: Splits, grid: Grid) -> tuple[Any, Splits]:
         X = data.X
         order, machines, folds, splits = self._machines(data, weight, splits)  # these count the rows in ``order``
-        check_weighted(float(grid["C"].max()) * max(float(fold.weight.max()) for fold in folds))
+        check_costs(grid["C"].max() * np.array([fold.weight.max() for fold in folds]))
         training = training_data(template, X)
         kernels = (training.solver_kernel,)
         if training.solver_kernel.name != "precomputed":

@@ -17,7 +17,7 @@ from margrove.data.memory import free_memory
 from margrove.data.sample import Sample
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 from margrove.svm.kernels import KERNELS, Kernel, KernelFunction, Matrix, called, diagonal_of, squared_distances
-from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual
+from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, check_costs
 from margrove.svm.scaling import warn_of_unscaled
 
 _SCALE_FREE = ("precomputed", "callable", "chi2", "intersection")
@@ -237,15 +237,4 @@ def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]
         check_number("C", C, most=MOST_BOUND, beyond=HARD_MARGIN)
         return np.full(len(rows), float(C))
     with np.errstate(over="ignore"):
-        upper = np.asarray(float(C) * weight[rows])
-    check_weighted(upper.max(initial=0))
-    return upper
-
-
-def check_weighted(largest: float) -> None:
-    """Raise `ParameterError` if the largest bound of a row is out of range."""
-    if not largest <= MOST_BOUND:
-        raise ParameterError(
-            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
-            "or scale y of a regression."
-        )
+        return check_costs(float(C) * weight[rows])
