@@ -249,7 +249,7 @@ def certify_problem(model: Any, problem: LinearProblem, names: tuple[str, ...]) 
 def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     """Judge a linear SVM of ours on chunks of rows, as `fit_stream` takes them; memory is that of a chunk."""
     if not hasattr(model, "classes_"):
-        sample = read_chunked_values(model, chunks, model.loss, float(model.epsilon), is_first=False)
+        sample = read_chunked_values(model, chunks, is_first=False)
     elif is_joint(model):
         raise InputError(
             "multi_class='crammer_singer' has no certificate over chunks", cure="Give all rows: certify(model, X, y)."

@@ -32,7 +32,7 @@ from margrove.data.sample import (
 from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
 from margrove.linear_svm.layout import costs_by_class, scale_of_intercept
-from margrove.linear_svm.problem import Loss, is_within_tube, losses
+from margrove.linear_svm.problem import is_within_tube, losses
 from margrove.linear_svm.stream_problem import Block
 from margrove.run.progress import Progress, report
 from margrove.svm.problem import check_costs
@@ -88,9 +88,9 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
     return ChunkedSample(rows, totals, np.ones(len(totals)), classes=found)
 
 
-def read_chunked_values(model: Any, chunks: Any, loss: Loss, epsilon: float, *, is_first: bool) -> ChunkedSample:
+def read_chunked_values(model: Any, chunks: Any, *, is_first: bool) -> ChunkedSample:
     """Read chunks whose y are numbers."""
-    start = walker(chunks)
+    start, loss, epsilon = walker(chunks), model.loss, float(model.epsilon)
     extent, squares, at_zero, least, largest = _Extent(), 0.0, 0.0, math.inf, -math.inf
     for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
         with _in_chunk(number):

@@ -7,11 +7,12 @@ import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -21,18 +22,12 @@ from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
 from margrove.engine import Engine, choose
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import (
-    ParameterError,
-    check_choice,
-    check_flag,
-    check_number,
-    check_whole,
-    warn_early,
-)
+from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import certify_problem, solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, stated_problem, weights_of
+from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     SOLVERS,
@@ -41,6 +36,7 @@ from margrove.linear_svm.problem import (
     LinearProblem,
     LinearSvmProblem,
     LinearSvmSolution,
+    LinearSvmSolutions,
     Loss,
     Penalty,
     Solver,
@@ -109,6 +105,54 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     dual_coef_: NDArray[np.float64] = fitted()
     solver_: str = fitted()
     certificate_: Certificate = fitted()
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find w and b. ``sample_weight`` multiplies C of each row."""
+        self._check()
+        problem, labels = self._posed(X, y, sample_weight)
+        asked: Problem[LinearSvmSolutions] = problem
+        solution = self._solve(asked)
+        vars(self).update(labels)  # only now: a fit that fails leaves the model as it was
+        self._keep(solution)
+        self._keep_certificate(problem)
+        return self
+
+    def path(
+        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> LinearPath:
+        """Fit the models along C, each with its certificate: every one begins where the last one ended.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        Cs : list of float, optional
+            Ascending or not, above 0 and at most 1e100; None is 0.001 … 100 in 20 steps.
+
+        Returns
+        -------
+        LinearPath
+            As `SVC.path` returns it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove import LinearSVC
+        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+        >>> path = LinearSVC(loss="hinge").path(X, y, [0.1, 10])
+        >>> path.margins.round(2).tolist()
+        [[4.0], [2.0]]
+        """
+        self._check()
+        values = values_of_c(Cs)
+        reader = clone(self).set_params(C=1.0)
+        problem, labels = reader._posed(X, y, sample_weight)
+        vars(reader).update(labels)
+        return fit_path(reader, problem, values, self._effort())
+
+    @abstractmethod
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[LinearProblem, dict[str, Any]]:
+        """Return the problem of these data, and what a classifier keeps of their labels."""
 
     @property
     @abstractmethod
@@ -205,7 +249,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     def _set_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
         self.coef_, self.intercept_ = coef, np.array(intercept)
 
-    def _keep(self, solutions: tuple[LinearSvmSolution, ...]) -> None:
+    def _keep(self, solutions: Any) -> None:
         """Keep the weights, and β where the gap cannot be proved without."""
         self._forget_rows()
         self._set_weights(np.array([each.w for each in solutions]), [each.b for each in solutions])
@@ -225,10 +269,8 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         self.n_iter_ = max(int(solution.n_iter) for solution in solutions)
         self.solver_ = ", ".join(dict.fromkeys(solution.solver for solution in solutions))
         self.status_ = worst(solution.status for solution in solutions)
-        if self.status_ is not Status.CONVERGED:
-            self._warn(limit)
-
-    def _warn(self, limit: str) -> None:
+        if self.status_ is Status.CONVERGED:
+            return
         largest = int(np.argmax(np.nan_to_num(self.gap_, nan=np.inf)))
         where = f" in {self._names[largest]}" if len(self._names) > 1 else ""
         reached = self.gap_[largest]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.engine import Effort, Engine, choose
 from margrove.estimator import with_parameters
 from margrove.linear_svm.layout import weights_of
-from margrove.linear_svm.machine import LinearSupportVectorMachine
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem, LinearProblem
 from margrove.status import Status, worst
 from margrove.svm.problem import check_costs, penalties
+
+if TYPE_CHECKING:
+    from margrove.linear_svm.machine import LinearSupportVectorMachine
 
 _DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +42,19 @@ class Streaming(LinearSupportVectorMachine):
 
     dual_steps_: NDArray[np.float64] = fitted()
     n_seen_: int = fitted()
+    classes_: NDArray[Any] = fitted()
+
+    def _fit_chunks(self, read: Callable[[], ChunkedSample], max_passes: int) -> Self:
+        """Fit the chunks that ``read`` looks through."""
+        self._check()
+        self._check_streamed(max_passes)
+        started = time.monotonic()
+        sample = read()
+        solutions = self._solve_stream(sample, max_passes, started)
+        if len(sample.classes):
+            self.classes_ = sample.classes
+        self._keep_stream(solutions, sample.rows.n)
+        return self
 
     def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
         """Solve over all chunks. The first walk over them counts: it began at ``started``."""

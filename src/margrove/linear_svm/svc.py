@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,28 +25,25 @@ from margrove.data.sample import (
     settle_weights,
 )
 from margrove.errors import ParameterError, check_choice, listed, shown
-from margrove.estimator import checked, estimator, fitted
+from margrove.estimator import checked, estimator
+from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
 from margrove.linear_svm.machine import carried
-from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
     CrammerSingerSolution,
     LinearProblem,
-    LinearSvmSolutions,
     Loss,
     Penalty,
 )
 from margrove.linear_svm.streaming import Streaming, learns_pieces
-from margrove.problem import Problem
-from margrove.svm.margins import Margins, margins
 
 
 @estimator
-class LinearSVC(ClassifierMixin, Streaming):
+class LinearSVC(LinearClassifier, Streaming):
     """Linear support vector classification with w explicit: for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
@@ -139,55 +135,6 @@ class LinearSVC(ClassifierMixin, Streaming):
     intercept_scaling: float = 1
     class_weight: Mapping[Any, float] | str | None = None
 
-    classes_: NDArray[Any] = fitted()
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find w and b. ``sample_weight`` multiplies C of each row."""
-        self._check()
-        sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        problem = self._problem(sample, sample_weight)
-        asked: Problem[LinearSvmSolutions] = problem
-        solution = self._solve(asked)
-        self.classes_ = sample.classes
-        self._keep(solution)
-        self._keep_certificate(problem)
-        return self
-
-    def path(
-        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> LinearPath:
-        """Fit the models along C, each with its certificate: every one begins where the last one ended.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-        Cs : list of float, optional
-            Ascending or not, above 0 and at most 1e100; None is 0.001 … 100 in 20 steps.
-
-        Returns
-        -------
-        LinearPath
-            ``Cs`` ascending, and ``models``: a `LinearSVC` for each, as `fit` would leave it. After Ctrl-C or
-            ``time_limit`` only those that were reached, the last of them perhaps stopped early.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from margrove import LinearSVC
-        >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
-        >>> path = LinearSVC(loss="hinge").path(X, y, [0.1, 10])
-        >>> path.margins.round(2).tolist()
-        [[4.0], [2.0]]
-        """
-        self._check()
-        values = values_of_c(Cs)
-        reader = clone(self).set_params(C=1.0)
-        sample = read_sample(reader, X, y, sample_weight, self.class_weight)
-        reader.classes_ = sample.classes
-        problem = reader._problem(sample, sample_weight)
-        return fit_path(reader, problem, values, self._effort())
-
     def fit_stream(self, chunks: Any, classes: ArrayLike | None = None, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory: the same problem as `fit`.
 
@@ -219,14 +166,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         >>> model.predict([[0.5], [3.5]]).tolist(), bool(model.gap_[0] <= model.tol)
         ([0, 1], True)
         """
-        self._check()
-        self._check_streamed(max_passes)
-        started = time.monotonic()
-        sample = read_chunked_sample(self, chunks, classes, is_first=True)
-        solutions = self._solve_stream(sample, max_passes, started)
-        self.classes_ = sample.classes
-        self._keep_stream(solutions, sample.rows.n)
-        return self
+        return self._fit_chunks(partial(read_chunked_sample, self, chunks, classes, is_first=True), max_passes)
 
     @available_if(learns_pieces)
     def partial_fit(
@@ -282,12 +222,6 @@ class LinearSVC(ClassifierMixin, Streaming):
         values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of each row."""
-        decision = self.decision_function(X)
-        chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
     def densify(self) -> Self:
         """Make ``coef_`` a dense array, which it is after ``fit``."""
         check_is_fitted(self)
@@ -301,10 +235,6 @@ class LinearSVC(ClassifierMixin, Streaming):
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
 
-    def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
-        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
-        return margins(self, X, y)
-
     def _check(self) -> None:
         super()._check()
         if is_joint(self) and math.isinf(scale_of_intercept(self)):
@@ -315,13 +245,15 @@ class LinearSVC(ClassifierMixin, Streaming):
         if not is_joint(self):
             self._settled_solver(1)
 
-    def _problem(self, sample: Sample, sample_weight: ArrayLike | None) -> LinearProblem:
-        """Return one machine against the rest for each class, or Crammer and Singer's for all."""
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[LinearProblem, dict[str, Any]]:
+        """Pose one machine against the rest for each class, or Crammer and Singer's for all."""
+        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        labels = {"classes_": sample.classes}
         costs = costs_of_classes(self, sample.classes, sample.codes, own_weights(sample, sample_weight))
         if is_joint(self):
-            return self._joint_problem(sample, costs[0])
+            return self._joint_problem(sample, costs[0]), labels
         problem = self._stated(sample.X, list(signs_of(sample)), costs)
-        return self._warmed(problem, machine_names(sample.classes))
+        return self._warmed(problem, machine_names(sample.classes)), labels
 
     def _joint_problem(self, sample: Sample, cost: NDArray[np.float64]) -> CrammerSingerProblem:
         beta = None
@@ -352,7 +284,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     def _names(self) -> tuple[str, ...]:
         return ("all classes",) if is_joint(self) else machine_names(self.classes_)
 
-    def _keep(self, solution: LinearSvmSolutions) -> None:
+    def _keep(self, solution: Any) -> None:
         if not isinstance(solution, CrammerSingerSolution):
             super()._keep(solution)
             return

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from margrove.data.sample import Values, read_chunk, read_values, settle_weights
+from margrove.data.sample import read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
 from margrove.linear_svm.chunks import read_chunked_values
-from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
-from margrove.linear_svm.problem import LinearSvmProblem, Loss
+from margrove.linear_svm.problem import LinearProblem, Loss
 from margrove.linear_svm.streaming import Streaming, learns_pieces
 from margrove.svm.problem import check_costs
 
@@ -74,24 +73,6 @@ class LinearSVR(RegressorMixin, Streaming):
     epsilon: float = checked(check_number, least=0, default=0.0)
     loss: Loss = checked(check_choice, allowed=_LOSSES, default="epsilon_insensitive")
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find w and b. ``sample_weight`` multiplies C of each row."""
-        self._check()
-        problem = self._problem(read_values(self, X, y, sample_weight))
-        self._keep(self._solve(problem))
-        self._keep_certificate(problem)
-        return self
-
-    def path(
-        self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> LinearPath:
-        """Fit the models along C, each with its certificate; see `LinearSVC.path`."""
-        self._check()
-        values = values_of_c(Cs)
-        reader = clone(self).set_params(C=1.0)
-        problem = reader._problem(read_values(reader, X, y, sample_weight))
-        return fit_path(reader, problem, values, self._effort())
-
     def fit_stream(self, chunks: Any, *, max_passes: int = 100) -> Self:
         """Find w and b of rows that come in chunks, and need not fit into memory; see `LinearSVC.fit_stream`.
 
@@ -103,12 +84,7 @@ class LinearSVR(RegressorMixin, Streaming):
         >>> LinearSVR(C=100.0, tol=1e-6).fit_stream(chunks).predict([[1.5]]).round(3)
         array([1.5])
         """
-        self._check()
-        self._check_streamed(max_passes)
-        started = time.monotonic()
-        sample = read_chunked_values(self, chunks, self.loss, float(self.epsilon), is_first=True)
-        self._keep_stream(self._solve_stream(sample, max_passes, started), sample.rows.n)
-        return self
+        return self._fit_chunks(partial(read_chunked_values, self, chunks, is_first=True), max_passes)
 
     @available_if(learns_pieces)
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -129,10 +105,11 @@ class LinearSVR(RegressorMixin, Streaming):
         super()._check()
         self._settled_solver(1)
 
-    def _problem(self, values: Values) -> LinearSvmProblem:
+    def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[LinearProblem, dict[str, Any]]:
+        values = read_values(self, X, y, sample_weight)
         own = np.ones(len(values.z)) if values.weight is None else values.weight
         problem = self._stated(values.X, [values.z], [check_costs(float(self.C) * own)])
-        return self._warmed(problem, self._names)
+        return self._warmed(problem, self._names), {}
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: list[float]) -> None:
         super()._set_weights(coef[0], intercept)
