@@ -143,21 +143,8 @@ def plot_boundary(
     return ax
 
 
-class BoundaryDisplay(EstimatorDisplay):
-    """Regions, boundary, margins and support vectors in a plane: `plot_boundary`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from margrove import SVC
-    >>> from margrove.plots import BoundaryDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> display = BoundaryDisplay.from_estimator(SVC().fit(X, y), X, y, features="pca")
-    >>> display.ax_.get_title().splitlines()[0]
-    'SVC'
-    """
-
-    _picture = staticmethod(plot_boundary)
+class BoundaryDisplay(EstimatorDisplay, picture=plot_boundary):
+    """Regions, boundary, margins and support vectors in a plane: `plot_boundary`."""
 
 
 def _check_options(margins: bool | float, regions: bool, legend: bool, resolution: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.plots.arguments import as_list, as_numbers, check_model, found, shape_of
-from margrove.plots.displays import EstimatorDisplay
+from margrove.plots.displays import EstimatorDisplay, made_from
 from margrove.plots.style import OKABE_ITO, as_typed, axes_for, ink, legend_outside
 
 if TYPE_CHECKING:
@@ -78,25 +78,10 @@ def plot_code(
     return ax
 
 
-class CodeDisplay(EstimatorDisplay):
-    """A code matrix, of a fitted scheme or by itself: `plot_code`.
+class CodeDisplay(EstimatorDisplay, picture=plot_code):
+    """A code matrix, of a fitted scheme or by itself: `plot_code`."""
 
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import hadamard
-    >>> from margrove.plots import CodeDisplay
-    >>> CodeDisplay.from_code(hadamard(4), ["north", "east", "south", "west"]).ax_.get_title(loc="left")
-    '3 machines, minimum distance 2, corrects 0'
-    """
-
-    _picture = staticmethod(plot_code)
-
-    @classmethod
-    def from_code(
-        cls, code: CodedClassifier | ArrayLike, labels: Sequence[Any] | None = None, *, ax: Axes | None = None
-    ) -> Self:
-        """Draw a matrix of +1, −1 and 0."""
-        return cls(code, labels).plot(ax=ax)
+    from_code = classmethod(made_from)
 
 
 def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Sequence[Any]]:

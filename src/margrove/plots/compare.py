@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ import margrove
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.plots.arguments import check_labels, check_mapping, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
-from margrove.plots.displays import Display
+from margrove.plots.displays import Display, made_from
 from margrove.plots.judgement import MEANINGS, judge, learner_of
 from margrove.plots.plane import Plane, plane_for
 from margrove.plots.style import as_typed, given_panels
@@ -100,25 +100,10 @@ def compare_linear(
     return places
 
 
-class LinearComparisonDisplay(Display):
-    """The linear classifiers side by side, fitted to the same points: `compare_linear`.
+class LinearComparisonDisplay(Display, picture=compare_linear):
+    """The linear classifiers side by side, fitted to the same points: `compare_linear`."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.plots import LinearComparisonDisplay
-    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 1.0], [4.0, 2.0]])
-    >>> len(LinearComparisonDisplay.from_points(X, [0, 0, 1, 1]).axes_)
-    4
-    """
-
-    _picture = staticmethod(compare_linear)
-    _place = "axes"
-
-    @classmethod
-    def from_points(cls, X: Any, y: Any, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object) -> Self:
-        """Fit and draw each."""
-        return cls(X, y, **options).plot(ax=ax)
+    from_points = classmethod(made_from)
 
 
 def _checked(models: object) -> dict[str, Any]:

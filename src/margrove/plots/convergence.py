@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from margrove.errors import InputError, check_number, shown
 from margrove.plots.arguments import found
-from margrove.plots.displays import Display
+from margrove.plots.displays import Display, made_from
 from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, draw_grid, in_print, ink, legend_outside
 from margrove.run.progress import Course, in_short
 
@@ -74,25 +74,10 @@ def plot_convergence(
     return ax
 
 
-class ConvergenceDisplay(Display):
-    """Gap, violation or loss over time: `plot_convergence`.
+class ConvergenceDisplay(Display, picture=plot_convergence):
+    """Gap, violation or loss over time: `plot_convergence`."""
 
-    Examples
-    --------
-    >>> from margrove.plots import ConvergenceDisplay
-    >>> course = [{"seconds": 0.1, "value": 0.2, "name": "gap"}, {"seconds": 0.3, "value": 0.001, "name": "gap"}]
-    >>> ConvergenceDisplay.from_course(course).ax_.get_title()
-    'gap from 0.2 to 0.001 in 0.3 s'
-    """
-
-    _picture = staticmethod(plot_convergence)
-
-    @classmethod
-    def from_course(
-        cls, course: Course | Sequence[Mapping[str, Any]], *, ax: Axes | None = None, **options: object
-    ) -> Self:
-        """Draw a `margrove.run.progress.Course`, or its points."""
-        return cls(course, **options).plot(ax=ax)
+    from_course = classmethod(made_from)
 
 
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:

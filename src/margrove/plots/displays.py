@@ -1,9 +1,5 @@
 """The base of all displays, which follow scikit-learn's: made from an estimator, drawn again on other axes.
 
-    display = BoundaryDisplay.from_estimator(model, X, y)      # drawn at once
-    display.ax_, display.figure_                               # where
-    display.plot(ax=other_axes, margins=False)                 # once more, elsewhere, with another option
-
 A display keeps the arguments of a function (`plot_boundary`, say), stands beside it in its module, and takes the
 function's options by name, in its constructor and in ``plot``. Each call of ``plot`` predicts again: a model that was
 fitted again in between is drawn as it is now.
@@ -13,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +38,33 @@ class Display:
     axes_ : array of matplotlib Axes
         Every panel, row by row.
     figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_iris
+    >>> from margrove import SVC
+    >>> from margrove.plots import BoundaryDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = BoundaryDisplay.from_estimator(SVC().fit(X, y), X, y, features="pca")
+    >>> display.ax_.get_title().splitlines()[0]
+    'SVC'
+    >>> figure, axes = plt.subplots(1, 2)
+    >>> display.plot(ax=axes[1], margins=False).figure_ is figure
+    True
     """
 
     _picture: ClassVar[Callable[..., Any]]  # the function that draws
-    _place: ClassVar[str] = "ax"  # the name of its parameter for axes
+    _place: ClassVar[str]  # the name of its parameter for axes
 
     ax_: Axes
     axes_: NDArray[Any]
     figure_: Figure
+
+    def __init_subclass__(cls, *, picture: Callable[..., Any] | None = None) -> None:
+        if picture is not None:
+            cls._picture = staticmethod(picture)
+            cls._place = "axes" if "axes" in inspect.signature(picture).parameters else "ax"
 
     def __init__(self, *drawn_from: object, **options: object) -> None:
         self._check_options(options)
@@ -93,6 +108,18 @@ class Display:
             if name not in allowed:
                 known = ", ".join(allowed) or "none"
                 raise ParameterError(f"{name} is no option of {cls._picture.__name__}; its options are {known}.")
+
+
+_D = TypeVar("_D", bound=Display)
+
+
+def made_from(
+    cls: type[_D], *drawn_from: object, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: object
+) -> _D:
+    """Draw the function's positional arguments, which may be named as well, and return the display."""
+    names = cls._parameters(is_option=False)[len(drawn_from) :]
+    named = [options.pop(name) for name in names if name in options]
+    return cls(*drawn_from, *named, **options).plot(ax=ax)
 
 
 class EstimatorDisplay(Display):

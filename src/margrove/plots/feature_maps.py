@@ -97,26 +97,8 @@ def plot_feature_maps(
     return axes
 
 
-class FeatureMapsDisplay(EstimatorDisplay):
-    """The pictures with the strongest response of each map of a network: `plot_feature_maps`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from margrove import ConvFeatures, DecisionTreeClassifier
-    >>> from margrove.plots import FeatureMapsDisplay
-    >>> from margrove.transfer.tiny import write_tiny_network
-    >>> write_tiny_network("edges.onnx")
-    >>> pictures, y = np.zeros((6, 8, 8, 3), np.uint8), ["edge"] * 3 + ["none"] * 3
-    >>> pictures[:3, :, 4:] = 255
-    >>> model = make_pipeline(ConvFeatures("edges.onnx", size=8, named=True), DecisionTreeClassifier())
-    >>> FeatureMapsDisplay.from_estimator(model.fit(pictures, y), pictures, y).ax_.get_ylabel()
-    'map_0'
-    """
-
-    _picture = staticmethod(plot_feature_maps)
-    _place = "axes"
+class FeatureMapsDisplay(EstimatorDisplay, picture=plot_feature_maps):
+    """The pictures with the strongest response of each map of a network: `plot_feature_maps`."""
 
 
 def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[ConvFeatures, list[int]]:

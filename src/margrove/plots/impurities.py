@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrove.errors import ParameterError, check_flag
 from margrove.plots.arguments import as_list, found
-from margrove.plots.displays import Display
+from margrove.plots.displays import Display, made_from
 from margrove.plots.style import OKABE_ITO, as_typed, axes_for, draw_grid, legend_outside
 from margrove.tree.impurity import class_impurity
 from margrove.tree.problem import CLASS_CRITERIA, Criterion
@@ -71,21 +71,7 @@ def plot_impurities(
     return ax
 
 
-class ImpuritiesDisplay(Display):
-    """Entropy, Gini's index and error of two classes: `plot_impurities`.
+class ImpuritiesDisplay(Display, picture=plot_impurities):
+    """Entropy, Gini's index and error of two classes: `plot_impurities`."""
 
-    Examples
-    --------
-    >>> from margrove.plots import ImpuritiesDisplay
-    >>> ImpuritiesDisplay.from_criteria(["gini"]).ax_.lines[0].get_label()
-    'Gini, Σ p (1 − p)'
-    """
-
-    _picture = staticmethod(plot_impurities)
-
-    @classmethod
-    def from_criteria(
-        cls, criteria: Sequence[Criterion] = CLASS_CRITERIA, *, ax: Axes | None = None, **options: object
-    ) -> Self:
-        """Draw these impurities."""
-        return cls(criteria, **options).plot(ax=ax)
+    from_criteria = classmethod(made_from)

@@ -108,20 +108,8 @@ def plot_margins(
     return ax
 
 
-class MarginsDisplay(EstimatorDisplay):
-    """The distribution of margins, easy, marginal and hard: `plot_margins`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from margrove import LinearSVC
-    >>> from margrove.plots import MarginsDisplay
-    >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> MarginsDisplay.from_estimator(LinearSVC().fit(X, y), X, y).ax_.get_ylabel()
-    'points'
-    """
-
-    _picture = staticmethod(plot_margins)
+class MarginsDisplay(EstimatorDisplay, picture=plot_margins):
+    """The distribution of margins, easy, marginal and hard: `plot_margins`."""
 
 
 def _parts_of(judgement: Judgement) -> list[Part]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError
 from margrove.plots.arguments import as_list
-from margrove.plots.displays import Display
+from margrove.plots.displays import Display, made_from
 from margrove.plots.style import (
     LINE_COLOURS,
     as_typed,
@@ -99,28 +99,10 @@ def plot_path(
     return places
 
 
-class PathDisplay(Display):
-    """Margin, support vectors and coefficients along C, two panels or more: `plot_path`.
+class PathDisplay(Display, picture=plot_path):
+    """Margin, support vectors and coefficients along C, two panels or more: `plot_path`."""
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from margrove import SVC
-    >>> from margrove.plots import PathDisplay
-    >>> path = SVC().path(*load_iris(return_X_y=True), [0.1, 1, 10])
-    >>> [ax.get_ylabel() for ax in PathDisplay.from_path(path).axes_]
-    ['margin 2/‖w‖', 'support vectors']
-    """
-
-    _picture = staticmethod(plot_path)
-    _place = "axes"
-
-    @classmethod
-    def from_path(
-        cls, path: SupportVectorPath, *, ax: Sequence[Axes] | NDArray[Any] | None = None, **options: object
-    ) -> Self:
-        """Draw what ``SVC.path`` returned."""
-        return cls(path, **options).plot(ax=ax)
+    from_path = classmethod(made_from)
 
 
 def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:

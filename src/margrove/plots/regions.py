@@ -113,21 +113,8 @@ def plot_regions(
     return ax
 
 
-class RegionsDisplay(EstimatorDisplay):
-    """The rectangles into which a tree cuts a plane: `plot_regions`.
-
-    Examples
-    --------
-    >>> from margrove import DecisionTreeClassifier, load_penguins
-    >>> from margrove.plots import RegionsDisplay
-    >>> penguins = load_penguins()
-    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
-    >>> axes = ["bill_length_mm", "flipper_length_mm"]
-    >>> RegionsDisplay.from_estimator(tree, penguins, penguins.labels(), features=axes).ax_.get_title().splitlines()[2]
-    'at island = Biscoe'
-    """
-
-    _picture = staticmethod(plot_regions)
+class RegionsDisplay(EstimatorDisplay, picture=plot_regions):
+    """The rectangles into which a tree cuts a plane: `plot_regions`."""
 
 
 def _values_of(y: Any, n: int) -> NDArray[np.float64]:

@@ -104,21 +104,8 @@ def plot_rounds(
     return places
 
 
-class RoundsDisplay(EstimatorDisplay):
-    """The rounds of AdaBoost, three panels: `plot_rounds`.
-
-    Examples
-    --------
-    >>> from margrove import AdaBoostClassifier, load_penguins
-    >>> from margrove.plots import RoundsDisplay
-    >>> penguins = load_penguins()
-    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
-    >>> len(RoundsDisplay.from_estimator(model).axes_)
-    3
-    """
-
-    _picture = staticmethod(plot_rounds)
-    _place = "axes"
+class RoundsDisplay(EstimatorDisplay, picture=plot_rounds):
+    """The rounds of AdaBoost, three panels: `plot_rounds`."""
 
 
 def _draw_errors(ax: Axes, rounds: Rounds, *, is_plain_rate: bool) -> None:

@@ -77,20 +77,8 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
     return ax
 
 
-class SearchDisplay(EstimatorDisplay):
-    """The scores of a search over C and γ: `plot_search`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from margrove import SVCCV
-    >>> from margrove.plots import SearchDisplay
-    >>> search = SVCCV(Cs=[0.1, 1, 10], gammas=[0.1, 1]).fit(*load_iris(return_X_y=True))
-    >>> SearchDisplay.from_estimator(search).ax_.get_title().splitlines()[1]
-    'best 0.98 at C = 1, γ = 0.1'
-    """
-
-    _picture = staticmethod(plot_search)
+class SearchDisplay(EstimatorDisplay, picture=plot_search):
+    """The scores of a search over C and γ: `plot_search`."""
 
 
 @dataclass(frozen=True)

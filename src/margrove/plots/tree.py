@@ -133,20 +133,8 @@ def plot_tree(
     return ax
 
 
-class TreeDisplay(EstimatorDisplay):
-    """A tree, box by box: `plot_tree`.
-
-    Examples
-    --------
-    >>> from margrove import DecisionTreeClassifier, load_penguins
-    >>> from margrove.plots import TreeDisplay
-    >>> penguins = load_penguins()
-    >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
-    >>> TreeDisplay.from_estimator(tree, legend=False).ax_.get_title()
-    'DecisionTreeClassifier: 4 leaves, depth 2'
-    """
-
-    _picture = staticmethod(plot_tree)
+class TreeDisplay(EstimatorDisplay, picture=plot_tree):
+    """A tree, box by box: `plot_tree`."""
 
 
 def _shown_p_values(

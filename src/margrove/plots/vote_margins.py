@@ -83,20 +83,8 @@ def plot_vote_margins(
     return ax
 
 
-class VoteMarginsDisplay(EstimatorDisplay):
-    """The distribution of the margins of a vote: `plot_vote_margins`.
-
-    Examples
-    --------
-    >>> from margrove import AdaBoostClassifier, load_penguins
-    >>> from margrove.plots import VoteMarginsDisplay
-    >>> penguins = load_penguins()
-    >>> model = AdaBoostClassifier(n_estimators=10).fit(penguins, penguins.labels())
-    >>> VoteMarginsDisplay.from_estimator(model, penguins, penguins.labels(), rounds=[10]).ax_.get_title()
-    'AdaBoostClassifier, 344 rows'
-    """
-
-    _picture = staticmethod(plot_vote_margins)
+class VoteMarginsDisplay(EstimatorDisplay, picture=plot_vote_margins):
+    """The distribution of the margins of a vote: `plot_vote_margins`."""
 
 
 def _settled(rounds: Sequence[int | None], n_rounds: int) -> list[int]:
