@@ -8,15 +8,15 @@ end of a pass.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from margrove.engine.registry import Capability, Engine, register
 from margrove.engine.stream.descent import BlockDescent
 from margrove.engine.stream.newton import BlockNewton
+from margrove.engine.stream.passes import Passes
 from margrove.linear_svm.stream_problem import StreamProblem, StreamSolution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
@@ -35,29 +35,11 @@ class Stream(Engine):
     can = frozenset({Capability.TIME_LIMIT, Capability.CHUNKED})
 
 
-class _Passes(Protocol):
-    """A method that passes over the rows and has a solution of each machine at any time."""
-
-    n_passes: int
-
-    def work(self) -> Iterator[None]:
-        """Run passes until all machines have converged or max_passes is reached; yield between blocks."""
-        ...
-
-    def gap(self) -> float:
-        """Return the worst relative gap of all machines."""
-        ...
-
-    def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
-        """Return each machine as it is; ``status`` is why the solve was interrupted, None if it was not."""
-        ...
-
-
 @register(Stream.name, StreamProblem)
 def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
     width = problem.rows.d + problem.has_intercept
     is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
-    passes: _Passes = BlockNewton(problem) if is_narrow else BlockDescent(problem)
+    passes: Passes[Any] = BlockNewton(problem) if is_narrow else BlockDescent(problem)
     work = passes.work()
 
     def advance(seconds: float) -> Status | None:

@@ -19,27 +19,16 @@ import math
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from margrove.data.rows import Matrix
-from margrove.engine.stream.sums import DualSums
-from margrove.linear_svm.problem import (
-    balanced,
-    balancing_shares,
-    bounds_of,
-    implied_beta,
-    is_of_signs,
-    is_squared,
-    losses,
-    relative_gap,
-)
-from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.engine.stream.passes import Array, DualSums, Machine, Passes
+from margrove.linear_svm.problem import balanced, bounds_of, implied_beta, is_of_signs, losses
+from margrove.linear_svm.stream_problem import Block, StreamProblem
 from margrove.status import Status
-
-Array = NDArray[np.float64]
 
 ROWS = 512  # of a block: K has 2 MB, and 30 visits cost less than to read the rows
 KEPT_BETA = 1 << 23  # of all machines together: 64 MB
@@ -47,107 +36,44 @@ SWEEPS = 3  # over a block's rows before the next block comes; more than a few s
 
 
 @dataclass
-class _Machine:
-    centre: Array  # (d,)
-    centre_b: float
+class DescentMachine(Machine):
+    """A machine whose β lies in the file."""
+
     sums: DualSums  # of β in the file
-    b0: float = 0.0
-    is_done: bool = False
-    primal: float = math.inf
-    dual: float = 0.0
-    w: Array = field(default_factory=lambda: np.zeros(0))  # of the primal value
-    b: float = 0.0
-    w_dual: Array = field(default_factory=lambda: np.zeros(0))  # what β of the dual value gives; b of a free one not
-    b_dual: float = 0.0
-    # Of the pass at hand: where it began, and the losses there
-    w_first: Array = field(default_factory=lambda: np.zeros(0))
-    b_first: float = 0.0
-    loss: float = 0.0
-    beta: Array | None = None  # (n,), of the dual value, where it is kept
+    b0: float  # about which b may move in a pass
+    beta: Array | None  # (n,), of the dual value, where it is kept
+    first: Array = field(init=False)  # (width,), θ where the pass at hand began
     implied: DualSums | None = None  # for a squared loss, of the β that w implies there: w alone must prove its gap
 
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.primal, self.dual)
 
-
-class BlockDescent:
-    """Solve all machines, in the same passes."""
+class BlockDescent(Passes[DescentMachine]):
+    method = "dual descent over passes"
 
     def __init__(self, problem: StreamProblem) -> None:
-        self.problem = problem
-        self.n_passes = 0
-        self.is_squared = is_squared(problem.loss)
-        self.keeps_beta = not self.is_squared and problem.n_machines * problem.rows.n <= KEPT_BETA
         self.eta = 0.0  # how far b may go in a pass; settled by the first block
-        self.machines = [self._begin(number) for number in range(problem.n_machines)]
         self.rng = np.random.default_rng(0)
+        super().__init__(problem)
 
-    def _begin(self, number: int) -> _Machine:
-        problem, d = self.problem, self.problem.rows.d
-        centre = np.zeros(d + 1) if problem.centre is None else problem.centre[number]
-        primal = float(problem.primal_at_centre[number])
-        return _Machine(
-            centre[:d].copy(),
-            float(centre[-1]),
-            DualSums.none(problem, d),
-            b0=float(centre[-1]),
-            is_done=primal <= 0,
-            primal=primal,
-            w=centre[:d].copy(),
-            b=float(centre[-1]),
-            w_dual=centre[:d].copy(),
-            b_dual=float(centre[-1]),
-            beta=np.zeros(problem.rows.n) if self.keeps_beta else None,
-        )
-
-    def gap(self) -> float:
-        return max((machine.gap for machine in self.machines), default=0.0)
+    def _begin(self, number: int, centre: Array, primal: float) -> DescentMachine:
+        n = self.problem.rows.n
+        keeps_beta = not self.is_squared and self.problem.n_machines * n <= KEPT_BETA
+        beta = np.zeros(n) if keeps_beta else None
+        return DescentMachine(number, centre, primal, DualSums.none(self.problem), float(centre[-1]), beta)
 
     def work(self) -> Iterator[None]:
-        shape = (self.problem.n_machines, self.problem.rows.n)
         with tempfile.TemporaryFile(prefix="margrove-beta-") as file:
-            beta = np.memmap(file, np.float64, "w+", shape=shape)
-            while self.n_passes < self.problem.max_passes:
-                live = [number for number, machine in enumerate(self.machines) if not machine.is_done]
-                if not live:
-                    return
-                yield from self._pass(live, beta)
-                self.n_passes += 1
-                for number in live:
-                    self._judge(self.machines[number], beta[number])
-                yield
+            self.beta = np.memmap(file, np.float64, "w+", shape=(self.problem.n_machines, self.problem.rows.n))
+            yield from super().work()
 
-    def solutions(self, status: Status | None) -> tuple[StreamSolution, ...]:
-        found = []
-        for machine in self.machines:
-            is_converged = machine.gap <= self.problem.tol
-            ended = Status.CONVERGED if is_converged else status or Status.MAX_ITER
-            if not is_converged and machine.is_done:
-                ended = Status.NONFINITE
-            found.append(
-                StreamSolution(
-                    machine.w,
-                    machine.b,
-                    None,
-                    machine.primal,
-                    machine.dual,
-                    self.n_passes,
-                    ended,
-                    "dual descent over passes",
-                    machine.w_dual,
-                    machine.b_dual,
-                    balanced(machine.beta) if machine.beta is not None and self.problem.is_free else machine.beta,
-                )
-            )
-        return tuple(found)
+    def _proof(self, machine: DescentMachine) -> dict[str, Any]:
+        beta = machine.beta
+        return {"steps": None, "beta": balanced(beta) if beta is not None and self.problem.is_free else beta}
 
-    def _pass(self, live: list[int], beta: Array) -> Iterator[None]:
-        for number in live:
-            machine = self.machines[number]
-            machine.w_first, machine.b_first = self._weights(machine)
+    def _pass(self, live: list[DescentMachine]) -> Iterator[None]:
+        for machine in live:
+            machine.first = self._theta(machine)
             machine.loss = 0.0
-            machine.implied = DualSums.none(self.problem, self.problem.rows.d) if self.is_squared else None
+            machine.implied = DualSums.none(self.problem) if self.is_squared else None
         row = 0
         for block in self.problem.rows.blocks():
             for first in range(0, block.X.shape[0], ROWS):
@@ -158,36 +84,42 @@ class BlockDescent:
                 if self.eta == 0 and K.any():
                     self.eta = max(float(K.mean()), float(np.diagonal(K).mean()) / len(K))  # as the mean row does
                 own = slice(row, row + X.shape[0])
-                for number in live:
-                    beta[number, own] = self._visit(number, X, K, block, rows, beta[number, own].copy())
+                for machine in live:
+                    beta = self.beta[machine.number, own].copy()
+                    self.beta[machine.number, own] = self._visit(machine, X, K, block, rows, beta)
                 row = own.stop
                 yield
         if self.eta == 0:  # no row has any cell but 0, so the intercept is all there is
             self.eta = 1.0
 
-    def _weights(self, machine: _Machine) -> tuple[Array, float]:
-        sums = machine.sums
-        tau = self._tau()
-        u = float(sums.total.sum())
-        b = machine.b0 if tau == 0 else machine.centre_b + tau * ((machine.b0 - machine.centre_b) / self.eta + u)
-        return machine.centre + sums.v.sum(axis=0), b
+    def _theta(self, machine: DescentMachine) -> Array:
+        """Return the θ of β in the file, its b between that of the last pass and the best."""
+        v, tau = machine.sums.v.sum(axis=0), self._tau()
+        theta = machine.centre + v
+        if self.problem.has_intercept:
+            moved = machine.b0 - machine.centre[-1]
+            theta[-1] = machine.b0 if tau == 0 else machine.centre[-1] + tau * (moved / self.eta + v[-1])
+        return theta
 
     def _tau(self) -> float:
         s = self.problem.intercept
         return 0.0 if s == 0 or self.eta == 0 else 1 / (1 / s**2 + 1 / self.eta)
 
-    def _visit(self, number: int, X: Matrix, K: Array, block: Block, rows: slice, beta: Array) -> Array:
+    def _visit(self, machine: DescentMachine, X: Matrix, K: Array, block: Block, rows: slice, beta: Array) -> Array:
         """Make D larger over the rows of one block; the new β."""
-        problem, machine = self.problem, self.machines[number]
-        z, C = block.target[number, rows], block.cost[number, rows]
-        gain = z - np.asarray(X @ machine.centre + machine.centre_b)
-        f_first = np.asarray(X @ machine.w_first + machine.b_first)
+        problem = self.problem
+        z, C = block.target[machine.number, rows], block.cost[machine.number, rows]
+
+        def values(theta: Array) -> Array:
+            return np.asarray(X @ theta[: X.shape[1]] + theta[X.shape[1] :].sum())
+
+        gain = z - values(machine.centre)
+        f_first = values(machine.first)
         machine.loss += float(C @ losses(problem.loss, z, f_first, problem.epsilon))
         if machine.implied is not None:
             implied = implied_beta(problem.loss, z, f_first, C, problem.epsilon)
             machine.implied.add(problem, X, gain, C, implied)
-        w, b = self._weights(machine)
-        f = np.asarray(X @ w + b)
+        f = values(self._theta(machine))
         machine.sums.add(problem, X, gain, C, beta, sign=-1.0)
         self._descend(z, C, f, K, beta)
         machine.sums.add(problem, X, gain, C, beta)
@@ -223,36 +155,21 @@ class BlockDescent:
             if not moved:
                 return
 
-    def _judge(self, machine: _Machine, beta: Array) -> None:
+    def _judge(self, machine: DescentMachine) -> None:
         problem = self.problem
-        moved = machine.w_first - machine.centre
-        penalty = 0.5 * float(moved @ moved)
-        if problem.has_intercept and not problem.is_free:
-            penalty += 0.5 * ((machine.b_first - machine.centre_b) / problem.intercept) ** 2
-        primal = penalty + machine.loss
+        primal = self._penalty(machine.first - machine.centre) + machine.loss
         sums = machine.implied if machine.implied is not None else machine.sums
-        dual = self._dual(sums)
-        if not (math.isfinite(primal) and math.isfinite(dual)):
-            machine.is_done = True
+        dual, drawn = sums.dual(problem, self.rho)
+        if not self._is_finite(machine, primal, dual):
             return
         is_better = primal <= machine.primal
         if is_better:
-            machine.primal, machine.w, machine.b = primal, machine.w_first, machine.b_first
+            machine.primal, machine.theta = primal, machine.first
         if is_better if self.is_squared else dual > machine.dual:
-            machine.dual, machine.w_dual = dual, machine.centre + sums.v.sum(axis=0)
-            if not problem.is_free:
-                machine.b_dual = machine.centre_b + problem.intercept**2 * float(sums.total.sum())
+            machine.dual, machine.theta_dual = dual, machine.centre + drawn
             if machine.beta is not None:
-                machine.beta = np.array(beta)
-        machine.is_done = machine.gap <= problem.tol
-        machine.b0 = self._weights(machine)[1]
-
-    def _dual(self, sums: DualSums) -> float:
-        """Return D, with β scaled to Σ β = 0 for a free intercept."""
-        share, u = np.ones(len(sums.total)), 0.0
-        if self.problem.is_free:
-            share = np.array(balancing_shares(sums.total[0], -sums.total[1]))
-        else:
-            u = self.problem.intercept * float(sums.total.sum())
-        v = share @ sums.v
-        return float(share @ sums.linear - share**2 @ sums.square - 0.5 * (v @ v) - 0.5 * u**2)
+                machine.beta = np.array(self.beta[machine.number])
+        if machine.gap <= problem.tol:
+            machine.end = Status.CONVERGED
+        if problem.has_intercept:
+            machine.b0 = float(self._theta(machine)[-1])
