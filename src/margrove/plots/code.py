@@ -81,7 +81,7 @@ def plot_code(
 class CodeDisplay(EstimatorDisplay, picture=plot_code):
     """A code matrix, of a fitted scheme or by itself: `plot_code`."""
 
-    from_code = classmethod(made_from)
+    from_code: classmethod[CodeDisplay, ..., CodeDisplay] = classmethod(made_from)
 
 
 def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Sequence[Any]]:

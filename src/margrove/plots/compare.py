@@ -103,7 +103,7 @@ def compare_linear(
 class LinearComparisonDisplay(Display, picture=compare_linear):
     """The linear classifiers side by side, fitted to the same points: `compare_linear`."""
 
-    from_points = classmethod(made_from)
+    from_points: classmethod[LinearComparisonDisplay, ..., LinearComparisonDisplay] = classmethod(made_from)
 
 
 def _checked(models: object) -> dict[str, Any]:

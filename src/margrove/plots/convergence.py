@@ -77,7 +77,7 @@ def plot_convergence(
 class ConvergenceDisplay(Display, picture=plot_convergence):
     """Gap, violation or loss over time: `plot_convergence`."""
 
-    from_course = classmethod(made_from)
+    from_course: classmethod[ConvergenceDisplay, ..., ConvergenceDisplay] = classmethod(made_from)
 
 
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:

@@ -114,7 +114,7 @@ _D = TypeVar("_D", bound=Display)
 
 
 def made_from(
-    cls: type[_D], *drawn_from: object, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: object
+    cls: type[_D], /, *drawn_from: object, ax: Axes | Sequence[Axes] | NDArray[Any] | None = None, **options: object
 ) -> _D:
     """Draw the function's positional arguments, which may be named as well, and return the display."""
     names = cls._parameters(is_option=False)[len(drawn_from) :]

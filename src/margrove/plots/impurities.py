@@ -74,4 +74,4 @@ def plot_impurities(
 class ImpuritiesDisplay(Display, picture=plot_impurities):
     """Entropy, Gini's index and error of two classes: `plot_impurities`."""
 
-    from_criteria = classmethod(made_from)
+    from_criteria: classmethod[ImpuritiesDisplay, ..., ImpuritiesDisplay] = classmethod(made_from)

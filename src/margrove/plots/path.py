@@ -102,7 +102,7 @@ def plot_path(
 class PathDisplay(Display, picture=plot_path):
     """Margin, support vectors and coefficients along C, two panels or more: `plot_path`."""
 
-    from_path = classmethod(made_from)
+    from_path: classmethod[PathDisplay, ..., PathDisplay] = classmethod(made_from)
 
 
 def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:
