@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from margrove.engine import Engine, name_of
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.estimator import check_parameters
 from margrove.tree.classifier import DecisionTreeClassifier
-from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import Cells
 from margrove.tree.regressor import DecisionTreeRegressor
 from margrove.tree.stump import DecisionStump
@@ -107,14 +105,6 @@ def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells
     return Cells((), _num_samples(X))
 
 
-def fitted_tree(learner: DecisionTree, **fitted: Any) -> DecisionTree:
-    """Return the learner as if it had grown this tree itself."""
-    tree: DecisionTree = clone(learner)
-    for name, value in fitted.items():
-        setattr(tree, name, value)
-    return tree
-
-
 class Seeds:
     """A seed for every ``random_state`` of each learner, drawn as scikit-learn's ensembles do."""
 
@@ -176,9 +166,3 @@ def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
             cure="Give the labels as they were given to fit.",
         )
     return place
-
-
-def labels_by_round(estimators: list[Any], X: Any, classes: NDArray[Any]) -> Iterator[NDArray[np.intp]]:
-    """Yield the predictions of each learner as positions in ``classes``."""
-    for estimator in estimators:
-        yield codes_of(estimator, X, classes)

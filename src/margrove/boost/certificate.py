@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, inf, log, log1p, sqrt
 from typing import Any, Protocol
 
@@ -28,17 +28,27 @@ from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.errors import InputError
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status
-from margrove.tree.certificate import certify_tree_problem, fits, n_arrays_that_differ
+from margrove.tree.certificate import ROUNDING, Deviations, affordable, certify_tree_problem, fits, n_arrays_that_differ
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 
 VISIT_LIMIT = 2_000_000  # cells that are visited to search trees; a second or so
 _PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
-ROUNDING = 1e-9  # of sums in another order
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
 _COUNTED = re.compile(r"(\d+) of (\d+) (?=splits|leaves)")  # as the claims of one tree begin
 _GOLDEN = (sqrt(5) - 1) / 2
 
+# Claims
+_WEIGHTS = "weights of every round"
+_ERROR = "weighted error of each learner"
+_LOSS = "average loss of each learner"
+_VOTE = "vote of each learner"
+_TRAINING = "training error after each round"
+_PRODUCT = "exponential loss is the product of Z"
+_LEAST_LOSS = "every vote makes the loss smallest"
+_FORMULA = "Z of each round is 2 √(ε (1 − ε))"
+
+Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]  # (n,): the class that a learner gives to each row, -1 for none of them
 
 
@@ -46,7 +56,11 @@ class FittedBoost(Protocol):
     """A fitted ensemble."""
 
     model_: BoostModel | None
+    estimator_: Any
+    estimator_errors_: Floats
+    estimator_weights_: Floats
     status_: Status
+    learning_rate: float
     n_estimators: int
     n_estimators_: int
     n_rows_: int
@@ -64,13 +78,10 @@ class FittedMedian(FittedBoost, Protocol):
     """A fitted `AdaBoostRegressor`."""
 
     loss: r2.Loss
-    learning_rate: float
-    estimator_errors_: NDArray[np.float64]
-    estimator_weights_: NDArray[np.float64]
 
     def _seed(self) -> int: ...
 
-    def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem: ...
+    def _tree_problem(self, learner: Any, cells: Cells, target: Floats, drawn: NDArray[np.intp]) -> TreeProblem: ...
 
 
 def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -82,20 +93,20 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     is_plain = len(problem.learner.cells.columns) > 0
     fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain) or _fault_of_rounds(model, asked.rows_held_out)
     if fault is not None:
-        claims: tuple[Claim, ...] = (_at_most("stored copies that differ", 1.0, fault),)
+        claims: tuple[Claim, ...] = (Claim("stored copies that differ", (1.0,), (ROUNDING,), False, fault),)
     elif is_plain:
         claims = certify_boost_problem(problem, model.model_, rounds)
     else:
         label, failed = asked.classes[problem.learner.target], list[bool]()
         own = _own_rounds(model, len(label))
 
-        def look(t: int, weight: NDArray[np.float64]) -> None:
+        def look(t: int, weight: Floats) -> None:
             if t in own:  # with the weights of the fit
                 failed.append(not certify(model.estimators_[t], rows, label, weight * len(label)).holds)
 
-        claims = (*certify_rounds(problem, rounds, model._labels_by_round(rows), look), _own_claim(failed))
+        claims = (*certify_rounds(problem, rounds, model._by_round(rows), look), _own_claim(failed))
         if problem.held_out is not None:
-            labels = model._labels_by_round(rows_held_out)
+            labels = model._by_round(rows_held_out)
             claims = (*claims, _of_rows_held_out(problem.held_out, labels, rounds))
     return _certificate(model, "recomputed", len(problem.learner.target), (*claims, *_information(model)))
 
@@ -104,7 +115,7 @@ def _certificate(model: FittedBoost, source: Source, n_rows: int, claims: tuple[
     return Certificate(type(model).__name__, str(model.status_), source, n_rows, ("vote",), claims)
 
 
-def _fault_of_copies(model: FittedBoost, vote: NDArray[np.float64], *, is_plain: bool) -> str | None:
+def _fault_of_copies(model: FittedBoost, vote: Floats, *, is_plain: bool) -> str | None:
     """Return which stored copies differ (votes, trees of the learners), or None."""
     learners = vars(model).get("estimators_", ())  # those of plain trees are made on first use
     if model.model_ is None:
@@ -146,8 +157,10 @@ def _own_claim(failed: list[bool]) -> Claim:
     return Claim("learners whose own certificate fails", (float(sum(failed)),), (0.0,), not any(failed), words)
 
 
-def solver_certificate(model: FittedVote) -> Certificate:
-    """Return the certificate of a fitted classifier with nothing recomputed."""
+def solver_certificate(model: Any) -> Certificate:
+    """Return the certificate of a fitted ensemble with nothing recomputed."""
+    if not hasattr(model, "rounds_"):
+        return _certificate(model, "solver", int(model.n_rows_), _information_of_numbers(model))
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [
         Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of rows judged wrongly"),
@@ -186,9 +199,9 @@ def certify_boost_problem(
     if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
         return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
     cells = problem.learner.cells
-    searched = _Searched(trees, visit_limit, cells.sparse is not None)
+    searched = _Searched(trees, visit_limit, is_sparse=cells.sparse is not None)
 
-    def look(t: int, weight: NDArray[np.float64]) -> None:
+    def look(t: int, weight: Floats) -> None:
         searched.look(t, replace(problem.learner, weight=weight))
 
     claims = [*certify_rounds(problem, rounds, _labels(trees, cells), look), *searched.claims()]
@@ -209,75 +222,56 @@ def _labels(trees: list[TreeModel], cells: Cells) -> Iterator[Labels]:
 
 def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Rounds) -> Claim:
     """Check the recorded validation error of every round."""
-    votes, off, n = np.zeros((len(held_out.target), rounds.n_classes)), 0.0, len(held_out.target)
+    name, found = "error on rows held out is as told", Deviations()
+    votes = np.zeros((len(held_out.target), rounds.n_classes))
     for t, label in enumerate(labels):
         rows = np.flatnonzero(label >= 0)
         votes[rows, label[rows]] += rounds.vote[t]
-        found = float(np.average(judged(votes) != held_out.target, weights=held_out.weight))
+        error = float(np.average(judged(votes) != held_out.target, weights=held_out.weight))
         kept = inf if rounds.validation_error is None else float(rounds.validation_error[t])
-        off = _larger(off, abs(found - kept))
-    return _at_most("error on rows held out is as told", off, f"{n} rows: largest difference")
+        found.note(name, abs(error - kept))
+    return found.claim(name, f"{len(votes)} rows: largest difference")
 
 
-@dataclass
 class _Searched:
     """Trees grown on the rows and weights of their round, of which a sample is searched again."""
 
-    trees: list[TreeModel]
-    visit_limit: int
-    is_sparse: bool  # then every node costs the making of whole columns
-
-    def __post_init__(self) -> None:
-        ends, room = (0, len(self.trees) - 1), self.visit_limit
-        self.rounds = set()
-        # The first and the last, then the others in a shuffled order while there is room.
-        for t in (*ends, *(np.random.default_rng(0).permutation(max(0, len(self.trees) - 2)) + 1).tolist()):
-            cost = self._cost(self.trees[t])
-            if t in ends or cost <= room:
-                room -= cost
-                self.rounds.add(t)
+    def __init__(self, trees: list[TreeModel], visit_limit: int, *, is_sparse: bool) -> None:
+        self.trees, self.visit_limit = trees, visit_limit
+        ends = {0, len(trees) - 1}
+        # The cells that are visited to search each tree; in sparse ones every node costs the making of whole columns.
+        n_rows = [tree.n_nodes * int(tree.n_rows[0]) if is_sparse else int(tree.n_rows.sum()) for tree in trees]
+        n_tests = [tree.n_nodes - tree.n_leaves for tree in trees]
+        cost = (np.array(n_rows) + _PER_SEARCH * np.array(n_tests)) * len(trees[0].columns)
+        self.rounds = affordable(cost, ends, visit_limit - int(cost[list(ends)].sum()))
         self.worst: dict[str, Claim] = {}
         self.counted: dict[str, tuple[int, int]] = {}
 
-    def _cost(self, tree: TreeModel) -> int:
-        """Return the cells that are visited to search a tree."""
-        n_rows = tree.n_nodes * int(tree.n_rows[0]) if self.is_sparse else int(tree.n_rows.sum())
-        return (n_rows + _PER_SEARCH * int((tree.feature >= 0).sum())) * len(tree.columns)
-
     def look(self, t: int, problem: TreeProblem) -> None:
-        """Search the tree of this round, which solves this problem."""
+        """Search the tree of this round, which solves this problem. Keep the worst of each claim, and add up counts."""
         if t not in self.rounds:
             return
         tree = self.trees[t]
         limit = max(1, self.visit_limit // len(self.rounds))
         for claim in certify_tree_problem(problem, tree, tree, visit_limit=limit):
-            self._count(claim)
+            if found := _COUNTED.match(claim.words):
+                n_searched, n_all = self.counted.get(claim.name, (0, 0))
+                self.counted[claim.name] = (n_searched + int(found[1]), n_all + int(found[2]))
             known = self.worst.get(claim.name)
             if known is None or _badness(claim) > _badness(known):
                 words = f"round {t + 1}: {claim.words}" if claim.holds is False else claim.words
                 self.worst[claim.name] = replace(claim, words=words)
 
-    def _count(self, claim: Claim) -> None:
-        """Add up the counts in the claims of single trees."""
-        found = _COUNTED.match(claim.words)
-        if found is not None:
-            n_searched, n_all = self.counted.get(claim.name, (0, 0))
-            self.counted[claim.name] = (n_searched + int(found[1]), n_all + int(found[2]))
-
-    def _of_all(self, claim: Claim) -> Claim:
-        """Return the claim with the counts of all searched trees; a claim that fails keeps those of its own tree."""
-        if claim.holds is False or claim.name not in self.counted:
-            return claim
-        n_searched, n_all = self.counted[claim.name]
-        return replace(claim, words=_COUNTED.sub(f"{n_searched:,} of {n_all:,} ", claim.words, count=1))
-
     def claims(self) -> Iterator[Claim]:
-        """Yield the worst of each claim."""
-        words = (
-            f"of {len(self.trees)}: nodes recounted and splits searched anew, on the rows and weights of their round"
-        )
-        yield Claim("trees searched anew", (float(len(self.rounds)),), words=words)
-        yield from map(self._of_all, self.worst.values())
+        """Yield the worst of each claim, with the counts of all searched trees; one that fails keeps its own."""
+        words = "nodes recounted and splits searched anew, on the rows and weights of their round"
+        yield Claim("trees searched anew", (float(len(self.rounds)),), words=f"of {len(self.trees)}: {words}")
+        for name, claim in self.worst.items():
+            if claim.holds is False or name not in self.counted:
+                yield claim
+            else:
+                n_searched, n_all = self.counted[name]
+                yield replace(claim, words=_COUNTED.sub(f"{n_searched:,} of {n_all:,} ", claim.words, count=1))
 
 
 def _badness(claim: Claim) -> tuple[bool, float]:
@@ -291,13 +285,15 @@ def certify_rounds(
     problem: BoostProblem,
     rounds: Rounds,
     labels: Iterator[Labels],
-    look: Callable[[int, NDArray[np.float64]], None],
+    look: Callable[[int, Floats], None],
 ) -> tuple[Claim, ...]:
     """Return the claims of the rounds, whatever has learned: weights, errors, votes, loss and bound.
 
     ``labels`` gives the predictions of each learner for the rows; ``look`` is called with the weights of each round.
     """
-    if not _are_possible(rounds):
+    is_error = (rounds.error >= 0) & (rounds.error < 1)
+    is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
+    if not (rounds.n_rounds > 0 and is_error.all() and is_vote.all()):  # the formulas cannot be applied
         return (Claim("errors and votes", (inf,), (0.0,), False, "not all are what such numbers can be"),)
     repeated = _Repeated(problem, rounds)
     n_seen = 0
@@ -312,24 +308,17 @@ def certify_rounds(
     return tuple(repeated.claims())
 
 
-def _are_possible(rounds: Rounds) -> bool:
-    """Return whether the formulas can be applied to the recorded rounds."""
-    is_error = (rounds.error >= 0) & (rounds.error < 1)
-    is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
-    return rounds.n_rounds > 0 and bool(is_error.all() and is_vote.all())
-
-
-class _Repeated:
+class _Repeated(Deviations):
     """The rounds, repeated."""
 
     def __init__(self, problem: BoostProblem, rounds: Rounds) -> None:
+        super().__init__()
         self.problem, self.rounds = problem, rounds
         self.target = problem.learner.target
         n = len(self.target)
         given = np.ones(n) if problem.learner.weight is None else problem.learner.weight
         self.first = self.weight = given / given.sum()
         self.votes = np.zeros((n, problem.n_classes), order="F")  # summed and compared class by class, not row by row
-        self.off_weight = self.off_error = self.off_vote = self.off_training = self.beyond_least = 0.0
         # From the first round that leaves some row less than LEAST_WEIGHT, weights no longer follow from the votes, and
         # the product of the Z is no longer the loss.
         self.n_exact, self.log_loss_exact = 0, 0.0
@@ -341,16 +330,16 @@ class _Repeated:
         error, a = float(self.rounds.error[t]), float(self.rounds.vote[t])
         is_wrong = label != self.target
         found = float(self.weight[is_wrong].sum())
-        self.off_error = _larger(self.off_error, abs(error - found))
+        self.note(_ERROR, abs(error - found))
         expected = vote(error, n_classes, self.problem.learning_rate)
-        self.off_vote = _larger(self.off_vote, abs(a - expected) / max(1.0, abs(expected)))
+        self.note(_VOTE, abs(a - expected) / max(1.0, abs(expected)))
         # Divided by the Z that error and vote come to, not by what would mend any sum.
         right, wrong = factors(a, n_classes)
         weight = self.weight * np.where(is_wrong, wrong, right) / normaliser(error, a, n_classes)
-        self.off_weight = _larger(self.off_weight, abs(float(weight.sum()) - 1))
+        self.note(_WEIGHTS, abs(float(weight.sum()) - 1))
         if self.problem.learning_rate == 1 and 0 < found < 1:
             least = _least_loss(found, a, n_classes)
-            self.beyond_least = _larger(self.beyond_least, _z(found, a, n_classes) / least - 1)
+            self.note(_LEAST_LOSS, _z(found, a, n_classes) / least - 1)
         is_lifted, weight = bool(weight.min() < LEAST_WEIGHT), np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()
         rows = np.flatnonzero(label >= 0)
@@ -359,14 +348,14 @@ class _Repeated:
             self.n_exact, self.log_loss_exact = t + 1, self._log_loss(t + 1)
         self.is_lifted = self.is_lifted or is_lifted
         self.error = float(self.first[judged(self.votes) != self.target].sum())
-        self.off_training = _larger(self.off_training, abs(self.error - float(self.rounds.training_error[t])))
+        self.note(_TRAINING, abs(self.error - float(self.rounds.training_error[t])))
 
     def claims(self) -> Iterator[Claim]:
         """Yield the claims."""
-        yield _at_most("weights of every round", self.off_weight, "they sum to one; furthest off")
-        yield _at_most("weighted error of each learner", self.off_error, "largest difference from what the rows give")
-        yield _at_most("vote of each learner", self.off_vote, "largest difference from what its error gives")
-        yield _at_most("training error after each round", self.off_training, "largest difference")
+        yield self.claim(_WEIGHTS, "they sum to one; furthest off")
+        yield self.claim(_ERROR, "largest difference from what the rows give")
+        yield self.claim(_VOTE, "largest difference from what its error gives")
+        yield self.claim(_TRAINING, "largest difference")
         chance = 1 - 1 / self.problem.n_classes
         weakest = float(self.rounds.error.max())
         yield Claim("error of the weakest learner", (weakest,), (chance,), weakest < chance, "below that of chance")
@@ -385,14 +374,13 @@ class _Repeated:
         """Claim that Σ w exp(−y·f/K) is Π Z."""
         self.log_loss = self._log_loss(self.rounds.n_rounds)
         of_rounds = float(np.log(self.rounds.normaliser[: self.n_exact]).sum())
-        off = abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds))
+        self.note(_PRODUCT, abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds)))
         words = "difference of their logarithms"
         if self.n_exact < self.rounds.n_rounds:
             words += f" after {self.n_exact} rounds: then some row has the least weight there is"
-        yield _at_most("exponential loss is the product of Z", off, words)
+        yield self.claim(_PRODUCT, words)
         if self.problem.learning_rate == 1:
-            words = "what a line search finds below it, as a share"
-            yield _at_most("every vote makes the loss smallest", self.beyond_least, words)
+            yield self.claim(_LEAST_LOSS, "what a line search finds below it, as a share")
 
     def _of_the_bound(self) -> Iterator[Claim]:
         loss = exp(min(self.log_loss, 700.0))
@@ -406,8 +394,8 @@ class _Repeated:
         if self.problem.learning_rate == 1:
             is_usual = self.rounds.error > 0  # a perfect learner's vote is set to 1, not a minimum
             error, z = self.rounds.error[is_usual], self.rounds.normaliser[is_usual]
-            off = float(np.abs(z - 2 * np.sqrt(error * (1 - error))).max(initial=0.0))
-            yield _at_most("Z of each round is 2 √(ε (1 − ε))", off, "largest difference")
+            self.note(_FORMULA, *np.abs(z - 2 * np.sqrt(error * (1 - error))))
+            yield self.claim(_FORMULA, "largest difference")
 
 
 def _least_loss(error: float, around: float, n_classes: int) -> float:
@@ -435,14 +423,6 @@ def _z(error: float, a: float, n_classes: int) -> float:
     return exp(log1p(-error) - (n_classes - 1) / n_classes * a) + exp(log(error) + a / n_classes)
 
 
-def _larger(worst: float, value: float) -> float:
-    return inf if np.isnan(value) else max(worst, value)
-
-
-def _at_most(name: str, value: float, words: str) -> Claim:
-    return Claim(name, (value,), (ROUNDING,), value <= ROUNDING, words)
-
-
 # ---------------------------------------------------------------------------------------------------- numbers
 
 
@@ -454,26 +434,21 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
     is_plain = len(cells.columns) > 0
     fault = _fault_of_copies(model, model.estimator_weights_, is_plain=is_plain)
     if fault is not None:
-        claims: tuple[Claim, ...] = (_at_most("stored copies that differ", 1.0, fault),)
+        claims: tuple[Claim, ...] = (Claim("stored copies that differ", (1.0,), (ROUNDING,), False, fault),)
     elif is_plain:
         claims = _claims_of_drawn_trees(model, cells, target, first)
     else:
         own, failed = _own_rounds(model, len(target)), list[bool]()
         predictions, generator = model._predictions(X), np.random.RandomState(model._seed())
 
-        def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-            drawn = model._drawn_again(X, target, weight, generator)
+        def predicted(t: int, weight: Floats) -> Floats:
+            _, *drawn = model._drawn(model.estimator_, X, target, weight, generator)
             if t in own:
                 failed.append(not certify(model.estimators_[t], *drawn).holds)
             return np.asarray(predictions[:, t])
 
         claims = (*_claims_of_numbers(model, target, first, predicted), _own_claim(failed))
     return _certificate(model, "recomputed", len(target), (*claims, *_information_of_numbers(model)))
-
-
-def solver_certificate_of_numbers(model: FittedMedian) -> Certificate:
-    """Return the certificate of a fitted `AdaBoostRegressor` with nothing recomputed."""
-    return _certificate(model, "solver", int(model.n_rows_), _information_of_numbers(model))
 
 
 def _information_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
@@ -484,18 +459,16 @@ def _information_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
     )
 
 
-def _claims_of_drawn_trees(
-    model: FittedMedian, cells: Cells, target: NDArray[np.float64], first: NDArray[np.float64]
-) -> tuple[Claim, ...]:
+def _claims_of_drawn_trees(model: FittedMedian, cells: Cells, target: Floats, first: Floats) -> tuple[Claim, ...]:
     """Return the claims of plain trees: the same seed draws the same rows, so the trees can be searched again."""
     assert model.model_ is not None
     grove, generator = model.model_.grove, np.random.RandomState(model._seed())
     trees = [grove.tree(t) for t in range(grove.n_trees)]
-    searched = _Searched(trees, VISIT_LIMIT, cells.sparse is not None)
+    searched = _Searched(trees, VISIT_LIMIT, is_sparse=cells.sparse is not None)
     unfit: list[Claim] = []
 
-    def predicted(t: int, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        problem = model._tree_problem(cells, target, r2.drawn_rows(weight, generator))
+    def predicted(t: int, weight: Floats) -> Floats:
+        problem = model._tree_problem(model.estimator_, cells, target, r2.drawn_rows(weight, generator))
         if claim := _unfit(problem, trees[t], t):
             unfit.append(claim)
             return np.full(len(target), np.nan)
@@ -508,14 +481,13 @@ def _claims_of_drawn_trees(
 
 def _claims_of_numbers(
     model: FittedMedian,
-    target: NDArray[np.float64],
-    first: NDArray[np.float64],
-    predicted: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
+    target: Floats,
+    first: Floats,
+    predicted: Callable[[int, Floats], Floats],
 ) -> tuple[Claim, ...]:
     """Return the claims of the rounds, repeated: ``predicted`` gives the predictions of the learner of round t, drawn
     with these weights."""
-    off_error = off_vote = 0.0
-    weight = first
+    found, weight = Deviations(), first
     n_rounds = len(model.estimator_errors_)
     if not n_rounds == len(model.estimator_weights_) == model.n_estimators_:
         return (Claim("rounds", (float(n_rounds),), (float(model.n_estimators_),), False, "errors or votes missing"),)
@@ -525,16 +497,16 @@ def _claims_of_numbers(
             loss = r2.losses(predicted(t, weight), target, weight, model.loss)
         report(Progress("certificate", t + 1, n_rounds))
         error = r2.average(loss, weight)
-        off_error = _larger(off_error, abs(error - float(model.estimator_errors_[t])))
+        found.note(_LOSS, abs(error - float(model.estimator_errors_[t])))
         expected = r2.vote(error, model.learning_rate)
-        off_vote = _larger(off_vote, abs(expected - float(model.estimator_weights_[t])) / max(1.0, expected))
+        found.note(_VOTE, abs(expected - float(model.estimator_weights_[t])) / max(1.0, expected))
         if not 0 < error < r2.CHANCE:
             break
         weight = r2.next_weights(weight, loss, error, model.learning_rate)
     is_last = t == n_rounds - 1
     return (
-        _at_most("average loss of each learner", off_error, "largest difference from what the rows give"),
-        _at_most("vote of each learner", off_vote, "largest difference from what its loss gives"),
+        found.claim(_LOSS, "largest difference from what the rows give"),
+        found.claim(_VOTE, "largest difference from what its loss gives"),
         Claim(
             "rounds after the last", (float(n_rounds - 1 - t),), (0.0,), is_last, "none after one without loss or use"
         ),

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from margrove.boost.base import is_plain_tree, labels_by_round, places_of, taken_rows
-from margrove.boost.certificate import solver_certificate
+from margrove.boost.base import codes_of, is_plain_tree, places_of, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
 from margrove.boost.model import Rounds
 from margrove.boost.problem import EQUAL_VOTES
-from margrove.certificate import Certificate
 from margrove.engine import Effort, fitted_by
 from margrove.errors import (
     InfeasibleError,
@@ -33,6 +29,7 @@ from margrove.errors import (
 )
 from margrove.estimator import checked, estimator, fitted
 from margrove.status import Status
+from margrove.tree.model import TreeModel
 from margrove.tree.reading import read_cells
 from margrove.tree.stump import DecisionStump
 
@@ -254,12 +251,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         """Return α_t, the textbook's votes, as ``rounds_`` has them."""
         return self.rounds_.alpha[: self.n_estimators_]
 
-    @cached_property
-    def certificate_(self) -> Certificate:
-        """The certificate with the fit's own numbers; `margrove.certify` recomputes them."""
-        check_is_fitted(self)
-        return solver_certificate(self)
-
     def _problem_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Asked, Any, Any]:
         """Return the problem rebuilt from the data, the training rows of X and the rows held out."""
         asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
@@ -267,24 +258,16 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     # ---------------------------------------------------------------------------------------------------- prediction
 
-    def _labels_by_round(self, X: Any) -> Iterator[NDArray[np.integer]]:
-        """The class that each learner gives to the rows, as a place among the classes."""
-        check_is_fitted(self)
-        if self.model_ is None:
-            validate_data(self, X, reset=False, skip_check_array=True)
-            yield from labels_by_round(self.estimators_, X, self.classes_)
-            return
-        grove = self.model_.grove
-        cells = read_cells(self, X, grove.columns)
-        engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
-        for t in range(grove.n_trees):
-            tree = grove.tree(t)
-            yield np.argmax(tree.value, axis=1)[engine.apply_trees(tree, cells, effort)]
+    def _of_nodes(self, tree: TreeModel) -> NDArray[np.intp]:
+        return np.argmax(tree.value, axis=1)
+
+    def _of_learner(self, learner: Any, X: Any) -> NDArray[np.intp]:
+        return codes_of(learner, X, self.classes_)
 
     def _votes_by_round(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The sums of votes for each class after each round: (n, K), the same array again and again."""
         total = None
-        for label, vote in zip(self._labels_by_round(X), self.estimator_weights_.tolist(), strict=True):
+        for label, vote in zip(self._by_round(X), self.estimator_weights_.tolist(), strict=True):
             if total is None:
                 total = np.zeros((len(label), self.n_classes_))
             rows = np.flatnonzero(label >= 0)
@@ -358,11 +341,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         """`predict_proba` after each round."""
         for decision in self.staged_decision_function(X):
             yield self._probable(decision)
-
-    def staged_score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
-        """The accuracy after each round."""
-        for label in self.staged_predict(X):
-            yield accuracy_score(y, label, sample_weight=sample_weight)
 
     def margins(self, X: Any, y: ArrayLike, *, staged: bool = False) -> NDArray[np.float64]:
         """Return the margin of each row: the share of votes for its class minus that for the strongest other class.

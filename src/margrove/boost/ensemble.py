@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -9,19 +10,26 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove.advice import Advice, Parameter
-from margrove.boost.base import fitted_tree, settle_learner
+from margrove.boost.base import settle_learner
+from margrove.boost.certificate import solver_certificate
 from margrove.boost.model import BoostModel
+from margrove.certificate import Certificate
+from margrove.engine import Effort, fitted_by
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ParameterError, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
+from margrove.tree.model import TreeModel
+from margrove.tree.reading import read_cells
 from margrove.tree.settings import DrawnSeed
 
 # learning_rate: beyond it the weights of a single round may overflow, or all but vanish; beyond 2 boosting makes the
@@ -94,18 +102,50 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         grove = self.model_.grove
         noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
         own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
-        return [
-            fitted_tree(
-                self.estimator_,
-                tree_=tree,
-                grown_=tree,
-                status_=Status.CONVERGED,
-                categorical_=dict(self.categorical_),
-                ccp_alpha_=0.0,
-                **own,
-            )
-            for tree in map(grove.tree, range(grove.n_trees))
-        ]
+        own |= {"status_": Status.CONVERGED, "ccp_alpha_": 0.0}
+        estimators = []
+        for tree in map(grove.tree, range(grove.n_trees)):  # each as if it had grown its tree itself
+            estimators.append(clone(self.estimator_))
+            vars(estimators[-1]).update(own, tree_=tree, grown_=tree, categorical_=dict(self.categorical_))
+        return estimators
+
+    @cached_property
+    def certificate_(self) -> Certificate:
+        """The certificate with the fit's own numbers; `margrove.certify` recomputes them."""
+        check_is_fitted(self)
+        return solver_certificate(self)
+
+    @abstractmethod
+    def _of_nodes(self, tree: TreeModel) -> NDArray[Any]:
+        """Return the prediction of each node: the place of a class, or a number."""
+
+    @abstractmethod
+    def _of_learner(self, learner: Any, X: Any) -> NDArray[Any]:
+        """Return the predictions of a learner that is no tree of the model, as `_of_nodes` has them."""
+
+    def _by_round(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Yield the predictions of each learner."""
+        check_is_fitted(self)
+        if self.model_ is None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            for learner in self.estimators_:
+                yield self._of_learner(learner, X)
+            return
+        grove = self.model_.grove
+        cells = read_cells(self, X, grove.columns)
+        engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
+        for tree in map(grove.tree, range(grove.n_trees)):
+            yield self._of_nodes(tree)[engine.apply_trees(tree, cells, effort)]
+
+    @abstractmethod
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` after each round."""
+
+    def staged_score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
+        """The accuracy, or R², after each round."""
+        score = accuracy_score if is_classifier(self) else r2_score
+        for predicted in self.staged_predict(X):
+            yield score(y, predicted, sample_weight=sample_weight)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from margrove.tree.problem import TreeColumn
 
 _SHOWN_ROUNDS = 10  # the first and the last so many are printed
 _INT32 = ("feature", "missing_branch", "default_branch", "child_start", "child", "level_branch")
-_INT64 = ("n_rows", "level_start")
+_INT64 = ("start", "n_rows", "level_start")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,48 +41,37 @@ class Grove(TreeArrays):
 
     def tree(self, t: int) -> TreeModel:
         """Return the tree of round t, counted from 0."""
-        nodes = slice(int(self.start[t]), int(self.start[t + 1]))
-        edges = slice(nodes.start, nodes.stop + 1)
-        child_start, level_start = self.child_start[edges], self.level_start[edges]
-        return TreeModel(
-            columns=self.columns,
-            child_start=child_start - child_start[0],
-            child=self.child[child_start[0] : child_start[-1]] - np.int32(nodes.start),
-            level_start=level_start - level_start[0],
-            level_branch=self.level_branch[level_start[0] : level_start[-1]],
-            **self._of_nodes(nodes),
-        )
+        return TreeModel(**self._between(t, t + 1))
 
     def first(self, n_trees: int) -> Grove:
         """Return the grove of the first trees."""
-        m = int(self.start[n_trees])
-        parts = self._of_nodes(slice(m))
-        parts["start"] = self.start[: n_trees + 1]
-        for name, of_each in (("child_start", "child"), ("level_start", "level_branch")):
-            parts[name] = getattr(self, name)[: m + 1]
-            parts[of_each] = getattr(self, of_each)[: parts[name][-1]]
-        return Grove(columns=self.columns, **parts)
+        return Grove(start=self.start[: n_trees + 1], **self._between(0, n_trees))
 
-    def _of_nodes(self, nodes: slice) -> dict[str, Any]:
-        arrays = {name: getattr(self, name) for name in (*PER_NODE, *OF_LEVELS)}
-        return {name: None if array is None else array[nodes] for name, array in arrays.items()}
+    def _between(self, first: int, end: int) -> dict[str, Any]:
+        """Return the arrays of the trees first … end − 1, with nodes counted from theirs."""
+        nodes = slice(int(self.start[first]), int(self.start[end]))
+        parts: dict[str, Any] = {"columns": self.columns}
+        for name in (*PER_NODE, *OF_LEVELS):
+            array = getattr(self, name)
+            parts[name] = None if array is None else array[nodes]
+        for name, of_each in (("child_start", "child"), ("level_start", "level_branch")):
+            start = getattr(self, name)[nodes.start : nodes.stop + 1]
+            parts[name] = start - start[0]
+            parts[of_each] = getattr(self, of_each)[start[0] : start[-1]]
+        parts["child"] = parts["child"] - np.int32(nodes.start)
+        return parts
 
     @classmethod
     def of(cls, columns: tuple[TreeColumn, ...], trees: list[TreeModel]) -> Grove:
         """Return the grove of these trees."""
-        start = np.cumsum([0, *(tree.n_nodes for tree in trees)], dtype=np.int64)
-        if not trees:
-            return cls(columns, start=start, **{part.name: _of_no_trees(part.name) for part in fields(TreeModel)[1:]})
-        parts: dict[str, Any] = {
-            name: _behind_each_other([getattr(tree, name) for tree in trees])
-            for name in (*PER_NODE, *OF_LEVELS, "level_branch")
-        }
-        parts["child"] = np.concatenate([tree.child + first for tree, first in zip(trees, start, strict=False)])
-        parts["child"] = parts["child"].astype(np.int32)
-        for name, dtype in (("child_start", np.int32), ("level_start", np.int64)):
-            counts = np.concatenate([np.diff(getattr(tree, name)) for tree in trees])
-            parts[name] = np.concatenate([[0], np.cumsum(counts)]).astype(dtype)
-        return cls(columns=columns, start=start, **parts)
+        if trees:
+            names = [part.name for part in fields(TreeModel)]
+            given = [{name: getattr(tree, name) for name in names} for tree in trees]
+            return cls.joined([cls(**each, start=np.array([0, len(each["feature"])])) for each in given])
+        sizes = dict.fromkeys(("start", "child_start", "level_start"), 1) | {"value": (0, 1)}
+        types = dict.fromkeys(_INT32, np.int32) | dict.fromkeys(_INT64, np.int64)
+        arrays = {part.name: np.zeros(sizes.get(part.name, 0), types.get(part.name)) for part in fields(cls)[1:]}
+        return cls(columns, **arrays)
 
     @classmethod
     def joined(cls, groves: list[Grove]) -> Grove:
@@ -102,11 +91,6 @@ class Grove(TreeArrays):
             joined = _behind_each_other(arrays)
             parts[part.name] = None if joined is None else joined.astype(getattr(with_trees[0], part.name).dtype)
         return cls(columns=with_trees[0].columns, **parts)
-
-
-def _of_no_trees(name: str) -> NDArray[Any]:
-    size = 1 if name.endswith("_start") else (0, 1) if name == "value" else 0
-    return np.zeros(size, np.int32 if name in _INT32 else np.int64 if name in _INT64 else np.float64)
 
 
 def _behind_each_other(arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
@@ -193,9 +177,8 @@ class Rounds:
     def first(self, n_rounds: int) -> Rounds:
         """Return the first rounds."""
         held_out = None if self.validation_error is None else self.validation_error[:n_rounds]
-        return Rounds(
-            self.error[:n_rounds], self.vote[:n_rounds], self.training_error[:n_rounds], held_out, self.n_classes
-        )
+        of_training = (array[:n_rounds] for array in (self.error, self.vote, self.training_error))
+        return Rounds(*of_training, held_out, self.n_classes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples
 
 from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
-from margrove.boost.certificate import solver_certificate_of_numbers
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.model import BoostModel, Grove
 from margrove.boost.r2 import (
@@ -31,9 +27,8 @@ from margrove.boost.r2 import (
     vote,
     weighted_median,
 )
-from margrove.certificate import Certificate
 from margrove.data.sample import settle_weights
-from margrove.engine import Effort, choose, fitted_by
+from margrove.engine import choose
 from margrove.errors import check_choice
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import on_interrupt
@@ -46,7 +41,7 @@ from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample, read_cells, read_numbers
 from margrove.tree.regressor import DecisionTreeRegressor
 
-R = TypeVar("R")
+Floats = NDArray[np.float64]
 
 
 @estimator
@@ -103,8 +98,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
     loss: Loss = checked(check_choice, allowed=LOSSES, default="linear")
 
-    estimator_errors_: NDArray[np.float64] = fitted()
-    estimator_weights_: NDArray[np.float64] = fitted()
+    estimator_errors_: Floats = fitted()
+    estimator_weights_: Floats = fitted()
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
@@ -127,21 +122,35 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
             self._keep(learner, boosting, status)
         return self
 
-    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting[Any]:
+    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
-        weight = _first_weights(target, sample_weight)
-        if len(cells.columns) > 0:
-            return _TreeBoosting(self, learner, cells, target, weight)
-        return _LearnerBoosting(self, learner, X, target, weight)
+        generator = np.random.RandomState(self._seed())
+
+        def grow(weight: Floats) -> tuple[TreeModel, Floats]:
+            problem = self._tree_problem(learner, cells, target, drawn_rows(weight, generator))
+            # The time limit is of all rounds together; an interrupted tree is discarded.
+            effort = replace(self._effort(), time_limit=None, on_interrupt="raise")
+            engine = choose(self.engine, problem, effort)
+            self.engine_ = engine.name
+            tree = engine.solve(problem, effort).model
+            return tree, tree.value[engine.apply_trees(tree, cells, effort), 0]
+
+        def fit(weight: Floats) -> tuple[Any, Floats]:
+            learned, rows, of_rows = self._drawn(learner, X, target, weight, generator)
+            with on_interrupt("raise"):  # an interrupted learner is discarded
+                learned.fit(rows, of_rows)
+            return learned, np.asarray(learned.predict(X), dtype=np.float64)
+
+        return _Boosting(self, target, _first_weights(target, sample_weight), grow if cells.columns else fit)
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
         """Return whether the engine can grow the trees itself; absolute_error refuses what is sparse, by name."""
         return is_plain_tree(learner, self.engine) and not (learner.criterion == "absolute_error" and sp.issparse(X))
 
-    def _keep(self, learner: Any, boosting: _Boosting[Any], status: Status) -> None:
+    def _keep(self, learner: Any, boosting: _Boosting, status: Status) -> None:
         learners = boosting.learners
         if not learners:
             self._refuse_broken_off(learner, status)
@@ -160,15 +169,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
         self._warn_if_broken_off(len(learners))
 
-    @cached_property
-    def certificate_(self) -> Certificate:
-        """The certificate with the fit's own numbers; `margrove.certify` recomputes them."""
-        check_is_fitted(self)
-        return solver_certificate_of_numbers(self)
-
-    def _asked_of(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None
-    ) -> tuple[Cells, NDArray[np.float64], NDArray[np.float64]]:
+    def _asked_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Cells, Floats, Floats]:
         """Cells (none of a learner that is no plain tree), target and first weights, for the certificate."""
         cells = Cells((), _num_samples(X))
         if self.model_ is not None and self._is_plain(self.estimator_, X):
@@ -176,69 +177,61 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
         return cells, target, _first_weights(target, sample_weight)
 
-    def _tree_problem(self, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]) -> TreeProblem:
-        """Return the problem of the tree of these rows, for the certificate."""
-        return _drawn_problem(self.estimator_, cells, target, drawn)
-
-    def _drawn_again(
-        self, X: Any, target: NDArray[np.float64], weight: NDArray[np.float64], generator: np.random.RandomState
-    ) -> tuple[Any, NDArray[np.float64]]:
-        """Return the rows of X and the target that `_LearnerBoosting` drew with these weights."""
-        Seeds(generator).give(clone(self.estimator_))  # whose seeds are drawn first
+    def _drawn(
+        self, learner: Any, X: Any, target: Floats, weight: Floats, generator: np.random.RandomState
+    ) -> tuple[Any, Any, Floats]:
+        """Return a learner with seeds of its own, and rows of X and the target that are drawn after the seeds."""
+        learner = Seeds(generator).give(clone(learner))
         rows = drawn_rows(weight, generator)
-        return taken_rows(X, rows), target[rows]
+        return learner, taken_rows(X, rows), target[rows]
+
+    def _tree_problem(
+        self, learner: DecisionTree, cells: Cells, target: Floats, drawn: NDArray[np.intp]
+    ) -> TreeProblem:
+        """Return the problem of a tree of rows drawn with replacement: each once, weighted by how often it was drawn,
+        or as many copies where rows are counted and not weighed."""
+        is_counted = (learner.min_samples_leaf, learner.min_samples_split) != (1, 2) or learner.thresholds != "exact"
+        if is_counted:
+            return learner._problem(TreeSample(cells.take(drawn), target[drawn], None, None, drawn))
+        times = np.bincount(drawn, minlength=len(target))
+        rows = np.flatnonzero(times)
+        weight = times[rows].astype(np.float64)
+        return learner._problem(TreeSample(cells.take(rows), target[rows], None, weight, rows))
 
     # ---------------------------------------------------------------------------------------------------- prediction
 
-    def _predictions(self, X: Any) -> NDArray[np.float64]:
-        """Return the prediction of each learner for each row, (n, T)."""
-        check_is_fitted(self)
-        if self.model_ is None:
-            validate_data(self, X, reset=False, skip_check_array=True)
-            return np.column_stack([estimator.predict(X) for estimator in self.estimators_])
-        grove = self.model_.grove
-        cells = read_cells(self, X, grove.columns)
-        engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
-        trees = map(grove.tree, range(grove.n_trees))
-        return np.column_stack([tree.value[engine.apply_trees(tree, cells, effort), 0] for tree in trees])
+    def _of_nodes(self, tree: TreeModel) -> Floats:
+        return tree.value[:, 0]
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def _of_learner(self, learner: Any, X: Any) -> Floats:
+        return np.asarray(learner.predict(X))
+
+    def _predictions(self, X: Any) -> Floats:
+        """Return the prediction of each learner for each row, (n, T)."""
+        return np.column_stack(list(self._by_round(X)))
+
+    def predict(self, X: Any) -> Floats:
         """The median of what the learners predict, weighted by their votes."""
         return weighted_median(self._predictions(X), self.estimator_weights_)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
         """`predict` after each round."""
         predictions = self._predictions(X)
         for t in range(1, self.n_estimators_ + 1):
             yield weighted_median(predictions[:, :t], self.estimator_weights_[:t])
 
-    def staged_score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Iterator[float]:
-        """R² after each round."""
-        for predicted in self.staged_predict(X):
-            yield r2_score(y, predicted, sample_weight=sample_weight)
 
-
-class _Boosting(Generic[R]):
-    """AdaBoost.R2, one round at a time. ``given`` is what the learners learn from."""
+class _Boosting:
+    """AdaBoost.R2, one round at a time. ``learn`` fits a learner to rows drawn by weight, and predicts all rows."""
 
     def __init__(
-        self,
-        owner: AdaBoostRegressor,
-        learner: Any,
-        given: R,
-        target: NDArray[np.float64],
-        weight: NDArray[np.float64],
+        self, owner: AdaBoostRegressor, target: Floats, weight: Floats, learn: Callable[[Floats], tuple[Any, Floats]]
     ) -> None:
-        self.owner, self.learner, self.given, self.target = owner, learner, given, target
+        self.owner, self.target, self.learn = owner, target, learn
         self.first = self.weight = weight
-        self.generator = np.random.RandomState(owner._seed())
         self.learners: list[Any] = []
         self.errors: list[float] = []
         self.votes: list[float] = []
-
-    @abstractmethod
-    def learn(self, weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-        """Return a learner of rows drawn by their weights, and what it predicts for all rows."""
 
     def advance(self, seconds: float) -> Status | None:
         """Do one round, however long it takes. Return the status if it was the last."""
@@ -261,46 +254,7 @@ class _Boosting(Generic[R]):
         return Status.CONVERGED if n_done >= n_rounds else None
 
 
-class _TreeBoosting(_Boosting[Cells]):
-    """Rounds of plain trees, grown by the engine."""
-
-    def learn(self, weight: NDArray[np.float64]) -> tuple[TreeModel, NDArray[np.float64]]:
-        problem = _drawn_problem(self.learner, self.given, self.target, drawn_rows(weight, self.generator))
-        # The time limit is of all rounds together; an interrupted tree is discarded.
-        effort = replace(self.owner._effort(), time_limit=None, on_interrupt="raise")
-        engine = choose(self.owner.engine, problem, effort)
-        self.owner.engine_ = engine.name
-        tree = engine.solve(problem, effort).model
-        return tree, tree.value[engine.apply_trees(tree, self.given, effort), 0]
-
-
-class _LearnerBoosting(_Boosting[Any]):
-    """Rounds of any learner, by its own ``fit`` and ``predict``."""
-
-    def learn(self, weight: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
-        learned = Seeds(self.generator).give(clone(self.learner))  # of the same generator as the rows, and before them
-        drawn = drawn_rows(weight, self.generator)
-        with on_interrupt("raise"):  # an interrupted learner is discarded
-            learned.fit(taken_rows(self.given, drawn), self.target[drawn])
-        return learned, np.asarray(learned.predict(self.given), dtype=np.float64)
-
-
-def _drawn_problem(
-    learner: DecisionTree, cells: Cells, target: NDArray[np.float64], drawn: NDArray[np.intp]
-) -> TreeProblem:
-    """Return the problem of a tree of rows drawn with replacement: each once, weighted by how often it was drawn, or as
-    many copies where rows are counted and not weighed."""
-    is_counted = (learner.min_samples_leaf, learner.min_samples_split) != (1, 2) or learner.thresholds != "exact"
-    if is_counted:
-        sample = TreeSample(cells.take(drawn), target[drawn], None, None, drawn)
-    else:
-        times = np.bincount(drawn, minlength=len(target))
-        rows = np.flatnonzero(times)
-        sample = TreeSample(cells.take(rows), target[rows], None, times[rows].astype(np.float64), rows)
-    return learner._problem(sample)
-
-
-def _first_weights(target: NDArray[np.float64], sample_weight: ArrayLike | None) -> NDArray[np.float64]:
+def _first_weights(target: Floats, sample_weight: ArrayLike | None) -> Floats:
     weight = settle_weights(np.empty((len(target), 0)), target, sample_weight, None)
     # Scaled first: the sum of very large weights overflows.
     weight = np.ones(len(target)) if weight is None else weight / weight.max()

@@ -14,7 +14,7 @@ claim says how many of how many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
@@ -30,7 +30,7 @@ from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
-from margrove.tree.model import PER_NODE, TreeModel
+from margrove.tree.model import TreeModel, fault_of
 from margrove.tree.problem import Criterion, TreeProblem
 from margrove.tree.significance import split_p_values
 from margrove.tree.split import FREE, Bounds, Node, Split, SplitSearch
@@ -132,44 +132,58 @@ def certify_tree_problem(
     return tuple(claims)
 
 
-@dataclass
-class _Audit:
+class Deviations:
+    """The largest deviation from what each claim says, or how often it was found."""
+
+    def __init__(self) -> None:
+        self.off: dict[str, float] = {}
+
+    def note(self, name: str, *off: float) -> None:
+        """Keep the largest deviation; what is no number is infinitely far off."""
+        for value in off:
+            self.off[name] = max(self.off.get(name, 0.0), inf if np.isnan(value) else float(value))
+
+    def count(self, name: str) -> None:
+        """Count what should not be."""
+        self.off[name] = self.off.get(name, 0.0) + 1
+
+    def claim(self, name: str, words: str, limit: float = ROUNDING) -> Claim:
+        """Claim that the deviation is at most the limit."""
+        off = self.off.get(name, 0.0)
+        return Claim(name, (off,), (limit,), off <= limit, words)
+
+
+def affordable(cost: NDArray[np.integer], always: set[int], room: int) -> set[int]:
+    """Return ``always``, the first and perhaps the last, and of the others, shuffled, those whose costs find room."""
+    chosen = set(always)
+    for i in (np.random.default_rng(0).permutation(len(cost) - len(always)) + 1).tolist():
+        if cost[i] <= room:
+            room -= int(cost[i])
+            chosen.add(i)
+    return chosen
+
+
+class _Audit(Deviations):
     """The deviations found in a tree, node by node."""
 
-    problem: TreeProblem
-    tree: TreeModel
-    visit_limit: int
-    off: dict[str, float] = field(default_factory=dict)  # the largest deviation, for each claim
-    count: dict[str, int] = field(default_factory=dict)  # of what should not be
-    priority: dict[int, tuple[float, int]] = field(default_factory=dict)  # w(S) · gain and branches, where known
-
-    def __post_init__(self) -> None:
-        criterion = self.problem.growth.criterion
-        self.rounding = _ROUNDING_OF_LOGARITHMS if criterion == "gaussian_entropy" else ROUNDING
-        self.search = SplitSearch(self.problem, slack=self.rounding)
-        self.strict = SplitSearch(self.problem, slack=-self.rounding)  # finds only tests that no rounding forbids
-        self.is_searched = self._sample()
-        self.tells_tests = self.tree.tells_tests
+    def __init__(self, problem: TreeProblem, tree: TreeModel, visit_limit: int) -> None:
+        super().__init__()
+        self.problem, self.tree = problem, tree
+        self.rounding = _ROUNDING_OF_LOGARITHMS if problem.growth.criterion == "gaussian_entropy" else ROUNDING
+        self.search = SplitSearch(problem, slack=self.rounding)
+        self.strict = SplitSearch(problem, slack=-self.rounding)  # finds only tests that no rounding forbids
+        self.searched = self._sample(visit_limit)
+        self.tells_tests = tree.tells_tests
         self.root_unit = 0.0
         self.pending: dict[int, tuple[Bounds, ...]] = {}
+        self.priority: dict[int, tuple[float, int]] = {}  # w(S) · gain and branches, where known
 
-    def _sample(self) -> NDArray[np.bool_]:
+    def _sample(self, visit_limit: int) -> set[int]:
         """Return the nodes to search: the root, and the others in a shuffled order while the limit allows."""
-        n_nodes = self.tree.n_nodes
         is_sparse = self.problem.cells.sparse is not None  # then every node costs the making of whole columns
-        rows = np.full(n_nodes, self.problem.cells.n_rows) if is_sparse else self.tree.n_rows
+        rows = np.full(self.tree.n_nodes, self.problem.cells.n_rows) if is_sparse else self.tree.n_rows
         each = _COST_OF_A_MEDIAN if self.problem.growth.criterion == "absolute_error" else 1
-        cost = each * rows * len(self.problem.cells.columns)
-        if cost.sum() <= self.visit_limit:
-            return np.ones(n_nodes, dtype=bool)
-        is_searched = np.zeros(n_nodes, dtype=bool)
-        is_searched[0] = True
-        room = self.visit_limit
-        for node in np.random.default_rng(0).permutation(n_nodes - 1) + 1:
-            if cost[node] <= room:
-                room -= int(cost[node])
-                is_searched[node] = True
-        return is_searched
+        return affordable(each * rows * len(self.problem.cells.columns), {0}, visit_limit)
 
     def walk(self) -> Iterator[tuple[int, NDArray[np.intp], Bounds]]:
         """Yield the nodes depth first, each with the rows that reach it and the bounds it inherits."""
@@ -186,19 +200,19 @@ class _Audit:
     def recount(self, i: int, rows: NDArray[np.intp], bounds: Bounds) -> None:
         """Check all claims about node i."""
         tree = self.tree
-        self._worst("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
+        self.note("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
         if len(rows) == 0:
-            self._found("splits against the rules")
+            self.count("splits against the rules")
             return
         node = self.search.node(rows, bounds)
         if i == 0:
             self.root_unit = node.gain_unit
         value = self.search.held_value(node)
         value_off = float(np.abs(tree.value[i] - value).max()) / self._value_unit(node)
-        self._worst("weight and value of each node", abs(tree.weight[i] - node.weight) / node.weight, value_off)
-        self._worst("impurity of each node", abs(tree.impurity[i] - node.impurity) / self._unit(node))
+        self.note("weight and value of each node", abs(tree.weight[i] - node.weight) / node.weight, value_off)
+        self.note("impurity of each node", abs(tree.impurity[i] - node.impurity) / self._unit(node))
         if tree.feature[i] < 0:
-            if self.is_searched[i]:
+            if i in self.searched:
                 self._judge_leaf(i, node)
         else:
             self._judge_split(i, node)
@@ -209,17 +223,17 @@ class _Audit:
         n_branches = len(tree.children(i))
         groups = self.search.groups(node, j)
         if n_branches < 2 or groups.n_groups < 2 or set(np.unique(branch)) != set(range(n_branches)):
-            self._found("splits against the rules")
+            self.count("splits against the rules")
             return
         split = self.search.describe(node, j, groups, branch, float(tree.threshold[i]))
         self.pending[i] = split.bounds
         self.priority[i] = node.weight * split.charged_gain, n_branches
-        self._worst("gain of each split", abs(tree.gain[i] - split.gain) / self._unit(node))
+        self.note("gain of each split", abs(tree.gain[i] - split.gain) / self._unit(node))
         is_due = not self.strict.is_final(node, int(tree.depth[i])) and self.search.is_worthwhile(node, split)
         is_paid = self.problem.growth.complexity == 0 or split.charged_gain > -self.rounding * self._unit(node)
         is_asked = self._is_candidate(node, groups, split)
         if not (is_due and is_paid and is_asked and self.search.is_allowed(node, split)):
-            self._found("splits against the rules")
+            self.count("splits against the rules")
         # Of branches of equal counts the first is the heaviest; sums of weights are equal only up to rounding.
         heaviest = split.branches.weight >= split.branches.weight.max() * (1 - ROUNDING)
         if self.problem.weight is None and self.tells_tests:
@@ -227,8 +241,8 @@ class _Audit:
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
         is_led_astray = any(not 0 <= b < n_branches or not heaviest[b] for b in unmet)
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
-            self._found("unknown cells that do not go to the heaviest branch")
-        if self.is_searched[i]:
+            self.count("unknown cells that do not go to the heaviest branch")
+        if i in self.searched:
             self._search_again(i, node, split)
 
     def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
@@ -260,9 +274,9 @@ class _Audit:
         unit = self._unit(node)
         best = self.strict.best_test(node, split.column)
         if best is not None:
-            self._worst("a better test of the same column", (best.gain - split.gain) / unit)
+            self.note("a better test of the same column", (best.gain - split.gain) / unit)
         if self.tells_tests:
-            self._worst("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
+            self.note("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
         self._recount_levels(i, node, split)
         if self.problem.growth.max_features is not None:
             return  # which columns were drawn is not known
@@ -271,30 +285,30 @@ class _Audit:
             groups = [self.search.groups(node, j) for j in columns]
             is_of_old = self.tree.n_levels is None  # the first files counted each subset
             n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
-            self._worst("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
+            self.note("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
         least_mean, mean = self._mean_gains(node)
         if isfinite(least_mean):
-            self._worst("a better column", (least_mean - split.charged_gain) / unit)
+            self.note("a better column", (least_mean - split.charged_gain) / unit)
         score = self.search.score(node, split)
         for j in columns:
             rival = self._sure_score(node, j, mean)
             if rival is not None:
-                self._worst("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
+                self.note("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
 
     def _recount_levels(self, i: int, node: Node, split: Split) -> None:
         """Check the table of all levels of a subset test, from which its p-value comes."""
         tree, levels, claim = self.tree, split.levels, "all levels of each subset test"
         if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
             return
-        self._worst(claim, abs(tree.n_levels[i] - levels.n_levels))
+        self.note(claim, abs(tree.n_levels[i] - levels.n_levels))
         if levels.n_levels == 0:
             return
         # The core subtracts the other levels from the node's weight to get that of one level: a thin one loses digits.
         rounding = _ROUNDING_OF_LEFTOVERS * node.weight * levels.inverse_weight
         if isfinite(levels.association):
             off = abs(tree.association[i] - levels.association) / (1 + levels.association)
-            self._worst(claim, max(off - rounding, 0.0))
-        self._worst(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
+            self.note(claim, max(off - rounding, 0.0))
+        self.note(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
     def _mean_gains(self, node: Node) -> tuple[float, float]:
         """Return the least and the largest mean gain that a test needs to compete by gain ratio; −∞ for the other
@@ -424,61 +438,45 @@ class _Audit:
         size = float(np.abs(node.target).max()) + 1e-5 * float(np.abs(self.problem.target).max())
         return max(size, float(np.finfo(np.float64).tiny))
 
-    def _worst(self, name: str, *off: float) -> None:
-        for value in off:
-            self.off[name] = max(self.off.get(name, 0.0), inf if np.isnan(value) else float(value))
-
-    def _found(self, name: str) -> None:
-        self.count[name] = self.count.get(name, 0) + 1
-
     def claims(self, *, are_leaves_grown: bool) -> list[Claim]:
         """Return the claims."""
-        inner, searched = ~self.tree.is_leaf, self.is_searched
-        n_splits = int(np.count_nonzero(inner))
-        of_splits = f"{np.count_nonzero(inner & searched)} of {n_splits} splits searched anew"
-        of_leaves = f"{np.count_nonzero(~inner & searched)} of {self.tree.n_leaves} leaves searched"
+        n_splits, n_leaves = self.tree.n_nodes - self.tree.n_leaves, self.tree.n_leaves
+        n_searched = np.count_nonzero(~self.tree.is_leaf[list(self.searched)])
+        of_splits = f"{n_searched} of {n_splits} splits searched anew"
+        of_leaves = f"{len(self.searched) - n_searched} of {n_leaves} leaves searched"
         is_drawn = self.problem.growth.max_features is not None
         drawn = "not checked: columns were drawn at random in each node"
         gains = "largest difference, in units of the node's impurity"
+        against = "not a test of its column, too small a branch or gain, out of order"
         claims = [
-            self._claim("rows in each node", 0.0, "largest miscount"),
-            self._claim("weight and value of each node", ROUNDING, "largest relative difference"),
-            self._claim("impurity of each node", self.rounding, gains),
-            self._claim("gain of each split", self.rounding, gains),
-            self._count(
-                "splits against the rules", "not a test of its column, too small a branch or gain, out of order"
-            ),
-            self._count("unknown cells that do not go to the heaviest branch", "splits"),
-            self._claim("tests to choose from", ROUNDING, "largest relative miscount")
+            self.claim("rows in each node", "largest miscount", 0.0),
+            self.claim("weight and value of each node", "largest relative difference"),
+            self.claim("impurity of each node", gains, self.rounding),
+            self.claim("gain of each split", gains, self.rounding),
+            self.claim("splits against the rules", against, 0.0),
+            self.claim("unknown cells that do not go to the heaviest branch", "splits", 0.0),
+            self.claim("tests to choose from", "largest relative miscount")
             if self.tells_tests
             else Claim("tests to choose from", (), words="not checked: a tree that was grown elsewhere does not tell"),
-            self._claim("a better test of the same column", self.rounding, f"{of_splits}: largest gain missed"),
+            self.claim("a better test of the same column", f"{of_splits}: largest gain missed", self.rounding),
         ]
         if any(column.test == "subset" for column in self.problem.cells.columns):
             words = "largest relative difference of what their p-values come from"
-            claims.append(self._claim("all levels of each subset test", ROUNDING, words))
+            claims.append(self.claim("all levels of each subset test", words))
         if is_drawn:
             return [*claims, Claim("a better column", (), words=drawn), Claim("leaves to split", (), words=drawn)]
-        claims.append(self._claim("a better column", self.rounding, f"{of_splits}: largest score missed"))
+        claims.append(self.claim("a better column", f"{of_splits}: largest score missed", self.rounding))
         if not are_leaves_grown:
             return [*claims, Claim("leaves to split", (), words="not checked: the tree before pruning is not kept")]
-        self.count["leaves to split"] = self._n_leaves_to_split()
-        return [*claims, self._count("leaves to split", f"{of_leaves}: those that no rule holds back")]
-
-    def _claim(self, name: str, limit: float, words: str) -> Claim:
-        off = self.off.get(name, 0.0)
-        return Claim(name, (off,), (limit,), off <= limit, words)
-
-    def _count(self, name: str, words: str) -> Claim:
-        count = self.count.get(name, 0)
-        return Claim(name, (float(count),), (0.0,), count == 0, words)
+        self.note("leaves to split", self._n_leaves_to_split())
+        return [*claims, self.claim("leaves to split", f"{of_leaves}: those that no rule holds back", 0.0)]
 
 
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Claim that the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
-    is_whole = _is_linked(tree) and tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
-    if not (is_whole and _is_blank_where_nothing_is(tree)):
+    is_of_values = tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
+    if not is_of_values or fault_of(tree, is_regression=problem.is_regression):
         return Claim(name, (float(n),), None, False, "its arrays do not make a tree")
     if tree.columns != problem.cells.columns:
         return Claim(name, (float(n),), None, False, "its columns are others than those given")
@@ -487,54 +485,6 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     if fitted_on != n:
         words = f"fitted on {fitted_on} rows, given {n}: certify on the very rows the model was fitted on"
     return Claim(name, (float(n),), None, fitted_on == n, words)  # neither more nor fewer: there is no limit to show
-
-
-def _is_linked(tree: TreeModel) -> bool:
-    """Return whether every node but the root has one parent, which comes before it, and a column if it has children."""
-    m, start = tree.n_nodes, tree.child_start
-    if any(len(getattr(tree, name)) != m for name in PER_NODE):
-        return False
-    if not (m > 0 and len(start) == len(tree.level_start) == m + 1 and len(tree.child) == m - 1):
-        return False
-    is_partition = (
-        (start[0], start[-1]) == (0, m - 1)
-        and (tree.level_start[0], tree.level_start[-1]) == (0, len(tree.level_branch))
-        and bool((np.diff(start) >= 0).all() and (np.diff(tree.level_start) >= 0).all())
-    )
-    return (
-        is_partition
-        and np.array_equal(np.sort(tree.child), np.arange(1, m))
-        and bool((tree.parent[1:] < np.arange(1, m)).all())
-        and bool(((tree.feature >= -1) & (tree.feature < len(tree.columns))).all())
-        and bool((tree.is_leaf == (np.diff(start) == 0)).all())
-    )
-
-
-def _is_blank_where_nothing_is(tree: TreeModel) -> bool:
-    """Return whether leaves have no test, and only tests of their kind have thresholds and levels."""
-    leaf = tree.is_leaf
-    kinds = [tree.columns[j] for j in tree.feature]  # of a leaf the last column, which is not used
-    has_threshold = ~leaf & np.array([column.test == "threshold" for column in kinds])
-    n_codes = np.where(leaf, 0, [column.n_codes * (column.test != "threshold") for column in kinds])
-    return bool(
-        (np.isnan(tree.threshold) == ~has_threshold).all()
-        and (np.isnan(tree.gain) == leaf).all()
-        and ((tree.missing_branch == -1) == leaf).all()
-        and ((tree.default_branch == -1) == leaf).all()
-        and (tree.n_tests[leaf] == 0).all()
-        and (tree.n_candidates[leaf] == 0).all()
-        and (np.diff(tree.level_start) == n_codes).all()
-        and _are_levels_of_subsets(tree, ~leaf & np.array([column.test == "subset" for column in kinds]))
-    )
-
-
-def _are_levels_of_subsets(tree: TreeModel, is_subset: NDArray[np.bool_]) -> bool:
-    """Return whether subset tests, and no others, have the arrays of all levels; old files have none of them."""
-    kept = tree.n_levels, tree.association, tree.inverse_weight
-    if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
-        return all(array is None for array in kept)
-    blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
-    return bool((blank == ~is_subset).all())
 
 
 def n_arrays_that_differ(tree: TreeModel, other: TreeModel) -> int:

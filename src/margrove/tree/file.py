@@ -11,13 +11,10 @@ be one that `margrove.tree.model` describes: then no row can leave it on its way
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from typing import Any, get_args
-
-import numpy as np
-from numpy.typing import NDArray
 
 from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
 from margrove.store.check import check_fields, check_target
@@ -37,7 +34,7 @@ from margrove.store.schema import (
     read_later,
     single,
 )
-from margrove.tree.model import TreeModel, blank_levels
+from margrove.tree.model import TreeModel, blank_levels, fault_of
 from margrove.tree.problem import Test, TreeColumn
 
 Columns = tuple[TreeColumn, ...]
@@ -199,77 +196,8 @@ def _read_trees(layouts: Any, draft: Draft) -> None:
 
 def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
     """Check that a tree is in one piece. Shapes, types and ranges of single entries have been checked before."""
-    for is_so, otherwise in _conditions(tree, is_regression=is_regression):
-        if not is_so:
-            raise FaultError(f"the arrays of {what} do not make a tree: {otherwise}")
-
-
-Conditions = Iterator[tuple[bool | np.bool_, str]]  # each with the fault where it does not hold
-
-
-def _conditions(tree: TreeModel, *, is_regression: bool) -> Conditions:
-    """Yield the conditions one by one: each may rely on those before it."""
-    yield from _order(tree)
-    fan_out, is_leaf = np.diff(tree.child_start), tree.is_leaf
-    yield (is_leaf == (fan_out == 0)).all(), "a leaf has children, or an inner node has none"
-    yield (fan_out[~is_leaf] >= 2).all(), "an inner node has a single child"
-    yield from _tests(tree, fan_out)
-    for name in ("missing_branch", "default_branch"):
-        branch = getattr(tree, name)
-        is_there = np.where(is_leaf, branch == -1, (branch >= 0) & (branch < fan_out))
-        yield is_there.all(), f"{name} names a branch that is not there"
-    most = np.repeat(fan_out, np.diff(tree.level_start))
-    yield (tree.level_branch < most).all(), "level_branch names a branch that is not there"
-    yield (np.isnan(tree.gain) == is_leaf).all(), "gains do not stand where the splits are"
-    yield not np.isinf(tree.gain).any(), "a gain is infinite"
-    for name in ("n_tests", "n_candidates"):
-        counts = getattr(tree, name)
-        are_counts = not tree.tells_tests or bool((counts >= 0).all())
-        yield are_counts and bool((counts[is_leaf] == 0).all()), f"{name} does not count tests"
-    yield (tree.weight > 0).all(), "a node has no weight"
-    yield from _levels(tree)
-    if not is_regression:
-        with np.errstate(over="ignore"):
-            total = tree.value.sum(axis=1)
-        is_count = (tree.value >= 0).all() and (total > 0).all() and np.isfinite(total).all()
-        yield is_count, "a node's value is no weight of classes"
-
-
-def _levels(tree: TreeModel) -> Conditions:
-    """The statistics of levels are given for subset tests, and for these only."""
-    kept = tree.n_levels, tree.association, tree.inverse_weight
-    if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
-        yield all(array is None for array in kept), "not all that is kept of levels is there"
-        return
-    is_subset = np.array([column.test == "subset" for column in tree.columns])
-    has_levels = ~tree.is_leaf & is_subset[tree.feature]
-    is_counted = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
-    is_blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
-    yield np.where(has_levels, is_counted, is_blank).all(), "levels are not counted where subset tests are"
-
-
-def _order(tree: TreeModel) -> Conditions:
-    """Nodes stand depth first, branches in order: with that, each but the root is the child of one node before it."""
-    m = tree.n_nodes
-    yield m > 0 and len(tree.child) == m - 1, f"{m} nodes, and {len(tree.child)} of them are children"
-    start, child = tree.child_start.tolist(), tree.child.tolist()
-    waiting = [0]
-    for node in range(m):
-        yield bool(waiting) and waiting.pop() == node, f"node {node} does not stand where its parent has it"
-        waiting += child[start[node] : start[node + 1]][::-1]
-
-
-def _tests(tree: TreeModel, fan_out: NDArray[Any]) -> Conditions:
-    """A test has a threshold where its column has one, and a branch for each code where it has codes."""
-    is_cut = np.array([column.test == "threshold" for column in tree.columns])
-    n_codes = np.array([0 if column.test == "threshold" else column.n_codes for column in tree.columns])
-    inner = ~tree.is_leaf
-    has_threshold, wanted = np.zeros(tree.n_nodes, dtype=bool), np.zeros(tree.n_nodes, dtype=np.int64)
-    has_threshold[inner], wanted[inner] = is_cut[tree.feature[inner]], n_codes[tree.feature[inner]]
-    yield (np.isnan(tree.threshold) == ~has_threshold).all(), "thresholds do not stand where such tests are"
-    yield (tree.threshold[has_threshold] > -np.inf).all(), "a threshold is below every number"
-    yield (fan_out[has_threshold] == 2).all(), "a threshold has other than two branches"
-    yield (np.diff(tree.level_start) == wanted).all(), "a test has more or fewer codes than its column"
+    if fault := fault_of(tree, is_regression=is_regression):
+        raise FaultError(f"the arrays of {what} do not make a tree: {fault}")
 
 
 _PARTS = (*table_parts(lambda model: model.tree_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
