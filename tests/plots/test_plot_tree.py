@@ -19,9 +19,9 @@ import margrove
 from margrove.data import as_table
 from margrove.errors import InputError, ParameterError
 from margrove.plots import plot_regions, plot_tree
-from margrove.plots.regions import _held_cells, rectangles
+from margrove.plots.regions import held_cells, rectangles
 from margrove.plots.style import colour_of
-from margrove.plots.tree_layout import tidy
+from margrove.plots.tree_boxes import tidy
 from margrove.tree.problem import Cells, TreeColumn
 from margrove.tree.rules import p_words
 
@@ -314,7 +314,7 @@ def test_categories_and_missing_cells_can_be_held():
     table = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [0.0, 1.0, 2.0], "c": ["u", "u", None]})
 
     def leaves(at):
-        return {leaf for leaf, _, _ in rectangles(tree, (0, 1), _held_cells(tree, as_table(table), (0, 1), at))}
+        return {leaf for leaf, _, _ in rectangles(tree, (0, 1), held_cells(tree, as_table(table), (0, 1), at))}
 
     assert leaves({}) == leaves({"c": "u"}) == {2, 3}
     assert leaves({"c": "v"}) == leaves({"c": "never seen"}) == {4}
@@ -329,7 +329,7 @@ def test_rectangles_are_the_leaves_of_the_slice(seed, rng):
     held = {1: ["it's"], 2: [2], 4: [True], 5: [0.3]}
     frame = pd.DataFrame({column.name: held.get(j, [0.0]) for j, column in enumerate(tree.columns)})
     at = {tree.columns[j].name: cell for j, (cell,) in held.items()}
-    found = rectangles(tree, axes, _held_cells(tree, as_table(frame), axes, at))
+    found = rectangles(tree, axes, held_cells(tree, as_table(frame), axes, at))
     x, y = rng.normal(size=(2, 300))
     codes = [np.full(300, tree.columns[j].levels.index(held[j][0]), np.int32) for j in (1, 2, 4)]
     cells = Cells(tree.columns, 300, (x, codes[0], codes[1], y, codes[2], np.full(300, 0.3)))

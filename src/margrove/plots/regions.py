@@ -17,11 +17,11 @@ from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import judge, learner_of
 from margrove.plots.plane import Plane, read_plane
-from margrove.plots.slices import held_in_words, held_number, typical_cell
+from margrove.plots.slices import held_in_words, held_number, is_missing, typical_cell
 from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import MISSING, Cells
+from margrove.tree.problem import MISSING, Cells, TreeColumn
 from margrove.tree.words import branch_of_codes, level_text, rounded
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def plot_regions(
     check_labels(y, wanted="labels" if classes is not None else "numbers")
     plane = read_plane(X, features)
     axes = _columns_of(tree, plane)
-    held = _held_cells(tree, as_table(X), axes, check_mapping("at", at, "columns to cells"))
+    held = held_cells(tree, as_table(X), axes, check_mapping("at", at, "columns to cells"))
     slices = rectangles(tree, axes, held)
     title = type(learner_of(model)).__name__
     size = 6.8 if legend else 5.2, 4.4
@@ -106,7 +106,8 @@ def plot_regions(
             _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
         draw_points(ax, plane, judgement)
         draw_marks(ax, plane, judgement)
-    draw_frame(ax, model, plane, title + _in_words(tree, held))
+    words = {tree.columns[j].name: _in_words(tree.columns[j], cell) for j, cell in held.items()}
+    draw_frame(ax, model, plane, title + held_in_words(words))
     ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale
     if legend and classes is not None:
         legend_outside(ax)
@@ -131,8 +132,9 @@ def _values_of(y: Any, n: int) -> NDArray[np.float64]:
     return values
 
 
-def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -> list[Rectangle]:
+def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Any]) -> list[Rectangle]:
     """Return the leaves that the slice meets, each with its intervals of both columns; they cover the plane."""
+    row = Cells(tree.columns, 1, tuple(_coded(column, held.get(j)) for j, column in enumerate(tree.columns)))
     everywhere = (-inf, inf)
     found: list[Rectangle] = []
     waiting = [(0, everywhere, everywhere)]
@@ -148,7 +150,7 @@ def rectangles(tree: TreeModel, axes: tuple[int, int], held: dict[int, Cells]) -
                 if narrowed[0] < narrowed[1]:
                     waiting.append((child, narrowed, up) if j == axes[0] else (child, across, narrowed))
         else:
-            branch = int(tree.branches(node, held[j], np.zeros(1, np.intp))[0])
+            branch = int(tree.branches(node, row, np.zeros(1, np.intp))[0])
             waiting.append((int(tree.children(node)[branch]), across, up))
     return found
 
@@ -172,48 +174,40 @@ def _columns_of(tree: TreeModel, plane: Plane) -> tuple[int, int]:
             raise InputError(f"the tree was not fitted on a column {name!r}", cure=cure)
     first, second = (names.index(name) for name in plane.names)
     for j in (first, second):
-        if tree.columns[j].test not in ("threshold", "intervals"):
+        if not _is_numeric(tree.columns[j]):
             raise InputError(f"{names[j]!r} is a category to the tree; an axis needs numbers")
     return first, second
 
 
-def _held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[str, Any]) -> dict[int, Cells]:
-    """Return a row of one known cell for each column that the tree tests and the plane does not have."""
+def held_cells(tree: TreeModel, table: Table, axes: tuple[int, int], at: dict[str, Any]) -> dict[int, Any]:
+    """Return the cell of each column that the tree tests and the plane does not have."""
     asked = sorted(set(tree.feature[tree.feature >= 0].tolist()) - set(axes))
     names = [tree.columns[j].name for j in range(len(tree.columns)) if j not in axes]
     for name in at:
         if name not in names:
             others = f"'s other columns are {', '.join(names[:10])}" if names else " has no other column"
             raise ParameterError(f"at names {name!r}; the tree{others}.")
-    cells = {j: at.get(name := tree.columns[j].name, typical_cell(table[name])) for j in asked}
-    return {j: _one_cell(tree, j, cell) for j, cell in cells.items()}
+    return {j: at.get(name := tree.columns[j].name, typical_cell(table[name])) for j in asked}
 
 
-def _one_cell(tree: TreeModel, j: int, cell: Any) -> Cells:
-    """Return a row of which only column j is known. None is missing; an unknown level gets the next code."""
-    column = tree.columns[j]
-    is_missing = cell is None or cell != cell  # only NaN is not itself
-    value: NDArray[Any]
-    if column.test in ("threshold", "intervals"):
-        value = np.array([np.nan if is_missing else held_number(column.name, cell)])
-    else:
-        known = column.levels.index(cell) if cell in column.levels else len(column.levels)
-        value = np.array([MISSING if is_missing else known], np.int32)
-    return Cells(tree.columns, 1, tuple(value if i == j else np.zeros(1) for i in range(len(tree.columns))))
+def _is_numeric(column: TreeColumn) -> bool:
+    return column.test in ("threshold", "intervals")
 
 
-def _in_words(tree: TreeModel, held: dict[int, Cells]) -> str:
-    """Return where the other columns are held, for the title."""
-    words = {}
-    for j, cells in held.items():
-        column, cell = tree.columns[j], cells.column(j)[0]
-        if column.test in ("threshold", "intervals"):
-            words[column.name] = "missing" if np.isnan(cell) else rounded(float(cell))
-        elif cell == MISSING:
-            words[column.name] = "missing"
-        else:
-            words[column.name] = level_text(column.levels[int(cell)]) if cell < len(column.levels) else "other"
-    return held_in_words(words)
+def _coded(column: TreeColumn, cell: Any) -> NDArray[Any]:
+    """Return a cell as an array of one number or code; an unknown level gets the next code."""
+    if _is_numeric(column):
+        return np.array([np.nan if is_missing(cell) else held_number(column.name, cell)])
+    known = column.levels.index(cell) if cell in column.levels else len(column.levels)
+    return np.array([MISSING if is_missing(cell) else known], np.int32)
+
+
+def _in_words(column: TreeColumn, cell: Any) -> str:
+    if is_missing(cell):
+        return "missing"
+    if _is_numeric(column):
+        return rounded(float(cell))
+    return level_text(cell) if cell in column.levels else "other"
 
 
 def _shade(

@@ -34,12 +34,12 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
         if name not in table.names or name in names:
             others = [other for other in table.names if other not in names]
             raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
-        if table[name].kind == "numeric" and not _is_missing(at[name]):
+        if table[name].kind == "numeric" and not is_missing(at[name]):
             held_number(name, at[name])
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
     points = read_plane(table, names).points
     rows, like_rows = _forms(model, X, table, names, held)
-    words = {name: "missing" if _is_missing(cell) else _in_print(cell) for name, cell in held.items()}
+    words = {name: "missing" if is_missing(cell) else _in_print(cell) for name, cell in held.items()}
     return Plane(points, names, rows, like_rows, words=held_in_words(words), width=table.n_columns)
 
 
@@ -125,7 +125,7 @@ def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], he
 
 def _row_with(cells: Column, cell: Level | None) -> int:
     """Return a row that has this cell: taken from there, it has the kind and type that the model was fitted on."""
-    if _is_missing(cell):
+    if is_missing(cell):
         is_it = cells.is_missing
     else:
         is_it = np.zeros(len(cells), np.bool_)
@@ -159,7 +159,7 @@ def _frame_forms(
     return frame.to_native(), like_rows
 
 
-def _is_missing(cell: object) -> bool:
+def is_missing(cell: object) -> bool:
     return cell is None or bool(cell != cell)  # only NaN is not itself
 
 

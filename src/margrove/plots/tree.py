@@ -12,22 +12,7 @@ from margrove.plots.arguments import as_list, as_numbers, check_model, found, sh
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import learner_of
 from margrove.plots.style import OKABE_ITO, as_typed, check_axes, colour_of, ink
-from margrove.plots.tree_boxes import (
-    BAR,
-    DROP,
-    HEAD,
-    LINE,
-    LISTED,
-    PAD,
-    SMALL,
-    Box,
-    boxes_of,
-    clipped,
-    tops_of,
-    width_of,
-    words_height,
-)
-from margrove.plots.tree_layout import tidy
+from margrove.plots.tree_boxes import BAR, LISTED, SMALL, Box, boxes_of, clipped, lay_out, width_of
 from margrove.tree.model import TreeModel
 from margrove.tree.words import labels_of
 
@@ -40,7 +25,6 @@ if TYPE_CHECKING:
 
 # In points, as all lengths here: see `tree_boxes`.
 _TITLE = 11.0  # letters
-_GAP = 9.0  # between two boxes side by side
 _MARGIN = 14.0  # around the drawing
 _MOST_IN_LEGEND = 12  # classes; the colours repeat after seven
 
@@ -107,26 +91,22 @@ def plot_tree(
         classes = as_list("classes", classes, "labels, one for each class")
     labels = labels_of(tree, classes)
     boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels)
-    middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
-    rows = tops_of(boxes)
-    width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True))
+    width, height = lay_out(boxes)
     names = [clipped(str(label)) for label in labels or ()] if legend else []
     names = names if len(names) <= _MOST_IN_LEGEND else []
     swatches, top = _swatches(names, width)
-    height = top + rows[-1] + max(box.height for box in boxes if box.depth == len(rows) - 1)
-    ax, scale = _axes(ax, width + 2 * _MARGIN, height + 2 * _MARGIN)
+    ax, scale = _axes(ax, width + 2 * _MARGIN, top + height + 2 * _MARGIN)
     for code, ((x, y), name) in enumerate(zip(swatches, names, strict=True)):
         _rectangle(ax, x, y, 9.0, 9.0, facecolor=colour_of(code), linewidth=0)
         _write(ax, x + 13.0, y + 4.5, name, SMALL * scale, ha="left")
-    for box, x in zip(boxes, middles, strict=True):
-        y = top + rows[box.depth]
+    for box in boxes:
+        box.y += top
+    for box in boxes:
         for child in box.children:
-            below = top + rows[box.depth + 1]
-            turn = below - words_height(boxes, box.depth + 1) - 0.6 * DROP
-            corners = [(x, y + box.height), (x, turn), (middles[child], turn), (middles[child], below)]
-            _draw_line(ax, boxes[child], corners, scale)
-        _draw_box(ax, box, x, y, scale)
-    shown = "" if tree.max_depth < len(rows) else f", drawn to depth {len(rows) - 1}"
+            _draw_line(ax, box, boxes[child], scale)
+        _draw_box(ax, box, scale)
+    deepest = max(box.depth for box in boxes)
+    shown = "" if tree.max_depth <= deepest else f", drawn to depth {deepest}"
     leaves = f"{tree.n_leaves:,} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
     kind = "" if isinstance(model, TreeModel) else f"{type(learner_of(model)).__name__}: "
     ax.set_title(f"{kind}{leaves}, depth {tree.max_depth}{shown}", fontsize=_TITLE * min(1.0, scale))
@@ -201,11 +181,11 @@ def _axes(ax: Axes | None, width: float, height: float) -> tuple[Axes, float]:
     return ax, scale
 
 
-def _draw_box(ax: Axes, box: Box, x: float, y: float, scale: float) -> None:
+def _draw_box(ax: Axes, box: Box, scale: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     def rounded(**look: Any) -> None:
-        place, shape = (x - box.width / 2, y), "round,pad=0,rounding_size=4"
+        place, shape = (box.x - box.width / 2, box.y), "round,pad=0,rounding_size=4"
         ax.add_patch(FancyBboxPatch(place, box.width, box.height, shape, **look))
 
     tint = None if box.code is None else colour_of(box.code)
@@ -214,16 +194,9 @@ def _draw_box(ax: Axes, box: Box, x: float, y: float, scale: float) -> None:
     if tint:
         rounded(facecolor=tint, edgecolor="none", alpha=0.14, zorder=3)
     rounded(facecolor="none", edgecolor=tint or ink(), zorder=5, **line)
-    at = y + PAD
-    for text, bold in box.lines:
-        size = HEAD if bold else SMALL
-        _write(ax, x, at + LINE * size / 2, text, size * scale, weight="bold" if bold else "normal")
-        at += LINE * size
-    if box.has_bar:
-        _draw_bar(ax, box, x - box.width / 2 + PAD, at + 3, box.width - 2 * PAD)
-
-
-def _draw_bar(ax: Axes, box: Box, x: float, y: float, width: float) -> None:
+    for text, y, size, bold in box.texts():
+        _write(ax, box.x, y, text, size * scale, weight="bold" if bold else "normal")
+    x, y, width = box.bar
     if box.shares is not None:
         for k, share in enumerate(box.shares.tolist()):
             if share > 0:
@@ -234,15 +207,14 @@ def _draw_bar(ax: Axes, box: Box, x: float, y: float, width: float) -> None:
         _rectangle(ax, x + box.place * (width - 5.0), y, 5.0, BAR, facecolor=OKABE_ITO[0], linewidth=0)
 
 
-def _draw_line(ax: Axes, child: Box, corners: list[tuple[float, float]], scale: float) -> None:
+def _draw_line(ax: Axes, box: Box, child: Box, scale: float) -> None:
     """Draw a line down, across and down again, with the label on its last part, above the child."""
     look: dict[str, Any] = {"color": ink(), "linewidth": 0.9 * scale, "alpha": 0.6, "zorder": 1}
-    ax.plot(*zip(*corners, strict=True), solid_joinstyle="round", **look)
-    x, y = corners[-1]
-    for i, text in enumerate(child.label):
-        up = 0.3 * DROP + (len(child.label) - i - 0.5) * LINE * SMALL
+    across, down = [box.x, box.x, child.x, child.x], [box.y + box.height, child.turn, child.turn, child.y]
+    ax.plot(across, down, solid_joinstyle="round", **look)
+    for text, y in child.label_texts():
         background = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 1.0 * scale}
-        _write(ax, x, y - up, text, SMALL * scale, bbox=background, zorder=4)
+        _write(ax, child.x, y, text, SMALL * scale, bbox=background, zorder=4)
 
 
 def _rectangle(ax: Axes, x: float, y: float, width: float, height: float, **look: Any) -> None:

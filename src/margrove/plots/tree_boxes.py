@@ -1,10 +1,12 @@
-"""The boxes of a drawn tree: their text and their size."""
+"""The boxes of a drawn tree: their text, their size and their place."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import accumulate
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 HEAD, SMALL = 9.0, 8.0  # letters
 DROP = 26.0  # between two rows of boxes, besides the words on the lines
 LINE = 1.35  # of the height of letters: from one line to the next
+_GAP = 9.0  # between two boxes side by side
 PAD = 6.0  # between the edge of a box and what is in it
 BAR = 7.0  # height of a bar of class shares
 _LEAST = 46.0  # width of a box
@@ -47,6 +50,9 @@ class Box:
     label: list[str] = field(default_factory=list)  # on the line from its parent
     is_cut: bool = False
     children: list[int] = field(default_factory=list)
+    x: float = 0.0  # its middle
+    y: float = 0.0  # its top; y grows downwards
+    words: float = 0.0  # height that the row leaves above it for labels
 
     @property
     def width(self) -> float:
@@ -63,9 +69,35 @@ class Box:
         return self.shares is not None or self.place is not None
 
     @property
+    def turn(self) -> float:
+        """The y at which the line from its parent turns."""
+        return self.y - self.words - 0.6 * DROP
+
+    @property
     def height(self) -> float:
         text = sum(LINE * (HEAD if bold else SMALL) for _, bold in self.lines)
         return 2 * PAD + text + (BAR + 3 if self.has_bar else 0)
+
+    @property
+    def _line_tops(self) -> list[float]:
+        """The top of each line, and the end of the last."""
+        return list(accumulate((LINE * (HEAD if bold else SMALL) for _, bold in self.lines), initial=self.y + PAD))
+
+    def texts(self) -> Iterator[tuple[str, float, float, bool]]:
+        """Yield the lines in it: text, middle along y, size of the letters, whether they are bold."""
+        for (text, bold), top in zip(self.lines, self._line_tops, strict=False):
+            size = HEAD if bold else SMALL
+            yield text, top + LINE * size / 2, size, bold
+
+    def label_texts(self) -> Iterator[tuple[str, float]]:
+        """Yield the lines of its label, and their middle along y."""
+        for i, text in enumerate(self.label):
+            yield text, self.y - (0.3 * DROP + (len(self.label) - i - 0.5) * LINE * SMALL)
+
+    @property
+    def bar(self) -> tuple[float, float, float]:
+        """Left edge, top and width of its bar."""
+        return self.x - self.width / 2 + PAD, self._line_tops[-1] + 3, self.width - 2 * PAD
 
 
 def boxes_of(
@@ -85,7 +117,7 @@ def boxes_of(
         if parent >= 0 and node not in drawn.get(parent, ()):
             continue
         is_end = bool(tree.feature[node] < 0 or tree.depth[node] == max_depth)
-        box = writer.test_box(node) if not is_end else writer.end_box(node)
+        box = writer.box(node, is_end=is_end)
         if place.branch is not None:
             box.label = _label(place.branch, max_levels)
             boxes[number[parent]].children.append(len(boxes))
@@ -102,18 +134,57 @@ def boxes_of(
     return boxes
 
 
-def tops_of(boxes: list[Box]) -> list[float]:
-    """Return the top of the boxes of each depth: below the highest box above them, and the longest label."""
-    tops = [0.0]
-    for depth in range(1, 1 + max(box.depth for box in boxes)):
-        above = max(box.height for box in boxes if box.depth == depth - 1)
-        tops.append(tops[-1] + above + DROP + words_height(boxes, depth))
-    return tops
+def lay_out(boxes: list[Box]) -> tuple[float, float]:
+    """Set the places of the boxes, the left and the upper edge of all at 0; return the width and height of all."""
+    middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
+    y = above = 0.0
+    for depth in range(1 + max(box.depth for box in boxes)):
+        row = [box for box in boxes if box.depth == depth]
+        words = LINE * SMALL * max(len(box.label) for box in row)  # of the longest label above the row
+        y = y + above + DROP + words if depth else 0.0
+        for box in row:
+            box.y, box.words = y, words
+        above = max(box.height for box in row)
+    for box, x in zip(boxes, middles, strict=True):
+        box.x = x
+    return max(box.x + box.slot / 2 for box in boxes), y + above
 
 
-def words_height(boxes: list[Box], depth: int) -> float:
-    """Return the height of the longest label above the boxes of one depth."""
-    return LINE * SMALL * max(len(box.label) for box in boxes if box.depth == depth)
+def tidy(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float) -> list[float]:
+    """Return the middle of each box along x, the leftmost edge at 0.
+
+    Subtrees stand as closely as their outlines allow and each parent above the middle of its children (Reingold and
+    Tilford 1981, "Tidier Drawings of Trees"), for boxes of any width and any number of children.
+
+    Boxes are numbered so that every child comes after its parent; the first is the root. Two boxes of one depth are
+    ``gap`` apart at least.
+    """
+    n = len(children)
+    # Of each subtree, by depth below its root and relative to its root's middle: the leftmost and the rightmost edge.
+    left: list[list[float]] = [[] for _ in range(n)]
+    right: list[list[float]] = [[] for _ in range(n)]
+    offset = [0.0] * n  # of a box from its parent's middle
+    for box in reversed(range(n)):
+        lows: list[float] = []
+        highs: list[float] = []
+        shifts = []
+        for child in children[box]:
+            pairs = zip(highs, left[child], strict=False)  # the depths that both have
+            shift = max((high + gap - low for high, low in pairs), default=0.0)
+            shifts.append(shift)
+            lows += [low + shift for low in left[child][len(lows) :]]
+            highs = [high + shift for high in right[child]] + highs[len(right[child]) :]
+        middle = (shifts[0] + shifts[-1]) / 2 if shifts else 0.0
+        for child, shift in zip(children[box], shifts, strict=True):
+            offset[child] = shift - middle
+        left[box] = [-widths[box] / 2, *(low - middle for low in lows)]
+        right[box] = [widths[box] / 2, *(high - middle for high in highs)]
+    places = [0.0] * n
+    places[0] = -min(left[0])
+    for box in range(n):
+        for child in children[box]:
+            places[child] = places[box] + offset[child]
+    return places
 
 
 def _heaviest(tree: TreeModel, node: int) -> list[int]:
@@ -133,47 +204,33 @@ class _Writer:
         values = tree.value[tree.is_leaf, 0]
         self.low, self.high = float(values.min()), float(values.max())
 
-    def test_box(self, node: int) -> Box:
-        """Return the box of a node with branches below it: the column that it tests."""
-        box, outcome, part = self._box(node)
-        words = f"value {outcome}" if box.shares is None else f"{part} {clipped(outcome, _LONGEST_INSIDE)}"
-        name = self.tree.columns[int(self.tree.feature[node])].name
-        box.lines = [(clipped(name), True), (f"{self._n(node)} · {words}", False), *self._p_line(node)]
-        return box
-
-    def end_box(self, node: int) -> Box:
-        """Return the box of a leaf, or of a node whose branches are not drawn: its prediction."""
-        box, outcome, part = self._box(node)
-        box.lines = [(clipped(outcome), True), (self._n(node), False)]
-        if box.shares is not None:
-            box.code = int(box.shares.argmax())
-            box.lines.append((part, False))
-        box.lines += self._p_line(node)
-        n_below = int(self.tree.end[node]) - node - 1
-        if n_below:
-            box.is_cut = True
-            box.lines.append((f"… {n_below:,} more nodes", False))
-        return box
-
-    def _box(self, node: int) -> tuple[Box, str, str]:
-        """Return a box with its bar, the prediction of the node, and the share of that class."""
-        box = Box(int(self.tree.depth[node]), lines=[])
+    def box(self, node: int, *, is_end: bool) -> Box:
+        """Return the box of a node: the column that it tests, or its prediction if the drawing ends there."""
+        tree, box = self.tree, Box(int(self.tree.depth[node]), lines=[])
+        n = f"n = {int(tree.n_rows[node]):,}"
         if self.labels is None or self.shares is None:
-            value, span = float(self.tree.value[node, 0]), self.high - self.low
+            value, span = float(tree.value[node, 0]), self.high - self.low
             # The median of a node may lie outside the medians of its leaves.
             box.place = min(1.0, max(0.0, (value - self.low) / span)) if span > 0 else 0.5
-            return box, f"{value:.4g}", ""
-        box.shares = self.shares[node]
-        k = int(box.shares.argmax())
-        return box, str(self.labels[k]), _percent(float(box.shares[k]))
-
-    def _n(self, node: int) -> str:
-        return f"n = {int(self.tree.n_rows[node]):,}"
-
-    def _p_line(self, node: int) -> list[tuple[str, bool]]:
-        if self.p_values is None or not np.isfinite(self.p_values[node]):
-            return []
-        return [(p_words(float(self.p_values[node])), False)]
+            outcome, words, code, below = f"{value:.4g}", f"value {value:.4g}", None, []
+        else:
+            box.shares = self.shares[node]
+            code = int(box.shares.argmax())
+            outcome, part = str(self.labels[code]), _percent(float(box.shares[code]))
+            words, below = f"{part} {clipped(outcome, _LONGEST_INSIDE)}", [part]
+        if is_end:
+            box.code = code
+            texts = [clipped(outcome), n, *below]
+        else:
+            texts = [clipped(tree.columns[int(tree.feature[node])].name), f"{n} · {words}"]
+        if self.p_values is not None and np.isfinite(self.p_values[node]):
+            texts.append(p_words(float(self.p_values[node])))
+        n_below = int(tree.end[node]) - node - 1
+        if is_end and n_below:
+            box.is_cut = True
+            texts.append(f"… {n_below:,} more nodes")
+        box.lines = [(text, place == 0) for place, text in enumerate(texts)]
+        return box
 
 
 def _label(branch: Allowed, max_levels: int | None) -> list[str]:

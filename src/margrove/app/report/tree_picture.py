@@ -9,11 +9,10 @@ import numpy as np
 
 from margrove.app.report.blocks import Block, Legend, Picture
 from margrove.plots.style import OKABE_ITO, colour_of
-from margrove.plots.tree_boxes import BAR, DROP, HEAD, LINE, PAD, SMALL, Box, boxes_of, tops_of, words_height
-from margrove.plots.tree_layout import tidy
+from margrove.plots.tree_boxes import BAR, SMALL, Box, boxes_of, lay_out
 from margrove.tree.words import labels_of
 
-_GAP, _MARGIN = 9.0, 8.0  # in the units of the boxes: points
+_MARGIN = 8.0  # in the units of the boxes: points
 _MOST_BOXES = 40  # what can be looked at on a page
 _DEEPEST = 6
 _MOST_LEVELS = 4  # named at a branch
@@ -34,59 +33,44 @@ def tree_picture(learner: Any) -> Picture:
     per_depth = np.cumsum(np.bincount(tree.depth))
     depth = max(1, min(_DEEPEST, int(np.searchsorted(per_depth, _MOST_BOXES, side="right")) - 1))
     boxes = boxes_of(tree, labels, depth, learner.p_values(), _MOST_LEVELS)
-    middles = tidy([box.children for box in boxes], [box.slot for box in boxes], _GAP)
-    tops = tops_of(boxes)
-    width = max(x + box.slot / 2 for x, box in zip(middles, boxes, strict=True)) + 2 * _MARGIN
-    height = tops[-1] + max(box.height for box in boxes if box.depth == len(tops) - 1) + 2 * _MARGIN
-    lines, shapes = [], []
-    for box, x in zip(boxes, middles, strict=True):
-        y = tops[box.depth]
-        below = [(boxes[child], middles[child]) for child in box.children]
-        lines += [_line(child, x, y + box.height, to_x, tops[box.depth + 1], boxes) for child, to_x in below]
-        shapes.append(_box(box, x, y))
+    width, height = (length + 2 * _MARGIN for length in lay_out(boxes))
+    lines = [_line(box, boxes[child]) for box in boxes for child in box.children]
+    shapes = [_box(box) for box in boxes]
     view = f"{-_MARGIN:g} {-_MARGIN:g} {width:.1f} {height:.1f}"
     size = f'width="{1.25 * width:.0f}" height="{1.25 * height:.0f}"'
     leaves = f"{tree.n_leaves:,} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
-    shown = "" if tree.max_depth < len(tops) else f"; drawn to depth {len(tops) - 1}"
+    deepest = max(box.depth for box in boxes)
+    shown = "" if tree.max_depth <= deepest else f"; drawn to depth {deepest}"
     alt = f"A decision tree of {leaves}, depth {tree.max_depth}{shown}. The rules below say the same in words."
     svg = (
         f'<svg viewBox="{view}" {size} role="img" aria-label="{escape(alt)}" xmlns="http://www.w3.org/2000/svg" '
-        f'class="tree" data-root="{1.25 * (middles[0] + _MARGIN):.0f}">{"".join(lines)}{"".join(shapes)}</svg>'
+        f'class="tree" data-root="{1.25 * (boxes[0].x + _MARGIN):.0f}">{"".join(lines)}{"".join(shapes)}</svg>'
     )
     return Picture("Its questions", svg, alt)
 
 
-def _line(child: Box, x: float, y: float, to_x: float, to_y: float, boxes: list[Box]) -> str:
+def _line(box: Box, child: Box) -> str:
     """Return the line from a box to a child, with the condition above the child."""
-    turn = to_y - words_height(boxes, child.depth) - 0.6 * DROP
-    path = f'<path class="twig" d="M{x:.1f} {y:.1f}V{turn:.1f}H{to_x:.1f}V{to_y:.1f}"/>'
-    words = []
-    for i, text in enumerate(child.label):
-        up = 0.3 * DROP + (len(child.label) - i - 0.5) * LINE * SMALL
-        words.append(_text(to_x, to_y - up, text, SMALL, "branch"))
-    return path + "".join(words)
+    start = f"M{box.x:.1f} {box.y + box.height:.1f}"
+    path = f'<path class="twig" d="{start}V{child.turn:.1f}H{child.x:.1f}V{child.y:.1f}"/>'
+    return path + "".join(_text(child.x, y, text, SMALL, "branch") for text, y in child.label_texts())
 
 
-def _box(box: Box, x: float, y: float) -> str:
+def _box(box: Box) -> str:
     edge = "" if box.code is None else f' style="stroke:{colour_of(box.code)};stroke-width:2"'
     dashes = ' stroke-dasharray="3 2"' if box.is_cut else ""
-    left = x - box.width / 2
+    left = box.x - box.width / 2
     parts = [
-        f'<rect class="node" x="{left:.1f}" y="{y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
+        f'<rect class="node" x="{left:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
         f'rx="4"{dashes}{edge}/>'
     ]
-    at = y + PAD
-    for text, is_bold in box.lines:
-        size = HEAD if is_bold else SMALL
-        parts.append(_text(x, at + LINE * size / 2, text, size, "head" if is_bold else ""))
-        at += LINE * size
-    if box.has_bar:
-        parts.append(_bar(box, left + PAD, at + 3, box.width - 2 * PAD))
-    return "".join(parts)
+    parts += [_text(box.x, y, text, size, "head" if is_bold else "") for text, y, size, is_bold in box.texts()]
+    return "".join(parts) + (_bar(box) if box.has_bar else "")
 
 
-def _bar(box: Box, x: float, y: float, width: float) -> str:
+def _bar(box: Box) -> str:
     """Draw the shares of the classes, or the place of a number between the least and the largest leaf."""
+    x, y, width = box.bar
     if box.shares is None:
         place = box.place or 0.0
         rail = (
