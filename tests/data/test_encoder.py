@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import warnings
 
@@ -292,18 +291,6 @@ def test_sparse_output_may_be_asked_for(frame):
     Z = TableEncoder(sparse_output=True).fit_transform(frame)
     np.testing.assert_array_equal(Z.toarray(), TableEncoder().fit_transform(frame))
     assert scipy.sparse.issparse(TableEncoder(sparse_output=True).fit_transform(np.eye(3)))
-
-
-def test_the_state_is_plain_json_and_makes_the_same_encoder():
-    penguins = load_penguins()
-    encoder = TableEncoder(add_indicator=True).fit(penguins)
-    again = TableEncoder.from_state(json.loads(json.dumps(encoder.state())))
-    np.testing.assert_array_equal(again.transform(penguins), encoder.transform(penguins))
-    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
-    assert again.feature_names_in_.tolist() == list(penguins.names)
-    assert again.get_params() == encoder.get_params()
-    unnamed = TableEncoder().fit(np.random.default_rng(0).random((5, 2)))
-    assert not hasattr(TableEncoder.from_state(json.loads(json.dumps(unnamed.state()))), "feature_names_in_")
 
 
 def test_the_shape_of_the_state_is_as_documented(frame):

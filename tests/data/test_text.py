@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import warnings
 
@@ -149,14 +148,6 @@ def test_several_columns_of_text_keep_their_words_apart(reviews):
     encoder = TableEncoder(text=["body", "title"]).fit(frame)
     names = ["title: bad", "title: good", "body: bad", "body: good", "body: tea"]
     assert encoder.get_feature_names_out().tolist() == names
-
-
-def test_state_is_plain_json_and_makes_the_same_encoder(reviews):
-    for features in ("tfidf", "hashing"):
-        encoder = TableEncoder(text=["body"], text_features=features, max_features=300).fit(reviews)
-        again = TableEncoder.from_state(json.loads(json.dumps(encoder.state())))
-        np.testing.assert_array_equal(cells(again.transform(reviews)), cells(encoder.transform(reviews)))
-        np.testing.assert_array_equal(again.get_feature_names_out(), encoder.get_feature_names_out())
 
 
 def test_clone_and_pickle(reviews):

@@ -270,7 +270,8 @@ def test_an_encoder_comes_back(table, content, loaded):
     with pytest.warns(DataWarning, match="constant"):
         encoder = TableEncoder(add_indicator=True).fit(frame)
     again = loaded(content(encoder))
-    assert again.state() == encoder.state()
+    for learned in ("columns_", "dropped_", "target_", "n_features_in_"):
+        assert getattr(again, learned) == getattr(encoder, learned)
     assert again.transform(frame).tobytes() == encoder.transform(frame).tobytes()
     assert (again.feature_names_in_ == encoder.feature_names_in_).all()
     assert (again.get_feature_names_out() == encoder.get_feature_names_out()).all()

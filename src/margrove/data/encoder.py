@@ -234,32 +234,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.deviations_ = [float(f"{deviation:.4g}") for deviation in np.sqrt(variances).tolist()]
         return self
 
-    def state(self) -> dict[str, Any]:
-        """Return all parameters and fitted attributes as plain JSON, for `from_state`."""
-        check_is_fitted(self)
-        return {
-            "parameters": self.get_params(),
-            "columns": self.columns_,
-            "dropped": self.dropped_,
-            "n_features_in": self.n_features_in_,
-            "has_names": hasattr(self, "feature_names_in_"),
-            "target": self.target_,
-            "deviations": getattr(self, "deviations_", None),
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> TableEncoder:
-        """Return the encoder that `state` describes."""
-        encoder = cls(**state["parameters"])
-        encoder.columns_, encoder.dropped_ = state["columns"], state["dropped"]
-        encoder.n_features_in_ = state["n_features_in"]
-        encoder.target_ = state["target"]
-        if state.get("deviations") is not None:
-            encoder.deviations_ = state["deviations"]
-        if state["has_names"]:
-            encoder.feature_names_in_ = np.array(encoder._names_in(), dtype=object)
-        return encoder
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
