@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ from margrove.svm.kkt import (
     sides,
 )
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
-from margrove.svm.problem import Dual, classification, nu_classification, nu_regression, one_class, regression
+from margrove.svm.problem import Dual, classification
 
 _OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
 _SINGLE = 1e9  # the rounding of float32 over that of float64
@@ -82,79 +83,27 @@ class Claimed:
 
 
 @_QUIETLY
-def certify_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted C-SVC, Margrove's or scikit-learn's."""
-
-    def state(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
-        upper = float(model.C) * weight if np.isfinite(model.C) else np.full(len(rows), np.inf)
-        return classification(sign, upper, rows)
-
-    return _certify_classifier(model, X, y, sample_weight, CLASSIFICATION, state)
-
-
-@_QUIETLY
-def certify_nu_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted ν-SVC, Margrove's or scikit-learn's."""
-
-    def state(sign: NDArray[np.int8], weight: NDArray[np.float64], rows: NDArray[np.int64]) -> Dual:
-        return nu_classification(sign, weight, float(model.nu), rows)
-
-    return _certify_classifier(model, X, y, sample_weight, NU_CLASSIFICATION, state)
-
-
-@_QUIETLY
-def certify_one_class(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted one-class machine, Margrove's or scikit-learn's; ``y`` is ignored."""
-    return _certify_rows(
-        model, X, None, sample_weight, ONE_CLASS, lambda rows, weight: one_class(weight, float(model.nu))
-    )
-
-
-@_QUIETLY
-def certify_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted ε-SVR, Margrove's or scikit-learn's."""
-
-    def state(rows: NDArray[np.int64], weight: NDArray[np.float64]) -> Dual:
-        return regression(_targets(y)[rows], float(model.C) * weight, float(model.epsilon))
-
-    return _certify_rows(model, X, y, sample_weight, REGRESSION, state)
-
-
-@_QUIETLY
-def certify_nu_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted ν-SVR, Margrove's or scikit-learn's."""
-
-    def state(rows: NDArray[np.int64], weight: NDArray[np.float64]) -> Dual:
-        return nu_regression(_targets(y)[rows], float(model.C) * weight, float(model.nu))
-
-    return _certify_rows(model, X, y, sample_weight, NU_REGRESSION, state)
-
-
-def _targets(y: Any) -> NDArray[np.float64]:
-    return np.asarray(y, dtype=np.float64).ravel()
-
-
-def _certify_classifier(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    form: Form,
-    state: Callable[[NDArray[np.int8], NDArray[np.float64], NDArray[np.int64]], Dual],
-) -> Certificate:
-    points, weight = _read(model, X, y, sample_weight)
-    codes, code = codes_of(y, model.classes_), code_of(model)
-    names = machine_names(model.classes_, code)
+def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    """Judge a fitted machine of that form, Margrove's or scikit-learn's; ``y`` of a one-class machine is ignored."""
+    points, weight = _read(model, X, None if form is ONE_CLASS else y, sample_weight)
     support = _support_rows(model, weight)
+    names: tuple[str, ...] = (form.name,)
+    if form.is_classifier:
+        codes, code = codes_of(y, model.classes_), code_of(model)
+        names = machine_names(model.classes_, code)
     fault = _fault(model, points, support, len(names))
     if fault is not None:
-        return _certificate(model, points, names, (fault,))
+        return Certificate.of(model, "recomputed", points.shape[0], names, (fault,))
+    if form.is_classifier:
+        targets: Iterable[NDArray[Any]] = (column[codes] for column in code.T)
+    else:
+        targets = [np.zeros(len(weight)) if form is ONE_CLASS else np.asarray(y, dtype=np.float64).ravel()]
     duals = []
-    for column in code.T:
-        rows = np.flatnonzero((column[codes] != 0) & (weight > 0))
-        duals.append(state(column[codes[rows]], weight[rows], rows))
+    for target in targets:
+        rows = np.flatnonzero((weight > 0) & ((target != 0) | (not form.is_classifier)))
+        duals.append(form.pose(model, target[rows], form.cost(model) * weight[rows], rows))
     certificate = certify_duals(model, form, points, duals, names, support=support, is_reported=True)
-    if _is_scikit_learns(model):
+    if not form.is_classifier or _is_scikit_learns(model):
         return certificate
     expected = class_weights(model.class_weight, model.classes_, codes)
     counts = np.bincount(codes[support], minlength=len(model.classes_))
@@ -162,25 +111,9 @@ def _certify_classifier(
     return replace(certificate, claims=certificate.claims + failed)
 
 
-def _certify_rows(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    form: Form,
-    state: Callable[[NDArray[np.int64], NDArray[np.float64]], Dual],
-) -> Certificate:
-    """Judge a model of one machine, on all rows of weight > 0."""
-    points, weight = _read(model, X, y, sample_weight)
-    name = "regression" if form.is_doubled else "one class"
-    support = _support_rows(model, weight)
-    fault = _fault(model, points, support)
-    if fault is not None:
-        return _certificate(model, points, [name], (fault,))
-    rows = np.flatnonzero(weight > 0)
-    dual = state(rows, weight[rows])
-    dual = replace(dual, point=rows[dual.point])
-    return certify_duals(model, form, points, [dual], [name], support=support, is_reported=True)
+certify_svc, certify_nu_svc = partial(_certify, CLASSIFICATION), partial(_certify, NU_CLASSIFICATION)
+certify_svr, certify_nu_svr = partial(_certify, REGRESSION), partial(_certify, NU_REGRESSION)
+certify_one_class = partial(_certify, ONE_CLASS)
 
 
 @_QUIETLY
@@ -203,9 +136,12 @@ def certify_duals(
     intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
     machines, findings = [], []
     for number, (name, dual, beta) in enumerate(zip(names, duals, coefficients, strict=True)):
-        on_share = _reporter(number, len(names)) if is_reported else None
+
+        def on_share(share: float, number: int = number) -> None:
+            report(Progress("certificate", number + min(1.0, share), float(len(names))))
+
         rows = dual.point[: len(dual.point) // 2] if form.is_doubled else dual.point
-        f, own, stray = _sums(kernel, points, rows, support, beta, on_share)
+        f, own, stray = _sums(kernel, points, rows, support, beta, on_share if is_reported else None)
         stated = classification(dual.y, dual.upper, dual.point) if dual.hulls else dual
         machine = _SETTLE[form](name, stated, Claimed(own, f, float(intercept[number]), stray))
         f = np.tile(f, 2) if form.is_doubled else f / machine.scale
@@ -215,11 +151,8 @@ def certify_duals(
             finding = replace(finding, off_b=max(finding.off_b, off_offset))
         machines.append(machine)
         findings.append(finding)
-    return _certificate(model, points, names, _claims(model, machines, findings, form, kernel))
-
-
-def _reporter(number: int, total: int) -> Callable[[float], None]:
-    return lambda share: report(Progress("certificate", number + min(1.0, share), float(total)))
+    claims = _claims(model, machines, findings, form, kernel)
+    return Certificate.of(model, "recomputed", points.shape[0], names, claims)
 
 
 def _as_kept(name: str, dual: Dual, claimed: Claimed) -> Machine:
@@ -425,15 +358,9 @@ def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.int
     return np.bincount(grades, minlength=HARD + 1)
 
 
-def _certificate(model: Any, X: Matrix, names: Any, claims: tuple[Claim, ...]) -> Certificate:
-    status = str(getattr(model, "status_", "unknown"))
-    return Certificate(type(model).__name__, status, "recomputed", X.shape[0], tuple(names), claims)
-
-
 def solver_certificate(
     model: Any, n_rows: int, machines: list[Machine], findings: list[Finding], form: Form
 ) -> Certificate:
     """Return the same claims computed from the solver's own numbers."""
     claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))
-    names = tuple(machine.name for machine in machines)
-    return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, names, claims)
+    return Certificate.of(model, "solver", n_rows, [machine.name for machine in machines], claims)

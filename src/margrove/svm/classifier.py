@@ -107,10 +107,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 )
             )
 
-    @abstractmethod
-    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-        """Return the dual of one machine from the signs of its rows, the weights of all rows, and its rows."""
-
     def _machines(self, sample: Sample) -> Machines:
         """Return the duals of all machines on the training data."""
         code = code_matrix(self.multiclass, len(sample.classes))
@@ -120,7 +116,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         duals = []
         for column in code.T:
             rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
-            duals.append(self._dual(column[sample.codes[rows]], sample.weight, rows))
+            duals.append(self._pose(column[sample.codes[rows]], sample.weight, rows))
         names = machine_names(sample.classes, code)
         self._check_duals(duals, names)
         return Machines(data, duals, names)

@@ -28,12 +28,22 @@ primal is ½‖w‖²/m²; otherwise it is ∞.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.svm.problem import Dual
+from margrove.svm.problem import (
+    Dual,
+    classification,
+    hard_margin,
+    nu_classification,
+    nu_regression,
+    one_class,
+    regression,
+)
 
 BOUND_TOLERANCE = 1e-9  # of α against its box and of the equalities, relative to the largest bound or to Σα
 _EPS = float(np.finfo(np.float64).eps)
@@ -47,19 +57,57 @@ WORDS = np.array(["", "easy", "marginal", "hard"])  # the first for a row that i
 
 @dataclass(frozen=True)
 class Form:
-    """A formulation: its primal and dual as text, and whether it has two sides and two variables per row."""
+    """A formulation: its primal and dual as text, its dual for a model, and whether it has two sides, two variables per
+    row, and a C."""
 
     primal: str
     dual: str
+    pose: Callable[[Any, NDArray[Any], NDArray[np.float64], NDArray[np.int64]], Dual]  # of model, targets, C_i, rows
     is_classifier: bool = False
     is_doubled: bool = False
+    has_cost: bool = True
+    name: str = ""  # of its only machine
+
+    def cost(self, model: Any) -> float:
+        """Return what multiplies the weights of the rows."""
+        return float(model.C) if self.has_cost else 1.0
 
 
-CLASSIFICATION = Form("½‖w‖² + Σ C ξ", "Σ α − ½‖w‖²", is_classifier=True)
-NU_CLASSIFICATION = Form("½‖w‖² − ρ ν ΣC + Σ C ξ", "−½‖w‖²", is_classifier=True)
-ONE_CLASS = Form("½‖w‖² − ρ ν ΣC + Σ C ξ", "−½‖w‖²")
-REGRESSION = Form("½‖w‖² + Σ C (ξ + ξ*)", "Σ z (α − α*) − ε Σ (α + α*) − ½‖w‖²", is_doubled=True)
-NU_REGRESSION = Form("½‖w‖² + ε ν ΣC + Σ C (ξ + ξ*)", "Σ z (α − α*) − ½‖w‖²", is_doubled=True)
+def _pose_classification(
+    model: Any, sign: NDArray[np.int8], upper: NDArray[np.float64], rows: NDArray[np.int64]
+) -> Dual:
+    return hard_margin(sign, rows) if np.isinf(upper).any() else classification(sign, upper, rows)
+
+
+CLASSIFICATION = Form("½‖w‖² + Σ C ξ", "Σ α − ½‖w‖²", _pose_classification, is_classifier=True)
+NU_CLASSIFICATION = Form(
+    "½‖w‖² − ρ ν ΣC + Σ C ξ",
+    "−½‖w‖²",
+    lambda model, sign, upper, rows: nu_classification(sign, upper, float(model.nu), rows),
+    is_classifier=True,
+    has_cost=False,
+)
+ONE_CLASS = Form(
+    "½‖w‖² − ρ ν ΣC + Σ C ξ",
+    "−½‖w‖²",
+    lambda model, _, upper, rows: one_class(upper, float(model.nu), rows),
+    has_cost=False,
+    name="one class",
+)
+REGRESSION = Form(
+    "½‖w‖² + Σ C (ξ + ξ*)",
+    "Σ z (α − α*) − ε Σ (α + α*) − ½‖w‖²",
+    lambda model, z, upper, rows: regression(z, upper, float(model.epsilon), rows),
+    is_doubled=True,
+    name="regression",
+)
+NU_REGRESSION = Form(
+    "½‖w‖² + ε ν ΣC + Σ C (ξ + ξ*)",
+    "Σ z (α − α*) − ½‖w‖²",
+    lambda model, z, upper, rows: nu_regression(z, upper, float(model.nu), rows),
+    is_doubled=True,
+    name="regression",
+)
 
 
 @dataclass(frozen=True)

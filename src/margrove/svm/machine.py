@@ -6,10 +6,9 @@ is one solution as the model keeps it.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +29,8 @@ from margrove.svm.decision import check_points, linear_sums, matched, weighted_s
 from margrove.svm.kernels import KernelFunction, Matrix, kernel_of
 from margrove.svm.kkt import HARD, WORDS, Form, row_grades
 from margrove.svm.problem import Dual, started
-from margrove.svm.solving import Solved
-from margrove.svm.training import Machines, TrainingData
+from margrove.svm.solving import Solved, solve_machines
+from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
 
 PRECISIONS = ("auto", "single", "double")
 _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
@@ -142,9 +141,9 @@ class SupportVectorMachine(RunsOnEngine):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
 
-    @abstractmethod
     def _warm(self, machines: Machines) -> Sequence[Dual]:
         """Return the duals started from the solution of the last fit."""
+        return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
 
     def _started(self, dual: Dual, beta: NDArray[np.float64], machine: int, n: int) -> Dual:
         """Return ``dual`` on n rows started from one machine of the last fit; row i is taken for its row i."""
@@ -165,6 +164,22 @@ class SupportVectorMachine(RunsOnEngine):
         grades = [row_grades(each.machine, each.finding.grade, self.n_rows_) for each in solved]
         self._grades = np.stack(grades, axis=1)  # (n, machines)
         self._cache_weights()
+
+    def _pose(self, target: NDArray[Any], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
+        """Return the dual of one machine on these rows, from the targets of its rows and the weights of all."""
+        return self._form.pose(self, target, self._upper(weight, rows), rows)
+
+    def _upper(self, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return bounds(self._form.cost(self), weight, rows)
+
+    def _fit_one(self, X: Matrix, target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Self:
+        """Fit a model of one machine, on the rows whose weight is not 0."""
+        rows = weighted_rows(weight, len(target))
+        machines = Machines(training_data(self, X), [self._pose(target[rows], weight, rows)], (self._form.name,))
+        solved = solve_machines(self, machines)
+        self._keep_one(machines.data, solved)
+        self._keep_certificate(machines, solved)
+        return self
 
     def _keep_one(self, data: TrainingData, solved: list[Solved]) -> None:
         """Set what a model of one machine keeps; the β of a row is the sum of its variables'."""

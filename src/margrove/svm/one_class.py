@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -11,12 +10,10 @@ from sklearn.base import OutlierMixin
 
 from margrove.data.sample import read_points, settle_weights
 from margrove.estimator import checked, estimator, fitted
-from margrove.svm.kernels import Matrix
 from margrove.svm.kkt import ONE_CLASS
 from margrove.svm.machine import SupportVectorMachine, check_nu
-from margrove.svm.problem import one_class
-from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
+from margrove.svm.solving import Solved
+from margrove.svm.training import TrainingData
 
 
 @estimator
@@ -69,20 +66,11 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         ignored."""
         self._check()
         points = read_points(self, X, reset=True)
-        machines = self._machines(points, settle_weights(points, None, sample_weight, None))
-        solved = solve_machines(self, machines)
-        self._keep(machines.data, solved)
-        self._keep_certificate(machines, solved)
-        return self
+        weight = settle_weights(points, None, sample_weight, None)
+        return self._fit_one(points, np.zeros(points.shape[0]), weight)
 
-    def _machines(self, points: Matrix, weight: NDArray[np.float64] | None) -> Machines:
-        data = training_data(self, points)
-        rows = weighted_rows(weight, points.shape[0])
-        dual = replace(one_class(bounds(1.0, weight, rows), float(self.nu)), point=rows)
-        return Machines(data, [dual], ("one class",))
-
-    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
-        self._keep_one(data, solved)
+    def _keep_one(self, data: TrainingData, solved: list[Solved]) -> None:
+        super()._keep_one(data, solved)
         self.offset_ = -self.intercept_
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -181,8 +181,7 @@ def path_start(
 
 def classification(y: NDArray[np.int8], upper: NDArray[np.float64], point: NDArray[np.int64] | None = None) -> Dual:
     """Return the dual of the soft margin: min ½‖w‖² + Σ C_i ξ_i."""
-    n = len(y)
-    return Dual(y, -np.ones(n), upper, np.zeros(n), np.arange(n) if point is None else point)
+    return Dual(y, -np.ones(len(y)), upper, np.zeros(len(y)), _points(upper, point))
 
 
 def hard_margin(y: NDArray[np.int8], point: NDArray[np.int64] | None = None) -> Dual:
@@ -190,53 +189,52 @@ def hard_margin(y: NDArray[np.int8], point: NDArray[np.int64] | None = None) -> 
     n = len(y)
     alpha = np.zeros(n)
     alpha[[int(np.argmax(y > 0)), int(np.argmax(y < 0))]] = 1.0
-    return Dual(
-        y, np.zeros(n), np.full(n, np.inf), alpha, np.arange(n) if point is None else point, by_sign=True, hulls=True
-    )
+    return Dual(y, np.zeros(n), np.full(n, np.inf), alpha, _points(alpha, point), by_sign=True, hulls=True)
 
 
 def nu_classification(
     y: NDArray[np.int8], upper: NDArray[np.float64], nu: float, point: NDArray[np.int64] | None = None
 ) -> Dual:
     """Return the dual of ν-SVC before its solution is scaled by 1/ρ: Σ of each sign is ν Σ C_i / 2."""
-    n = len(y)
     half = nu * float(upper.sum()) / 2
     alpha = np.where(y > 0, _filled(upper * (y > 0), half), _filled(upper * (y < 0), half))
-    return Dual(y, np.zeros(n), upper, alpha, np.arange(n) if point is None else point, by_sign=True)
+    return Dual(y, np.zeros(len(y)), upper, alpha, _points(upper, point), by_sign=True)
 
 
-def one_class(upper: NDArray[np.float64], nu: float) -> Dual:
+def one_class(upper: NDArray[np.float64], nu: float, point: NDArray[np.int64] | None = None) -> Dual:
     """Return the dual of the one-class machine: min ½αᵀKα with Σα = ν Σ C_i."""
-    n = len(upper)
-    return Dual(np.ones(n, np.int8), np.zeros(n), upper, _filled(upper, nu * float(upper.sum())), np.arange(n))
+    n, start = len(upper), _filled(upper, nu * float(upper.sum()))
+    return Dual(np.ones(n, np.int8), np.zeros(n), upper, start, _points(upper, point))
 
 
-def regression(z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: float) -> Dual:
+def regression(
+    z: NDArray[np.float64], upper: NDArray[np.float64], epsilon: float, point: NDArray[np.int64] | None = None
+) -> Dual:
     """Return the dual of ε-SVR: α for f(x_i) below z_i − ε, α* for f(x_i) above z_i + ε."""
-    n = len(z)
-    rows = np.arange(n)
-    return Dual(
-        np.repeat(np.array([1, -1], np.int8), n),
-        np.concatenate([epsilon - z, epsilon + z]),
-        np.concatenate([upper, upper]),
-        np.zeros(2 * n),
-        np.concatenate([rows, rows]),
-    )
+    return _doubled(np.concatenate([epsilon - z, epsilon + z]), upper, np.zeros(len(z)), point)
 
 
-def nu_regression(z: NDArray[np.float64], upper: NDArray[np.float64], nu: float) -> Dual:
+def nu_regression(
+    z: NDArray[np.float64], upper: NDArray[np.float64], nu: float, point: NDArray[np.int64] | None = None
+) -> Dual:
     """Return the dual of ν-SVR: the tube's width is found, not given; Σα = Σα* = ν Σ C_i / 2."""
-    n = len(z)
-    rows = np.arange(n)
     start = _filled(upper, nu * float(upper.sum()) / 2)
-    return Dual(
-        np.repeat(np.array([1, -1], np.int8), n),
-        np.concatenate([-z, z]),
-        np.concatenate([upper, upper]),
-        np.concatenate([start, start]),
-        np.concatenate([rows, rows]),
-        by_sign=True,
-    )
+    return replace(_doubled(np.concatenate([-z, z]), upper, start, point), by_sign=True)
+
+
+def _doubled(
+    p: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    start: NDArray[np.float64],
+    point: NDArray[np.int64] | None,
+) -> Dual:
+    """Return the dual of α and α* of each row, alike but for p."""
+    y = np.repeat(np.array([1, -1], np.int8), len(upper))
+    return Dual(y, p, np.tile(upper, 2), np.tile(start, 2), np.tile(_points(upper, point), 2))
+
+
+def _points(upper: NDArray[np.float64], point: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    return np.arange(len(upper)) if point is None else point
 
 
 def largest_nu(y: NDArray[np.int8], upper: NDArray[np.float64]) -> float:

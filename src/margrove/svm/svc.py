@@ -25,10 +25,10 @@ from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
-from margrove.svm.problem import Dual, classification, hard_margin, largest_nu, nu_classification
+from margrove.svm.problem import Dual, largest_nu
 from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution
 from margrove.svm.solving import kernel_cache
-from margrove.svm.training import TrainingData, bounds
+from margrove.svm.training import TrainingData
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
 _FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilities: theirs may not be separable
@@ -158,10 +158,8 @@ class SVC(SupportVectorClassifier):
     C: float = checked(check_number, above=0, cure="inf is the hard margin.", also=(math.inf,), default=1.0)
     warm_start: bool = checked(check_flag, default=False)
 
-    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-        if self._is_hard:
-            return hard_margin(sign, rows)
-        return classification(sign, bounds(self.C, weight, rows), rows)
+    def _upper(self, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.full(len(rows), np.inf) if self._is_hard else super()._upper(weight, rows)
 
     @property
     def _is_hard(self) -> bool:
@@ -290,9 +288,6 @@ probability, checkpoint
     _form = NU_CLASSIFICATION
 
     nu: float = checked(check_nu, default=0.5)
-
-    def _dual(self, sign: NDArray[np.int8], weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> Dual:
-        return nu_classification(sign, bounds(1.0, weight, rows), float(self.nu), rows)
 
     def _held_out_values(
         self,

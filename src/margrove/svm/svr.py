@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from margrove.data.sample import Values, read_values
+from margrove.data.sample import read_values
 from margrove.errors import check_flag, check_number
 from margrove.estimator import checked, estimator, fitted
 from margrove.svm.kkt import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, check_nu
-from margrove.svm.problem import Dual, nu_regression, regression
-from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
+from margrove.svm.solving import Solved
+from margrove.svm.training import TrainingData
 
 
 @estimator
@@ -32,31 +29,11 @@ class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
         0 are ignored."""
         self._check()
         values = read_values(self, X, y, sample_weight)
-        machines = self._machines(values)
-        solved = solve_machines(self, machines)
-        self._keep(machines.data, solved)
-        self._keep_certificate(machines, solved)
-        return self
+        return self._fit_one(values.X, values.z, values.weight)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) of each row."""
         return self._value(X)
-
-    @abstractmethod
-    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
-        """Return the dual of rows with these targets and bounds."""
-
-    def _machines(self, values: Values) -> Machines:
-        data = training_data(self, values.X)
-        rows = weighted_rows(values.weight, len(values.z))
-        dual = self._dual(values.z[rows], bounds(self.C, values.weight, rows))
-        return Machines(data, [replace(dual, point=rows[dual.point])], ("regression",))
-
-    def _warm(self, machines: Machines) -> list[Dual]:
-        return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
-
-    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
-        self._keep_one(data, solved)
 
 
 @estimator
@@ -104,9 +81,6 @@ class SVR(SupportVectorRegressor):
     epsilon: float = checked(check_number, least=0, default=0.1)
     warm_start: bool = checked(check_flag, default=False)
 
-    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
-        return regression(z, upper, float(self.epsilon))
-
 
 @estimator
 class NuSVR(SupportVectorRegressor):
@@ -149,9 +123,6 @@ class NuSVR(SupportVectorRegressor):
 
     nu: float = checked(check_nu, default=0.5)
 
-    def _dual(self, z: NDArray[np.float64], upper: NDArray[np.float64]) -> Dual:
-        return nu_regression(z, upper, float(self.nu))
-
-    def _keep(self, data: TrainingData, solved: list[Solved]) -> None:
-        super()._keep(data, solved)
+    def _keep_one(self, data: TrainingData, solved: list[Solved]) -> None:
+        super()._keep_one(data, solved)
         self.epsilon_ = -solved[0].machine.rho
