@@ -70,7 +70,7 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
             return Status.EARLY_STOPPED
         is_done = booster.run(seconds, booster.rounds_done() + 1 if watcher else problem.n_rounds)
         report(Progress("boost", done=booster.rounds_done(), total=problem.n_rounds))
-        if watcher and booster.rounds_done() > watcher.n_rounds:
+        if watcher and booster.rounds_done() > len(watcher.errors):
             taken.append(booster.take())
             if watcher.is_enough(_grove(taken[-1], problem).tree(0), float(taken[-1]["vote"][0])) and not is_done:
                 return Status.EARLY_STOPPED
@@ -108,32 +108,22 @@ def _repeat(
 
 def votes(model: BoostModel, cells: Cells, n_jobs: int | None = None) -> NDArray[np.float64]:
     """Return the sum of votes for each class, (n, K), by the core."""
-    grove, threads, rows = model.grove, threads_for(n_jobs), rows_for_core(cells)
+    grove, rows = model.grove, rows_for_core(cells)
     trees = trees_for_core(grove, len(model.vote))
+    given: dict[str, Any] = {
+        "start": grove.start,
+        "label": grove.label,
+        "vote": model.vote,
+        "n_classes": model.n_classes,
+        "threads": threads_for(n_jobs),
+    }
     if rows is not None:
-        return core.votes_of_rows(
-            trees,
-            rows,
-            start=grove.start,
-            label=grove.label,
-            vote=model.vote,
-            n_classes=model.n_classes,
-            threads=threads,
-        )
-    return core.votes_of_columns(
-        trees,
-        columns_for_core(cells),
-        n=cells.n_rows,
-        start=grove.start,
-        label=grove.label,
-        vote=model.vote,
-        n_classes=model.n_classes,
-        threads=threads,
-    )
+        return core.votes_of_rows(trees, rows, **given)
+    return core.votes_of_columns(trees, columns_for_core(cells), n=cells.n_rows, **given)
 
 
 class _Watcher:
-    """Return the error on rows held out, round by round."""
+    """The error on rows held out, round by round."""
 
     def __init__(self, held_out: HeldOut, n_classes: int, n_jobs: int | None) -> None:
         self._held_out, self._n_jobs = held_out, n_jobs
@@ -142,18 +132,14 @@ class _Watcher:
         self._weight = np.ones(n) if held_out.weight is None else held_out.weight
         self.errors: list[float] = []
 
-    @property
-    def n_rounds(self) -> int:
-        return len(self.errors)
-
     def is_enough(self, tree: TreeModel, vote: float) -> bool:
-        """Takes a round's tree. Whether there has been no better round for too long."""
-        cells: Cells = self._held_out.cells
+        """Add a round's tree; return whether there has been no better round for too long."""
+        cells = self._held_out.cells
         given = np.argmax(tree.value, axis=1)[apply(tree, cells, self._n_jobs)]
         self._votes[np.arange(cells.n_rows), given] += vote
         wrong = judged(self._votes) != self._held_out.target
         self.errors.append(float(self._weight[wrong].sum() / self._weight.sum()))
-        return self.n_rounds - 1 - int(np.argmin(self.errors)) >= self._held_out.patience
+        return len(self.errors) - 1 - int(np.argmin(self.errors)) >= self._held_out.patience
 
 
 def _grove(arrays: dict[str, NDArray[Any]], problem: BoostProblem) -> Grove:

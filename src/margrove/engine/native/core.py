@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,29 +11,22 @@ from numpy.typing import NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
 from margrove.errors import EngineError
+from margrove.run.effort import Effort
+from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
+from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
+# OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time library
+# reads its wish from the environment once, when it is loaded: that is, while the core is imported.
+_is_wait_chosen = "OMP_WAIT_POLICY" in os.environ
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+from margrove import _core as core  # noqa: E402
 
-@contextmanager
-def _passive_waiting() -> Iterator[None]:
-    """OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time
-    library reads its wish from the environment once, when it is loaded: that is, while the core is imported."""
-    if "OMP_WAIT_POLICY" in os.environ:
-        yield
-        return
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    try:
-        yield
-    finally:
-        del os.environ["OMP_WAIT_POLICY"]
-
-
-with _passive_waiting():
-    from margrove import _core
+if not _is_wait_chosen:
+    del os.environ["OMP_WAIT_POLICY"]
 
 NAME = "native"
-core = _core
 
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 core.set_symmetric_blas(
@@ -46,24 +38,13 @@ core.set_symmetric_blas(
 
 
 _MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot start as many as requested
-
-
-_is_forked = False
-
-
-def _note_fork() -> None:
-    """Note that this is a forked child, which has one thread."""
-    global _is_forked
-    _is_forked = True
-
-
-os.register_at_fork(after_in_child=_note_fork)
+_PROCESS = os.getpid()
 
 
 def threads_for(n_jobs: int | None) -> int:
     """Return the number of threads: all that OpenMP would use, or ``n_jobs`` as scikit-learn has it; one in a forked
     child, where GNU's OpenMP waits for ever for the threads that stayed with the parent."""
-    if _is_forked:
+    if os.getpid() != _PROCESS:
         return 1
     available = core.max_threads()
     if n_jobs is None:
@@ -100,3 +81,11 @@ def kernel_sums(
             kernel=spec_of(kernel),
             threads=threads_for(n_jobs),
         )
+
+
+def run_until_done(
+    run: Callable[[float], bool], effort: Effort, look_around: Callable[[], None] | None = None
+) -> Status:
+    """Call ``run(seconds)`` of the core until it returns True, as `run_in_slices` does, with SciPy's BLAS at rest."""
+    with blas_held_back():
+        return run_in_slices(lambda seconds: Status.CONVERGED if run(seconds) else None, effort, look_around)

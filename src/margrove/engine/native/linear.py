@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -29,8 +30,6 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status, worst
 from margrove.svm.kernels import called
-
-_Solver: TypeAlias = core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64
 
 _LSMR_ENDS = {3: Status.STALLED, 6: Status.STALLED, 7: Status.MAX_ITER}  # its other reasons are good ones
 _NO_WEIGHT = np.empty(0, np.float64)
@@ -155,17 +154,34 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
             solver.start_from(machine, problem.start[0][machine], float(problem.start[1][machine]))
     threads = threads_for(effort.n_jobs)
 
-    def advance(seconds: float) -> Status | None:
+    def run(seconds: float) -> None:
         solver.run(problem.max_iter, seconds, threads)
         if any(solver.out_of_room(machine) for machine in machines):
             raise MemoryError(
                 f"variant={problem.variant!r} keeps {_KEPT[problem.variant]}, and they no longer fit in memory. "
                 f"Use variant={_LIGHTER[problem.variant]!r}, or a smaller max_iter."
             )
-        return _end(solver, machines, problem.max_iter)
 
-    status = run_in_slices(advance, effort, lambda: _tell("perceptron", solver, machines, problem.max_iter))
-    return _perceptron_solution(problem, solver, status)
+    standings, status = _run("perceptron", problem, solver, run, effort)
+    states = [solver.state(machine) for machine in machines]
+    w = np.array([state.w for state in states])
+    b = np.array([state.b for state in states])
+    if problem.variant == "averaged":
+        steps = np.array([max(state.steps, 1) for state in states], np.float64)
+        w -= np.array([state.lag_w for state in states]) / steps[:, None]
+        b -= np.array([state.lag_b for state in states]) / steps
+    return PerceptronSolution(
+        coef=w,
+        intercept=b,
+        status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
+        n_iter=max(standing.passes for standing in standings),
+        alpha=np.array([state.alpha for state in states]),
+        mistakes=np.array([standing.mistakes for standing in standings], np.int64),
+        last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
+        walks=()
+        if problem.variant == "last"
+        else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
+    )
 
 
 def _walk(problem: PerceptronProblem | KernelPerceptronProblem) -> core.Walk:
@@ -180,46 +196,35 @@ def _walk(problem: PerceptronProblem | KernelPerceptronProblem) -> core.Walk:
     )
 
 
-def _end(solver: _Solver, machines: range, max_iter: int) -> Status | None:
-    """Why the machines have ended, or None while one of them goes on."""
-    ends = []
-    for machine in machines:
-        found = solver.standing(machine)
-        if not found.separated and not found.stalled and found.passes < max_iter:
+def _run(
+    stage: str,
+    problem: PerceptronProblem | KernelPerceptronProblem,
+    solver: core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
+    run: Callable[[float], None],
+    effort: Effort,
+) -> tuple[list[core.WalkStanding], Status]:
+    """Call ``run(seconds)`` in slices until all machines have ended; return how they stand, and why they ended."""
+    most = problem.max_iter
+
+    def standings() -> list[core.WalkStanding]:
+        return [solver.standing(machine) for machine in range(len(problem.sign))]
+
+    def advance(seconds: float) -> Status | None:
+        run(seconds)
+        found = standings()
+        if any(not each.separated and not each.stalled and each.passes < most for each in found):
             return None
-        ends.append(Status.CONVERGED if found.separated else Status.STALLED if found.stalled else Status.MAX_ITER)
-    return worst(ends)
+        ends = (Status.STALLED if each.stalled else Status.MAX_ITER for each in found if not each.separated)
+        return next(ends, Status.CONVERGED)
 
+    def on_slice() -> None:
+        found = standings()
+        done = sum(most if each.separated or each.stalled else each.passes for each in found)
+        mistakes = sum(each.pass_mistakes for each in found)
+        report(Progress(stage, done, most * len(found), mistakes, "mistakes in the pass"))
 
-def _tell(stage: str, solver: _Solver, machines: range, max_iter: int) -> None:
-    standings = [solver.standing(machine) for machine in machines]
-    done = sum(max_iter if found.separated or found.stalled else found.passes for found in standings)
-    mistakes = sum(found.pass_mistakes for found in standings)
-    report(Progress(stage, done, max_iter * len(standings), mistakes, "mistakes in the pass"))
-
-
-def _perceptron_solution(problem: PerceptronProblem, solver: core.Perceptron, status: Status) -> PerceptronSolution:
-    standings = [solver.standing(machine) for machine in range(len(problem.sign))]
-    states = [solver.state(machine) for machine in range(len(problem.sign))]
-    w = np.array([state.w for state in states])
-    b = np.array([state.b for state in states])
-    alpha = np.array([state.alpha for state in states])
-    if problem.variant == "averaged":
-        steps = np.array([max(state.steps, 1) for state in states], np.float64)
-        w -= np.array([state.lag_w for state in states]) / steps[:, None]
-        b -= np.array([state.lag_b for state in states]) / steps
-    return PerceptronSolution(
-        coef=w,
-        intercept=b,
-        status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
-        n_iter=max(standing.passes for standing in standings),
-        alpha=alpha,
-        mistakes=np.array([standing.mistakes for standing in standings], np.int64),
-        last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
-        walks=()
-        if problem.variant == "last"
-        else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
-    )
+    status = run_in_slices(advance, effort, on_slice)
+    return standings(), status
 
 
 @register(NAME, KernelPerceptronProblem)
@@ -238,24 +243,22 @@ def _(engine: Engine, problem: KernelPerceptronProblem, effort: Effort) -> Kerne
         )
     else:
         solver = core.kernel_perceptron_on_supply(problem.X.shape[0], walk, cache_bytes=problem.cache_bytes)
-    machines = range(len(problem.sign))
 
-    def advance(seconds: float) -> Status | None:
+    def run(seconds: float) -> None:
         wanted = solver.run(problem.max_iter, seconds)
         if wanted >= 0:
             assert kernel.function is not None
             assert isinstance(solver, core.KernelPerceptron64)
             # As in prediction, points first: a callable need not be symmetric in the way it is written.
             solver.supply(wanted, called(kernel.function, problem.X, problem.X[wanted : wanted + 1])[:, 0].copy())
-        return _end(solver, machines, problem.max_iter)
 
-    status = run_in_slices(advance, effort, lambda: _tell("kernel perceptron", solver, machines, problem.max_iter))
-    alpha = np.array([solver.alpha(machine) for machine in machines])
+    standings, status = _run("kernel perceptron", problem, solver, run, effort)
+    machines = range(len(problem.sign))
     decision = np.array([solver.decision(machine) for machine in machines])
     return KernelPerceptronSolution(
-        alpha,
+        np.array([solver.alpha(machine) for machine in machines]),
         decision,
-        np.array([solver.standing(machine).mistakes for machine in machines], np.int64),
+        np.array([standing.mistakes for standing in standings], np.int64),
         status if np.isfinite(decision).all() else Status.NONFINITE,
-        max(solver.standing(machine).passes for machine in machines),
+        max(standing.passes for standing in standings),
     )

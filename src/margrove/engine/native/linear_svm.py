@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.engine.by_steps import linear_path_by_steps
-from margrove.engine.native.core import NAME, core, points_of, threads_for
-from margrove.engine.native.linear_l1 import ENDINGS, given_or_nothing, solve_l1
+from margrove.engine.native.core import NAME, core, points_of, run_until_done, threads_for
+from margrove.engine.native.linear_l1 import given_or_nothing, solution_fields, solve_l1
 from margrove.engine.registry import Engine, register
 from margrove.linear_svm.problem import (
     LinearMachine,
@@ -28,8 +28,6 @@ from margrove.linear_svm.problem import (
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
-from margrove.run.slices import run_in_slices
-from margrove.run.threads import blas_held_back
 from margrove.status import Status
 
 _LARGEST_MATRIX = 3000  # columns of a Hessian that is held
@@ -47,7 +45,7 @@ _WALK = 3  # of a step of descent over a step of a sum: each waits for the one b
 
 
 @dataclass(frozen=True)
-class Choice:
+class MethodChoice:
     """A method, the one that takes over if it is slow, and the reason."""
 
     method: str
@@ -56,13 +54,13 @@ class Choice:
     patience: int = _PATIENCE
 
 
-def choose(problem: LinearSvmProblem) -> Choice:
+def choose(problem: LinearSvmProblem) -> MethodChoice:
     """Return the method for this shape and loss."""
     n, d = problem.X.shape
     stored = int(problem.X.nnz) if sp.issparse(problem.X) else n * d
     is_held = d <= _LARGEST_MATRIX
     if problem.solver != "auto":
-        return Choice(problem.solver, problem.solver, "asked for")
+        return MethodChoice(problem.solver, problem.solver, "asked for")
     width = stored / max(1, n)
     steps = _NEWTON_STEPS[is_squared(problem.loss)]
     gram = n * width**2 / 2 * (1.5 if sp.issparse(problem.X) else 1 / _BLAS_GAIN)
@@ -71,10 +69,12 @@ def choose(problem: LinearSvmProblem) -> Choice:
     descent = _DESCENT_PASSES * _WALK * stored
     shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
     if newton <= min(gradients, 4 * descent):
-        return Choice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
+        return MethodChoice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
     otherwise = "newton" if d < n and is_held and newton <= gradients else "row_newton"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
-        return Choice("conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not")
+        return MethodChoice(
+            "conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not"
+        )
     patience = _PATIENCE
     if otherwise == "row_newton":
         n_free = n * _FREE_SHARE if sp.issparse(problem.X) else min(n, d)
@@ -84,7 +84,7 @@ def choose(problem: LinearSvmProblem) -> Choice:
         wait = work / (_WALK * max(1, stored))
         patience = int(np.clip(wait, _LEAST_PATIENCE, _PATIENCE))
     why = f"{shape}: coordinate descent, at most {patience} passes; then {otherwise}"
-    return Choice("descent", otherwise, why, patience)
+    return MethodChoice("descent", otherwise, why, patience)
 
 
 def plan(problem: Problem[Any]) -> str:
@@ -158,14 +158,10 @@ def solve_path(
         )
     total = len(factors) * len(problem.machines)
 
-    def advance(seconds: float) -> Status | None:
-        return Status.CONVERGED if machines.run(seconds) else None
-
     def on_slice() -> None:
         report(Progress("linear svm", float(machines.ended), float(total), float(machines.gap), "gap", problem.tol))
 
-    with blas_held_back():
-        reason = run_in_slices(advance, effort, on_slice)
+    reason = run_until_done(machines.run, effort, on_slice)
     found = [
         _reached(problem, machine, machines.path(k), factors, reason, choice)
         for k, machine in enumerate(problem.machines)
@@ -176,45 +172,35 @@ def solve_path(
     ]
 
 
-def _solution(step: core.PathState, reason: Status) -> LinearSvmSolution:
-    return LinearSvmSolution(
-        step.w,
-        step.b,
-        step.beta,
-        step.primal,
-        step.dual,
-        step.steps,
-        ENDINGS.get(step.ending, reason),
-        step.method.name,
-        is_proved_by_w=step.is_implied,
-    )
-
-
 def _reached(
     problem: LinearSvmProblem,
     machine: LinearMachine,
     path: Sequence[core.PathState],
     factors: Sequence[float],
     reason: Status,
-    choice: Choice,
+    choice: MethodChoice,
 ) -> list[LinearSvmSolution]:
     """Return the steps of a machine; the status of the last one shows whether it was stopped early."""
     going = core.LinearEnding.going
-    found = [_solution(step, reason) for step in path if math.isfinite(step.primal) or step.ending is not going]
+    found = [
+        LinearSvmSolution(**solution_fields(step, reason), solver=step.method.name, is_proved_by_w=step.is_implied)
+        for step in path
+        if math.isfinite(step.primal) or step.ending is not going
+    ]
     is_stopped = bool(path) and path[-1].ending is going and len(found) == len(path)
     if len(found) < len(factors) and not is_stopped:
         if found:
             machine = replace(machine, w=found[-1].w, b=found[-1].b)
         next_step = replace(machine, cost=factors[len(found)] * machine.cost)
-        found.append(_unbegun(problem, next_step, reason, choice))
+        found.append(_unbegun(problem, next_step, reason, choice.method))
     return found
 
 
-def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, choice: Choice) -> LinearSvmSolution:
+def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, method: str) -> LinearSvmSolution:
     """Return a machine that was not started, at its start. β = 0 proves D = 0."""
     n, d = problem.X.shape
     w = np.zeros(d) if machine.w is None else machine.w
     values = np.asarray(problem.X @ w + machine.b, dtype=np.float64).ravel()
     lost = float(machine.cost @ losses(problem.loss, machine.target, values, problem.epsilon))
     primal = penalty_value(problem.penalty, w, machine.b, problem.intercept) + lost
-    return LinearSvmSolution(w, machine.b, np.zeros(n), primal, 0.0, 0, reason, choice.method)
+    return LinearSvmSolution(w, machine.b, np.zeros(n), primal, 0.0, 0, reason, method)

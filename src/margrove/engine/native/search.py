@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ import scipy.sparse as sp
 
 from margrove.advice import Advice, Setting
 from margrove.engine.by_steps import search_by_duals
-from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
+from margrove.engine.native.core import NAME, core, points_of, run_until_done, spec_of, threads_for
 from margrove.engine.native.svm import WORKING_SET
 from margrove.engine.registry import Engine, cache_bytes, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
-from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, squared_norms
@@ -46,7 +44,7 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
         search.add_unit(kernel=unit.kernel, fold=unit.fold, shift=unit.epsilon, C=unit.Cs)
     waiting = list(range(len(problem.units)))
 
-    def advance(seconds: float) -> Status | None:
+    def run(seconds: float) -> bool:
         is_done = search.run(seconds)
         for number in waiting.copy():
             found = search.take(number)
@@ -56,15 +54,14 @@ def _(engine: Engine, problem: SearchProblem, effort: Effort) -> Status:
                     number,
                     UnitSolution(found.values, found.violation, found.support, found.seconds, found.is_converged),
                 )
-        return Status.CONVERGED if is_done else None
+        return is_done
 
     def on_slice() -> None:
         if effort.look_around is not None:
             effort.look_around(lambda: None)
         report(Progress("search", float(search.solved), float(problem.n_cells)))
 
-    with blas_held_back():
-        return run_in_slices(advance, effort, on_slice)
+    return run_until_done(run, effort, on_slice)
 
 
 @register(NAME, LeaveOneOutProblem)
@@ -81,21 +78,19 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
             f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
             f"cache_size allows {room / 2**30:.1f} GiB. Raise cache_size, or cross-validate with SVCCV."
         )
-    with blas_held_back():
-        if problem.kernel.name != "precomputed":
-            make = core.gram_matrix_double if is_double else core.gram_matrix_float
+    if problem.kernel.name != "precomputed":
+        make = core.gram_matrix_double if is_double else core.gram_matrix_float
+        with blas_held_back():
             gram = make(points_of(problem.X), spec_of(problem.kernel), threads)
-        gram = np.ascontiguousarray(gram)
-        found: list[LeftOut] = []
-        total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
-        started = time.monotonic()
-        for machine in problem.machines:
+    gram = np.ascontiguousarray(gram)
+    found: list[LeftOut] = []
+    total = sum(int((machine.alpha > 0).sum()) for machine in problem.machines)
+    started = time.monotonic()
+    for machine in problem.machines:
+        if found and found[-1].status is not Status.CONVERGED:
+            found.append(LeftOut(np.full(len(machine.y), np.nan), False, found[-1].status))
+        else:
             found.append(_left_out(problem, machine, gram, effort.left(started), total))
-            if found[-1].status is not Status.CONVERGED:
-                nothing = LeftOut(np.empty(0), False, found[-1].status)
-                rest = problem.machines[len(found) :]
-                found += [replace(nothing, values=np.full(len(other.y), np.nan)) for other in rest]
-                break
     return tuple(found)
 
 
@@ -112,13 +107,10 @@ def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Eff
         threads=threads_for(effort.n_jobs),
     )
 
-    def advance(seconds: float) -> Status | None:
-        return Status.CONVERGED if solver.run(seconds) else None
-
     def on_slice() -> None:
         report(Progress("leaving one out", float(solver.done), float(total)))
 
-    status = run_in_slices(advance, effort, on_slice)
+    status = run_until_done(solver.run, effort, on_slice)
     values = np.full(len(machine.y), np.nan)
     values[solver.support()] = solver.values()
     return LeftOut(values, bool(solver.is_converged().all()), status)
@@ -172,14 +164,14 @@ def _are_alone(X: Any, kernel: Kernel) -> bool:
 
 
 def _search(problem: SearchProblem, threads: int, is_double: bool) -> core.Search:
+    settings: dict[str, Any] = {
+        "tol": problem.tol,
+        "working_set": WORKING_SET,
+        "threads": threads,
+        "max_steps": problem.step_limit,
+    }
     if problem.kernels[0].name == "precomputed":
-        return core.search_on_gram(
-            np.ascontiguousarray(problem.X),
-            tol=problem.tol,
-            working_set=WORKING_SET,
-            threads=threads,
-            max_steps=problem.step_limit,
-        )
+        return core.search_on_gram(np.ascontiguousarray(problem.X), **settings)
     if not all(kernel.is_native for kernel in problem.kernels):
         words = f" computes no {problem.kernels[0].name} kernel for a SearchProblem."
         raise EngineError(Advice(Setting("engine", "native"), words))
@@ -187,23 +179,12 @@ def _search(problem: SearchProblem, threads: int, is_double: bool) -> core.Searc
     X = problem.X
     by_products = len(kernels) > 1 and problem.kernels[0].name == "rbf"
     if by_products:
-        X = _centred(X)
+        if not sp.issparse(X):  # about their mean: distances are the same, and products keep more of their digits
+            X = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))
         rounding = float(np.finfo(np.float64 if is_double else np.float32).eps)
         largest = max(kernel.gamma for kernel in problem.kernels) * float(squared_norms(X).max())
         by_products = rounding * largest <= _MOST_ROUNDING
     X = X if by_products else problem.X
     return core.search_on_points(
-        points_of(X),
-        kernels=kernels,
-        by_products=by_products,
-        is_double=is_double,
-        tol=problem.tol,
-        working_set=WORKING_SET,
-        threads=threads,
-        max_steps=problem.step_limit,
+        points_of(X), kernels=kernels, by_products=by_products, is_double=is_double, **settings
     )
-
-
-def _centred(X: Any) -> Any:
-    """Dense points about their mean: distances are the same, and products keep more of their digits."""
-    return X if sp.issparse(X) else np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.data.rows import Matrix
-from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
+from margrove.engine.native.core import NAME, core, points_of, run_until_done, spec_of, threads_for
 from margrove.engine.native.explicit import continued, has_ended, is_explicit, is_tall, solve_by_weights
 from margrove.engine.registry import Engine, cache_bytes, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
-from margrove.run.slices import run_in_slices
-from margrove.run.threads import blas_held_back
 from margrove.status import Status
 from margrove.svm.problem import HULLS_MEET, DualProblem, DualSolution, PathProblem
 
@@ -49,9 +47,7 @@ def _path(
 ) -> tuple[tuple[DualSolution, ...], ...]:
     """Solve all machines, each along its ``uppers``; return the steps that were reached, the last perhaps stopped
     early."""
-    X = problem.X
-    room = cache_bytes(engine, problem.cache_bytes, 8 * X.shape[0] ** 2)
-    duals = _duals(problem, X, room, threads_for(effort.n_jobs))
+    duals = _duals(engine, problem, threads_for(effort.n_jobs))
     for k, machine in enumerate(problem.machines):
         duals.add(
             y=machine.y,
@@ -66,53 +62,33 @@ def _path(
     machines, n_steps, most = range(len(problem.machines)), 1 + len(uppers), problem.step_limit
     total = n_steps * len(machines)
 
-    def advance(seconds: float) -> Status | None:
-        return Status.CONVERGED if duals.run(most, seconds) else None
-
-    def present() -> list[NDArray[np.float64]]:
-        return [duals.alpha(k) for k in machines]
-
     def on_slice() -> None:
         if effort.look_around is not None:
-            effort.look_around(present)
-        report(
-            Progress(
-                "svm", float(duals.ended), float(n_steps * len(machines)), duals.violation, "violation", problem.tol
-            )
-        )
+            effort.look_around(lambda: [duals.alpha(k) for k in machines])
+        report(Progress("svm", float(duals.ended), float(total), duals.violation, "violation", problem.tol))
 
-    with blas_held_back():
-        reason = run_in_slices(advance, effort, on_slice)
+    reason = run_until_done(lambda seconds: duals.run(most, seconds), effort, on_slice)
     reached = n_steps if duals.ended == total else 1 + min(duals.steps_ended(k) for k in machines)
     steps = range(min(reached, n_steps))
     return tuple(tuple(_solution(duals.state(k, step), reason, most) for k in machines) for step in steps)
 
 
-def _duals(problem: DualProblem, X: Matrix, room: int, threads: int) -> core.Duals:
+def _duals(engine: Engine, problem: DualProblem, threads: int) -> core.Duals:
+    settings: dict[str, Any] = {
+        "tol": problem.tol,
+        "hulls_meet": HULLS_MEET,
+        "cache_bytes": cache_bytes(engine, problem.cache_bytes, 8 * problem.X.shape[0] ** 2),
+        "working_set": WORKING_SET,
+        "threads": threads,
+        "shrinking": problem.shrinking,
+    }
     if problem.kernel.name == "precomputed":
-        return core.duals_on_gram(
-            np.ascontiguousarray(X),
-            tol=problem.tol,
-            hulls_meet=HULLS_MEET,
-            cache_bytes=room,
-            working_set=WORKING_SET,
-            threads=threads,
-            shrinking=problem.shrinking,
-        )
+        return core.duals_on_gram(np.ascontiguousarray(problem.X), **settings)
     if not problem.kernel.is_native:
         words = f" computes no {problem.kernel.name} kernel for a DualProblem."
         raise EngineError(Advice(Setting("engine", "native"), words))
-    return core.duals_on_points(
-        points_of(X),
-        kernel=spec_of(problem.kernel),
-        precision=core.Precision[problem.precision],
-        tol=problem.tol,
-        hulls_meet=HULLS_MEET,
-        cache_bytes=room,
-        working_set=WORKING_SET,
-        threads=threads,
-        shrinking=problem.shrinking,
-    )
+    precision = core.Precision[problem.precision]
+    return core.duals_on_points(points_of(problem.X), kernel=spec_of(problem.kernel), precision=precision, **settings)
 
 
 def _solution(state: core.DualState, reason: Status, most: int) -> DualSolution:

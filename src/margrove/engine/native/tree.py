@@ -50,8 +50,7 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
         return Status.CONVERGED if is_done else None
 
     status = run_in_slices(advance, effort)
-    arrays = grower.take()
-    return TreeSolution(_finished(problem, arrays, effort.n_jobs), status)
+    return TreeSolution(_finished(problem, grower.take(), effort.n_jobs), status)
 
 
 @register(NAME, ColumnProblem)
@@ -74,24 +73,15 @@ def _(engine: Engine, problem: ColumnProblem, effort: Effort) -> ColumnTests:
 
 def growth_for_core(growth: Growth) -> core.Growth:
     """Return the core's settings for growing."""
-    return core.Growth(
-        criterion=core.Criterion[growth.criterion],
-        split_score=core.SplitScore[growth.split_score],
-        thresholds=_thresholds(growth),
-        variance_floor=VARIANCE_FLOOR,
-        max_depth=growth.max_depth,
-        min_samples_split=growth.min_samples_split,
-        min_samples_leaf=growth.min_samples_leaf,
-        min_weight_leaf=growth.min_weight_leaf,
-        max_leaf_nodes=growth.max_leaf_nodes,
-        max_features=growth.max_features,
-        min_impurity_decrease=growth.min_impurity_decrease,
-        min_gain=growth.min_gain,
-        majority=growth.majority,
-        complexity=growth.complexity,
-        n_bins=_bins(growth),
-        seed=0 if growth.max_features is not None and growth.seed is None else growth.seed,
-    )
+    settings = {
+        "criterion": core.Criterion[growth.criterion],
+        "split_score": core.SplitScore[growth.split_score],
+        "thresholds": _thresholds(growth),
+        "variance_floor": VARIANCE_FLOOR,
+        "n_bins": _bins(growth),
+        "seed": 0 if growth.max_features is not None and growth.seed is None else growth.seed,
+    }
+    return core.Growth(**vars(growth) | settings)
 
 
 def sorted_for_core(problem: TreeProblem, effort: Effort) -> core.SortedColumns | None:

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.rows import Matrix
-from margrove.engine.stream.passes import Array, DualSums, Machine, Passes
+from margrove.engine.stream.passes import Array, DualSums, StreamMachine, Passes
 from margrove.linear_svm.problem import balanced, bounds_of, implied_beta, is_of_signs, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem
 from margrove.status import Status
@@ -36,7 +36,7 @@ SWEEPS = 3  # over a block's rows before the next block comes; more than a few s
 
 
 @dataclass
-class DescentMachine(Machine):
+class DescentMachine(StreamMachine):
     """A machine whose β lies in the file."""
 
     sums: DualSums  # of β in the file

@@ -68,7 +68,7 @@ class DualSums:
 
 
 @dataclass
-class Machine:
+class StreamMachine:
     """One machine, with the best values so far."""
 
     number: int
@@ -89,7 +89,7 @@ class Machine:
         return relative_gap(self.primal, self.dual)
 
 
-M = TypeVar("M", bound=Machine)
+M = TypeVar("M", bound=StreamMachine)
 
 
 class Passes(ABC, Generic[M]):
