@@ -15,7 +15,7 @@ from tests.tree.sklearn_tree import from_sklearn
 import margrove
 from margrove.engine import Native
 from margrove.errors import ConvergenceWarning
-from margrove.tree import grower
+from margrove.tree import held_out
 from margrove.tree.held_out import ends_of_rows
 from margrove.tree.path import candidate_alphas, choose_alpha, cost_complexity_path
 from margrove.tree.prune import cost_complexity, prune
@@ -219,9 +219,9 @@ def test_the_time_limit_is_that_of_the_whole_fit(monkeypatch, rng, folds_in_time
         def solve(self, problem, effort):
             given.append(effort.time_limit)
             clock.now += 1.0
-            return super().solve(problem, grower.Effort())
+            return super().solve(problem, held_out.Effort())
 
-    monkeypatch.setattr(grower, "time", clock)
+    monkeypatch.setattr(held_out, "time", clock)
     X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
     tree = margrove.DecisionTreeClassifier(ccp_alpha="cv", time_limit=1.5 + folds_in_time, engine=OneSecond())
     if words is None:

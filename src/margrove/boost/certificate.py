@@ -15,11 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import exp, inf, log, log1p, sqrt
+from math import exp, inf, log, log1p
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from margrove.boost import r2
 from margrove.boost.model import BoostModel, Rounds
@@ -36,7 +37,6 @@ VISIT_LIMIT = 2_000_000  # cells that are visited to search trees; a second or s
 _PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
 _COUNTED = re.compile(r"(\d+) of (\d+) (?=splits|leaves)")  # as the claims of one tree begin
-_GOLDEN = (sqrt(5) - 1) / 2
 
 # Claims
 _WEIGHTS = "weights of every round"
@@ -186,10 +186,7 @@ def _information(model: FittedVote) -> tuple[Claim, ...]:
 def certify_boost_problem(
     problem: BoostProblem, model: BoostModel, rounds: Rounds, *, visit_limit: int = VISIT_LIMIT
 ) -> tuple[Claim, ...]:
-    """Return the claims of boosted trees that solve this problem, made again from data and parameters.
-
-    ``rounds`` are the recorded rounds. At most ``visit_limit`` cells are visited to search trees.
-    """
+    """Return the claims of boosted trees that solve this problem, made again from data and parameters."""
     grove = model.grove
     trees: list[TreeModel] = []
     for t in range(grove.n_trees):  # before any row goes down a tree
@@ -287,10 +284,7 @@ def certify_rounds(
     labels: Iterator[Labels],
     look: Callable[[int, Floats], None],
 ) -> tuple[Claim, ...]:
-    """Return the claims of the rounds, whatever has learned: weights, errors, votes, loss and bound.
-
-    ``labels`` gives the predictions of each learner for the rows; ``look`` is called with the weights of each round.
-    """
+    """Return the claims of the rounds of any learner. ``look`` is called with the weights of each round."""
     is_error = (rounds.error >= 0) & (rounds.error < 1)
     is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
     if not (rounds.n_rounds > 0 and is_error.all() and is_vote.all()):  # the formulas cannot be applied
@@ -339,7 +333,7 @@ class _Repeated(Deviations):
         self.note(_WEIGHTS, abs(float(weight.sum()) - 1))
         if self.problem.learning_rate == 1 and 0 < found < 1:
             least = _least_loss(found, a, n_classes)
-            self.note(_LEAST_LOSS, _z(found, a, n_classes) / least - 1)
+            self.note(_LEAST_LOSS, _z(a, found, n_classes) / least - 1)
         is_lifted, weight = bool(weight.min() < LEAST_WEIGHT), np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()
         rows = np.flatnonzero(label >= 0)
@@ -363,8 +357,7 @@ class _Repeated(Deviations):
         yield from self._of_the_bound()
 
     def _log_loss(self, n_rounds: int) -> float:
-        """Return log Σ w exp(−y·f/K) of the votes so far. The exponent is Σ_t a_t/K − (votes for the row's class): see
-        `problem.factors`."""
+        """Return log Σ w exp(−y·f/K), whose exponent is Σ_t a_t/K − (votes for the class): see `problem.factors`."""
         all_votes = float(self.rounds.vote[:n_rounds].sum())
         exponent = all_votes / self.problem.n_classes - self.votes[np.arange(len(self.target)), self.target]
         largest = float(exponent.max())
@@ -399,26 +392,13 @@ class _Repeated(Deviations):
 
 
 def _least_loss(error: float, around: float, n_classes: int) -> float:
-    """Return the least Z of a learner with this error over all votes near one, by golden section: no formula is used.
-
-    The sum over rows of w exp(…) has two terms, since the exponent is the same for all rows judged alike.
-    """
-    low, high = around - 5, around + 5
-    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
-    z = [_z(error, a, n_classes) for a in inner]
-    while high - low > 1e-7:
-        if z[0] <= z[1]:  # the minimum lies left of the second
-            high, inner[1], z[1] = inner[1], inner[0], z[0]
-            inner[0] = high - _GOLDEN * (high - low)
-            z[0] = _z(error, inner[0], n_classes)
-        else:
-            low, inner[0], z[0] = inner[0], inner[1], z[1]
-            inner[1] = low + _GOLDEN * (high - low)
-            z[1] = _z(error, inner[1], n_classes)
-    return min(z)
+    """Return the least Z of a learner with this error over all votes near one, by a search: no formula is used."""
+    near = (around - 5, around + 5)
+    options = {"xatol": 1e-7}
+    return float(minimize_scalar(_z, bounds=near, args=(error, n_classes), method="bounded", options=options).fun)
 
 
-def _z(error: float, a: float, n_classes: int) -> float:
+def _z(a: float, error: float, n_classes: int) -> float:
     """Return the sum of w exp(…) over the rows judged rightly, and over those judged wrongly."""
     return exp(log1p(-error) - (n_classes - 1) / n_classes * a) + exp(log(error) + a / n_classes)
 
@@ -485,8 +465,7 @@ def _claims_of_numbers(
     first: Floats,
     predicted: Callable[[int, Floats], Floats],
 ) -> tuple[Claim, ...]:
-    """Return the claims of the rounds, repeated: ``predicted`` gives the predictions of the learner of round t, drawn
-    with these weights."""
+    """Return the claims of the rounds: ``predicted`` gives the predictions of round t, drawn with these weights."""
     found, weight = Deviations(), first
     n_rounds = len(model.estimator_errors_)
     if not n_rounds == len(model.estimator_weights_) == model.n_estimators_:

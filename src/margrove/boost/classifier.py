@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,6 @@ from margrove.errors import (
     check_whole,
 )
 from margrove.estimator import checked, estimator, fitted
-from margrove.status import Status
 from margrove.tree.model import TreeModel
 from margrove.tree.reading import read_cells
 from margrove.tree.stump import DecisionStump
@@ -130,45 +129,25 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         """Return True if an engine boosts the learner as a whole, from cells that are read and sorted once."""
         return is_plain_tree(self._settled_learner(), self.engine)
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Boost.
-
-        Parameters
-        ----------
-        X : data frame, Table, array or sparse matrix of shape (n, d)
-            Whatever the learner takes; trees of ours take text, categories, booleans and missing cells as they are.
-        y : labels of shape (n,)
-        sample_weight : array of shape (n,), optional
-            A row of weight 2 counts as two rows; one of weight 0 is left out.
-        """
-        self._check()
-        learner = self._settled_learner()
-        with self._left_as_it_was():
-            is_warm = self._goes_on(learner)
-            asked = self._asked(learner, X, y, sample_weight, is_warm=is_warm)
-            self._keep(learner, asked, self._boosted(learner, asked, X, is_warm=is_warm))
-        return self
-
-    def _asked(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None, *, is_warm: bool) -> Asked:
-        """Read the rows, and return the problem that they pose."""
+    def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        is_warm = self._goes_on(learner)
         if not is_warm:
             self._draw_seed()
         sample = read_training(self, learner, X, y, sample_weight)
         asked = ask(self, learner, sample, self.model_ if is_warm else None)
         if is_warm:
             self._check_columns(asked)
-        return asked
+        boosted = self._boosted(learner, asked, X, is_warm=is_warm)
+        if is_warm:
+            self._check_repeated(boosted.rounds)
+        self._keep(learner, asked, boosted)
 
     def _boosted(self, learner: Any, asked: Asked, X: Any, *, is_warm: bool) -> Boosted:
         """Boost plain trees by the engine, any other learner round by round."""
-        if is_plain_tree(learner, self.engine):
-            solution = self._solve(asked.problem)
-            boosted = Boosted(solution.rounds, solution.status, self.engine_, solution.model, None)
-        else:
-            boosted = boost_any(self, learner, asked, X, self.estimators_ if is_warm else [])
-        if is_warm:
-            self._check_repeated(boosted.rounds)
-        return boosted
+        if not is_plain_tree(learner, self.engine):
+            return boost_any(self, learner, asked, X, self.estimators_ if is_warm else [])
+        solution = self._solve(asked.problem)
+        return Boosted(solution.rounds, solution.status, self.engine_, solution.model, None)
 
     def _goes_on(self, learner: Any) -> bool:
         """Return True if this fit continues the previous one."""
@@ -209,30 +188,26 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             )
 
     def _keep(self, learner: Any, asked: Asked, boosted: Boosted) -> None:
-        rounds, status = boosted.rounds, boosted.status
+        rounds, n_classes = boosted.rounds, len(asked.classes)
         if rounds.n_rounds == 0:
-            self._refuse(learner, asked, status)
+            self._refuse_stopped(learner, boosted.status)
+            name, chance = type(learner).__name__, 1 - 1 / n_classes
+            raise InfeasibleError(
+                f"the first {name} is no better than chance: it is wrong on {chance:.4g} of "
+                f"the weight or more, which is what guessing one of {n_classes} classes comes to, so there is nothing "
+                "to boost",
+                cure="Give a stronger estimator, or columns that have to do with y.",
+            )
         n_kept = rounds.best_round
         self._keep_learners(learner, None if boosted.estimators is None else boosted.estimators[:n_kept])
-        self.rounds_, self.status_, self.engine_ = rounds, status, boosted.engine
+        self.rounds_, self.status_, self.engine_ = rounds, boosted.status, boosted.engine
         self.n_estimators_, self.n_rows_ = n_kept, len(asked.problem.learner.target)
-        self.classes_, self.n_classes_ = asked.classes, len(asked.classes)
+        self.classes_, self.n_classes_ = asked.classes, n_classes
         self.model_ = None
         if boosted.model is not None:
             self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=rounds.vote[:n_kept])
         self.validation_rows_ = asked.rows_held_out
-        self._warn_if_broken_off(rounds.n_rounds)
-
-    def _refuse(self, learner: Any, asked: Asked, status: Status) -> None:
-        """There is no model: say why."""
-        name, n_classes = type(learner).__name__, len(asked.classes)
-        self._refuse_broken_off(learner, status)
-        chance = 1 - 1 / n_classes
-        raise InfeasibleError(
-            f"the first {name} is no better than chance: it is wrong on {chance:.4g} of the weight or more, which is "
-            f"what guessing one of {n_classes} classes comes to, so there is nothing to boost",
-            cure="Give a stronger estimator, or columns that have to do with y.",
-        )
+        self._warn_if_stopped(rounds.n_rounds)
 
     # ------------------------------------------------------------------------------------------- the learners and votes
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,16 +60,32 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         """Return a fresh copy of the learner to boost. Raises an error if it cannot be boosted."""
         return settle_learner(self.estimator, self._default_learner, type(self).__name__)
 
-    @contextmanager
-    def _left_as_it_was(self) -> Iterator[None]:
-        """Restore the model that there was if the fit raises an error."""
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : data frame, Table, array or sparse matrix of shape (n, d)
+            Whatever the learner takes; trees of ours take text, categories, booleans and missing cells as they are.
+        y : labels, or numbers, of shape (n,)
+        sample_weight : array of shape (n,), optional
+            With labels a row of weight 2 counts as two rows, and one of weight 0 is left out; with numbers it is how
+            probably each row is drawn in the first round.
+        """
+        self._check()
+        learner = self._settled_learner()
         before = dict(vars(self))
         try:
-            yield
-        except BaseException:
+            self._boost(learner, X, y, sample_weight)
+        except BaseException:  # the model that there was stays
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        return self
+
+    @abstractmethod
+    def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """Fit the rounds, and keep them."""
 
     def _keep_learners(self, learner: Any, estimators: list[Any] | None) -> None:
         """The learners of a fit; None where they are the trees of the model."""
@@ -81,7 +96,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
             self.__dict__["estimators_"] = estimators
             self.categorical_ = dict(getattr(estimators[0], "categorical_", {}))
 
-    def _refuse_broken_off(self, learner: Any, status: Status) -> None:
+    def _refuse_stopped(self, learner: Any, status: Status) -> None:
         """Raise an error: not even one learner was fitted."""
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt("interrupted before the first learner was done")
@@ -90,7 +105,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
             words = f" is {self.time_limit}; the first {name} took longer. Use more."
             raise ParameterError(Advice(Parameter("time_limit"), words))
 
-    def _warn_if_broken_off(self, n_rounds: int) -> None:
+    def _warn_if_stopped(self, n_rounds: int) -> None:
         if self.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
             warn_early(type(self).__name__, self.status_, f" after {n_rounds} of {self.n_estimators} rounds")
 

@@ -149,8 +149,7 @@ class Rounds:
 
     @property
     def best_round(self) -> int:
-        """The number of rounds after which the error on rows held out was smallest, the first time; all if no rows are
-        held out."""
+        """The first round of the smallest error on rows held out; the last if none are."""
         if self.validation_error is None:
             return self.n_rounds
         return int(np.argmin(self.validation_error)) + 1
@@ -192,8 +191,7 @@ class BoostModel:
 
 @dataclass(frozen=True, eq=False)
 class BoostSolution:
-    """The trees that an engine has boosted, and why it stopped. It has no tree if the first learner was no better than
-    chance."""
+    """The trees that an engine has boosted, and why it stopped: none if the first was no better than chance."""
 
     model: BoostModel
     rounds: Rounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,37 +52,20 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     ----------
     estimator : regressor, optional
         What is boosted. None is ``DecisionTreeRegressor(max_depth=3)``.
-    n_estimators : int, default=50
-        Rounds at most.
-    learning_rate : float, default=1
-        ν, at most 5: every vote is multiplied by it.
     loss : {"linear", "square", "exponential"}, default="linear"
         How the distance from the target counts.
     random_state : int, optional
         For the rows that are drawn, and a seed for each learner that draws at random. None is the same every time.
-    n_jobs : int, optional
-        Threads; None means all. The model is the same for any number.
-    time_limit : float, optional
-        Seconds; what has been done so far is the model.
-    engine : str or Engine
-        Where trees of ours are grown: "auto", "native", "reference", or an `Engine` object.
+    n_estimators, learning_rate, n_jobs, time_limit, engine
+        As `AdaBoostClassifier`.
 
     Attributes
     ----------
-    estimators_ : list of fitted learners
-    estimator_weights_ : array of shape (T,)
-        a_t, the votes.
     estimator_errors_ : array of shape (T,)
         ε_t, the average loss of each learner.
-    n_estimators_ : int
-        T.
-    model_ : BoostModel or None
-        The trees as plain arrays and their votes; None where the learners are not trees of ours.
-    estimator_ : regressor
-        What was boosted, unfitted.
-    feature_importances_ : array of shape (d,)
-    status_, engine_, certificate_
-        Why the rounds ended, what ran, what it claims.
+    estimators_, estimator_weights_, n_estimators_, model_, estimator_, feature_importances_, status_, engine_, \
+certificate_
+        As `AdaBoostClassifier`.
 
     Examples
     --------
@@ -103,24 +86,9 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
 
     # ------------------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Boost.
-
-        Parameters
-        ----------
-        X : data frame, Table, array or sparse matrix of shape (n, d)
-            Whatever the learner takes; trees of ours take text, categories, booleans and missing cells as they are.
-        y : numbers of shape (n,)
-        sample_weight : array of shape (n,), optional
-            How probably each row is drawn in the first round.
-        """
-        self._check()
-        learner = self._settled_learner()
-        with self._left_as_it_was():
-            boosting = self._boosting(learner, X, y, sample_weight)
-            status = run_in_slices(boosting.advance, self._effort())
-            self._keep(learner, boosting, status)
-        return self
+    def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        boosting = self._boosting(learner, X, y, sample_weight)
+        self._keep(learner, boosting, run_in_slices(boosting.advance, self._effort()))
 
     def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
@@ -153,7 +121,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     def _keep(self, learner: Any, boosting: _Boosting, status: Status) -> None:
         learners = boosting.learners
         if not learners:
-            self._refuse_broken_off(learner, status)
+            self._refuse_stopped(learner, status)
         votes = np.array(boosting.votes)
         self.model_ = None
         if isinstance(learner, DecisionTree):
@@ -167,7 +135,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         self.status_ = status
         self.n_estimators_, self.n_rows_ = len(learners), len(boosting.target)
         self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
-        self._warn_if_broken_off(len(learners))
+        self._warn_if_stopped(len(learners))
 
     def _asked_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Cells, Floats, Floats]:
         """Cells (none of a learner that is no plain tree), target and first weights, for the certificate."""

@@ -36,8 +36,7 @@ LEAST_LEVEL = float(np.finfo(np.float64).eps)  # of the weight of the node
 def level_table(
     target: NDArray[np.float64], weight: NDArray[np.float64], level: NDArray[np.intp], n_classes: int
 ) -> LevelTable:
-    """Return the whole table of rows with these levels, 0 … L − 1, each of which occurs; ``n_classes`` is 0 for
-    numbers."""
+    """Return the whole table of rows with levels 0 … L − 1, each of which occurs; ``n_classes`` is 0 for numbers."""
     of_level = np.bincount(level, weight)
     of_level = np.maximum(of_level, LEAST_LEVEL * of_level.sum())
     if n_classes:

@@ -26,8 +26,7 @@ def number(value: float) -> str:
 
 
 def comment(model: TreeModel, labels: list[str | int | float | bool] | None) -> list[str]:
-    """Return a comment on what x holds and what the int means. Names are escaped: nothing in them can end the
-    comment."""
+    """Return a comment on what x holds and what the int means. Nothing in a name can end the comment."""
     lines = ["/* x[j] is the cell of column j; NaN is missing. Of a category it is the code of its level:", " *"]
     for j, column in enumerate(model.columns):
         lines.append(f" * x[{j}]  {_in_comment(column.name)}")

@@ -311,11 +311,7 @@ class _Audit(Deviations):
         self.note(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
     def _mean_gains(self, node: Node) -> tuple[float, float]:
-        """Return the least and the largest mean gain that a test needs to compete by gain ratio; −∞ for the other
-        scores.
-
-        They differ where rounding decides which tests are allowed.
-        """
+        """Return the least and largest mean gain that a gain ratio may need, by rounding; −∞ for the other scores."""
         if self.problem.growth.split_score != "gain_ratio":
             return -inf, -inf
         columns = range(len(self.problem.cells.columns))

@@ -72,8 +72,7 @@ def sums_of_subtrees(model: TreeModel, own: NDArray[np.float64]) -> NDArray[np.f
 
 
 def _bits_of_numbers(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:
-    """Return n/2 log2 2πσ² + n σ_leaf²/σ² ½ log2 e, or for Laplace n log2 2s + n s_leaf/s log2 e, in the root's
-    units."""
+    """Return n/2 log2 2πσ² + n σ_leaf²/σ² ½ log2 e, or n log2 2s + n s_leaf/s log2 e, in the root's units."""
     is_laplace = criterion == "absolute_error"
     spread = model.impurity if is_laplace else target_variance(model, criterion)
     n = model.weight

@@ -24,11 +24,9 @@ from margrove.estimator import estimator, fitted
 from margrove.status import Status
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
-from margrove.tree.grower import Grower
-from margrove.tree.held_out import choose_by_folds, held_out_rows, some_rows
+from margrove.tree.held_out import Grower, choose_by_folds, held_out_rows, some_rows
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
-from margrove.tree.permutation import permutation_losses
 from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, check_same_classes, learn_cells, read_cells
@@ -88,21 +86,21 @@ class DecisionTree(TreeParameters):
         effort = self._effort()
         grower = Grower(choose(self.engine, problem, effort), effort)
         self.grown_ = grower.grow(problem)
-        self._keep(problem, sample.classes, held_out, grower)
-        return self
-
-    def _keep(
-        self, problem: TreeProblem, classes: NDArray[Any] | None, held_out: TreeSample | None, grower: Grower
-    ) -> None:
-        """Prune ``grown_``, and keep why growing it, and trees to choose ``ccp_alpha_`` by, ended."""
         is_grown = grower.status is Status.CONVERGED
-        self.ccp_alpha_ = self._settled_alpha(problem, grower)
+        self.ccp_alpha_ = 0.0 if self._is_alpha_chosen else float(self.ccp_alpha)
+        if self._is_alpha_chosen:  # the penalty of a leaf that does best on rows left out
+            self.ccp_alpha_ = choose_by_folds(problem, cost_complexity_path(self.grown_), self._seed(), grower)
         self.tree_ = self._pruned(held_out, grower)
         self.status_, self.engine_ = grower.status, grower.engine.name
-        if classes is not None:
-            self.classes_, self.n_classes_ = classes, len(classes)
+        if sample.classes is not None:
+            self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
-        self._warn_unless_done(is_grown=is_grown)
+        if self.status_ is not Status.CONVERGED:
+            what = "nodes still open are leaves"
+            if is_grown:
+                what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
+            warn_early(type(self).__name__, self.status_, f": {what}")
+        return self
 
     def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         cells = self._learn(X)
@@ -117,8 +115,7 @@ class DecisionTree(TreeParameters):
         return settle_criterion(self.criterion, self._criteria)
 
     def _learn(self, X: Any, owner: BaseEstimator | None = None) -> Cells:
-        """The cells of the training table, as this tree sees them; it, or the owner it learns for, takes note of the
-        columns."""
+        """Return the cells of the training table; the tree, or the owner it learns for, records the columns."""
         owner = self if owner is None else owner
         test, why = self._categorical_test()
         thin: Test | None = "one_vs_rest" if self.categorical == "auto" and test == "subset" else None
@@ -194,19 +191,6 @@ class DecisionTree(TreeParameters):
     def _is_alpha_chosen(self) -> bool:
         """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
         return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
-
-    def _settled_alpha(self, problem: TreeProblem, grower: Grower) -> float:
-        """Return the cost of a leaf: as given, or the one that does best on rows left out."""
-        if not self._is_alpha_chosen:
-            return float(self.ccp_alpha)
-        return choose_by_folds(problem, cost_complexity_path(self.grown_), self._seed(), grower)
-
-    def _warn_unless_done(self, *, is_grown: bool) -> None:
-        if self.status_ is not Status.CONVERGED:
-            what = "nodes still open are leaves"
-            if is_grown:
-                what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
-            warn_early(type(self).__name__, self.status_, f": {what}")
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
 
@@ -287,15 +271,18 @@ class DecisionTree(TreeParameters):
         check_is_fitted(self)
         check_whole("n_repeats", n_repeats, least=1)
         cells = read_cells(self, X, self.tree_.columns)
-        score = accuracy_score if is_classifier(self) else r2_score
+        metric = accuracy_score if is_classifier(self) else r2_score
 
-        def score_of(given: Cells) -> float:
+        def score(given: Cells) -> float:
             predicted = self._predicted(self._leaves(given))
-            return float(score(np.asarray(y), predicted, sample_weight=sample_weight))
+            return float(metric(np.asarray(y), predicted, sample_weight=sample_weight))
 
         generator = check_random_state(random_state)
-        found = permutation_losses(self.tree_, cells, score_of, int(n_repeats), generator)
-        return Bunch(importances=found, importances_mean=found.mean(axis=1), importances_std=found.std(axis=1))
+        before, losses = score(cells), np.zeros((len(cells.columns), int(n_repeats)))
+        for j in np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist():
+            for repeat in range(int(n_repeats)):
+                losses[j, repeat] = before - score(cells.shuffled(j, generator.permutation(cells.n_rows)))
+        return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
 
     def cost_complexity_path(self) -> CostComplexityPath:
         """The nested trees that cost-complexity pruning makes of the grown one, and their prices of a leaf."""

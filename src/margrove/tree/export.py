@@ -129,8 +129,7 @@ def node_columns(model: TreeModel, classes: ArrayLike | None = None) -> dict[str
 
 
 def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: str = "pandas") -> Any:
-    """Return `node_columns` as a data frame of this library: pyarrow is always installed, pandas and polars may not
-    be."""
+    """Return `node_columns` as a data frame of this library; only pyarrow is always installed."""
     check_choice("library", library, _LIBRARIES)
     import narwhals as nw
 
@@ -152,8 +151,7 @@ def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[An
 
 
 def _decisive(model: TreeModel, outcomes: list[str]) -> tuple[TreeModel, list[str]]:
-    """Return the tree without the tests below which all leaves predict the same, and the prediction of each of its
-    nodes."""
+    """Return the tree without tests below which all leaves predict the same, and the prediction of each node."""
     predicted, is_settled = list(outcomes), model.is_leaf.copy()
     for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # a child stands behind its parent
         children = model.children(node).tolist()

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
 from margrove.store.check import check_fields, check_target
@@ -35,7 +35,7 @@ from margrove.store.schema import (
     single,
 )
 from margrove.tree.model import TreeModel, blank_levels, fault_of
-from margrove.tree.problem import Test, TreeColumn
+from margrove.tree.problem import TESTS, TreeColumn
 
 Columns = tuple[TreeColumn, ...]
 
@@ -61,7 +61,6 @@ TREE_ARRAYS = (
     Array("inverse_weight", "t", is_optional=True, least=0),
 )
 _DEFAULTS = {part.name: part.default for part in fields(TreeColumn) if part.default is not MISSING}
-_TESTS: tuple[str, ...] = get_args(Test)
 _OF_NUMBERS = ("threshold", "intervals")
 
 
@@ -115,8 +114,8 @@ def _column(record: Any) -> TreeColumn:
 def _check_column(column: TreeColumn) -> None:
     """Check what a column of its kind of test must have, and what it cannot have."""
     what, levels, cuts = f"column {shown(column.name)}", column.levels, column.cuts
-    if column.test not in _TESTS:
-        raise FaultError(f"{what}: its test is {shown(column.test)}; it must be one of {', '.join(_TESTS)}")
+    if column.test not in TESTS:
+        raise FaultError(f"{what}: its test is {shown(column.test)}; it must be one of {', '.join(TESTS)}")
     if column.monotone not in ((-1, 0, 1) if column.test in _OF_NUMBERS else (0,)):
         raise FaultError(f"{what}: monotone is {column.monotone}, which its test {column.test!r} cannot have")
     if (column.test == "intervals") != bool(cuts) or (levels and column.test in _OF_NUMBERS):

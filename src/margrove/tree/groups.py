@@ -57,14 +57,12 @@ class Groups:
 
     @property
     def n_choices(self) -> float:
-        """Return the number of tests for which p-values are corrected: 1 for subsets, whose p accounts for the choice
-        among the levels already (`association.py`)."""
+        """Return the tests that p-values are corrected for: 1 for subsets (`association.py`)."""
         return float(self.n_groups > 1) if self.kind == "subset" else self.n_tests
 
 
 def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
-    """Return groups by distinct values, with thresholds halfway between them; or by the bins between cuts, without
-    empty ones."""
+    """Return groups by distinct values, with thresholds halfway between them; or by the occupied bins of cuts."""
     is_present = ~np.isnan(x)
     present = x[is_present]
     if cuts is None:

@@ -1,7 +1,8 @@
-"""Rows that a tree is not grown from: to prune it by, and to choose the penalty of a leaf."""
+"""Rows that a tree is not grown from: to prune it by, and to choose the penalty of a leaf on other trees."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,17 +12,45 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from margrove.advice import Advice, Setting
 from margrove.data.columns import RowIndex
+from margrove.engine import Effort, Engine
 from margrove.errors import InputError
 from margrove.status import Status
-from margrove.tree.grower import Grower
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, candidate_alphas, choose_alpha, cost_complexity_path
-from margrove.tree.problem import TreeProblem
+from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample
 
 Given = TypeVar("Given", TreeProblem, TreeSample)
 
 FOLDS = 5  # of the cross-validation that chooses α
+
+
+class Grower:
+    """Grows the trees of one fit on one engine within one time limit. ``status`` says why growing ended."""
+
+    def __init__(self, engine: Engine, effort: Effort) -> None:
+        self.engine, self.effort, self.status = engine, effort, Status.CONVERGED
+        self._left, self._started = effort, time.monotonic()
+
+    def has_time(self) -> bool:
+        """Return whether another tree may be grown: the time is not over, and none was stopped early."""
+        if self.effort.time_limit is not None:
+            left = self.effort.time_limit - (time.monotonic() - self._started)
+            if left > 0:
+                self._left = replace(self.effort, time_limit=left)
+            else:
+                self.status = Status.TIME_LIMIT
+        return self.status is Status.CONVERGED
+
+    def grow(self, problem: TreeProblem) -> TreeModel:
+        """Grow a tree in the time that was left when `has_time` was last called."""
+        solution = self.engine.solve(problem, self._left)
+        self.status = solution.status
+        return solution.model
+
+    def leaves(self, tree: TreeModel, cells: Cells) -> NDArray[np.int32]:
+        """Return the leaf of each row."""
+        return self.engine.apply_trees(tree, cells, self.effort)
 
 
 def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
@@ -105,8 +134,7 @@ def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDAr
 
 
 def ends_of_rows(tree: TreeModel, cut: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Return for each node the one where a row that reaches it ends, if these nodes are leaves: its outermost cut
-    ancestor."""
+    """Return for each node where its rows end, if these nodes are leaves: its outermost cut ancestor."""
     nodes = np.arange(tree.n_nodes, dtype=np.int32)
     cut_nodes = np.flatnonzero(cut)
     ends = np.maximum.accumulate(np.concatenate([[0], tree.end[cut_nodes]]))

@@ -73,8 +73,7 @@ def absolute_error(y: ArrayLike, w: ArrayLike | None = None) -> float:
 
 
 def moments(y: ArrayLike, w: ArrayLike | None = None) -> tuple[float, float]:
-    """Return mean and variance, in two passes around one of the numbers: far from zero the mean itself has too few
-    digits."""
+    """Return mean and variance, around one of the numbers: far from zero the mean itself has too few digits."""
     y, w = _values(y, w)
     total, centred = w.sum(), y - y[0]
     mean = w @ centred / total

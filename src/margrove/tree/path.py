@@ -108,18 +108,13 @@ def _merged(heaps: list[list[_Cut]]) -> list[_Cut]:
 
 
 def candidate_alphas(ccp_alphas: ArrayLike) -> NDArray[np.float64]:
-    """Return one α for each tree of a path, to try in cross-validation: √(α_k α_{k+1}), inside its stretch, as CART
-    does.
-
-    The last one, for the root alone, is its own α. Stretches of no length are left out.
-    """
+    """Return an α for each tree of a path, inside its stretch, as CART does: √(α_k α_{k+1}); the root's own is last."""
     alphas = np.unique(np.asarray(ccp_alphas, dtype=np.float64))
     return np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
 
 
 def choose_alpha(alphas: ArrayLike, scores: ArrayLike) -> float:
-    """Return the α of the best mean score over folds, of scores (alphas, folds); of equals the largest, for the smaller
-    tree."""
+    """Return the α of the best mean score, of scores (alphas, folds); of equals the largest, for the smaller tree."""
     mean = np.asarray(scores, dtype=np.float64).mean(axis=1)
     best = mean.max()
     # Means that differ by rounding are equal.

@@ -53,12 +53,12 @@ Impurities (T3), with class shares p_k or a target of mean μ and variance σ²:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csc_matrix
+from scipy.sparse import csc_array, csc_matrix, hstack
 
 from margrove.data.columns import RowIndex
 from margrove.errors import ParameterError
@@ -74,7 +74,7 @@ Thresholds = Literal["exact", "histogram", "gaussian", "logistic"]
 
 CLASS_CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
 VALUE_CRITERIA: tuple[Criterion, ...] = ("squared_error", "gaussian_entropy", "absolute_error")
-TESTS: tuple[Test, ...] = ("threshold", "intervals", "multiway", "subset", "one_vs_rest")
+TESTS: tuple[Test, ...] = get_args(Test)
 
 VARIANCE_FLOOR = 1e-9  # of the variance of all rows: where a node's is smaller, gaussian entropy takes this
 EQUAL_GAIN = 1e-12  # gains that differ by less, relative to the impurity, are equal: rounding
@@ -100,8 +100,7 @@ class TreeColumn:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of n rows, column by column: numbers with NaN for missing (threshold, intervals), or int32 codes with
-    -1 for missing (categories)."""
+    """The cells of n rows by column: numbers with NaN for missing, or int32 codes of categories with -1 for missing."""
 
     columns: tuple[TreeColumn, ...]
     n_rows: int
@@ -132,6 +131,14 @@ class Cells:
         if self.sparse is not None:
             return Cells(self.columns, n_rows, sparse=self.sparse.tocsr()[rows].tocsc())
         return Cells(self.columns, n_rows, tuple(values[rows] for values in self.values))
+
+    def shuffled(self, j: int, order: NDArray[np.intp]) -> Cells:
+        """The same rows with the cells of column j in another order."""
+        if self.sparse is None:
+            values = (*self.values[:j], self.values[j][order], *self.values[j + 1 :])
+            return replace(self, values=values, block=None)
+        parts = self.sparse[:, :j], self.sparse[:, [j]].tocsr()[order].tocsc(), self.sparse[:, j + 1 :]
+        return replace(self, sparse=hstack(parts, format="csc"))
 
 
 @dataclass(frozen=True)

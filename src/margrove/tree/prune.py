@@ -114,8 +114,7 @@ def binomial_test(model: TreeModel, level: float = 0.05, *, criterion: Criterion
 
 
 def _sign_test(won: float, lost: float) -> float:
-    """Return P(B ≥ won) for B ~ Binomial(won + lost, ½), by the incomplete beta function, so that weights may be
-    fractions."""
+    """Return P(B ≥ won), B ~ Binomial(won + lost, ½), by the incomplete beta function: weights may be fractions."""
     return float(special.betainc(won, lost + 1, 0.5)) if won > 0 else 1.0
 
 

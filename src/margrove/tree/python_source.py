@@ -84,8 +84,7 @@ LOOP = """\
 
 
 def node_table(model: TreeModel, outcomes: list[str], table: str) -> list[str]:
-    """Return a tuple for each node: (column, test, branch if missing, branch of other levels, children), or
-    (prediction,)."""
+    """Return the nodes as a tuple of tuples, which the comment in it explains."""
     lines = [
         "# A node: (column, test, branch of missing cells, branch of other levels, children); a leaf: (prediction,).",
         "# The test: x <= number takes branch 0, else 1; {level: branch}; or (cut points, branch of each interval).",

@@ -59,8 +59,7 @@ class ColumnWishes:
 
 
 def is_thin(column: Column, *, is_priced: bool) -> bool:
-    """Return whether a category has many levels and few rows for each; where bits are charged, whether it names the
-    rows."""
+    """Return whether a category has few rows for each of many levels; where bits are charged, if it names the rows."""
     if is_priced:
         return is_identifier(column)
     n_present = len(column) - column.n_missing
@@ -68,8 +67,7 @@ def is_thin(column: Column, *, is_priced: bool) -> bool:
 
 
 class ReadOnce:
-    """A training table for several learners that differ only in their target: given to each as its X, it is read and
-    sorted for the first of them alone."""
+    """A training table for learners that differ only in their target: read and sorted for the first of them alone."""
 
     def __init__(self, X: Any) -> None:
         self.X = X

@@ -117,8 +117,7 @@ class Rules:
         return len(self.rules)
 
     def data(self) -> list[dict[str, Any]]:
-        """Return one plain dict for each rule: conditions, prediction, support, share, confidence, p_value, spread,
-        nodes_below."""
+        """Return one plain dict for each rule."""
         return [rule.data() for rule in self.rules]
 
     def __str__(self) -> str:

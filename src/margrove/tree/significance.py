@@ -149,8 +149,7 @@ def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:
-    """Return the variance of the target in each node of a regression tree, from its impurity; NaN for
-    absolute_error."""
+    """Return the variance of the target in each node, from its impurity; NaN for absolute_error."""
     if criterion == "squared_error":
         return model.impurity
     if criterion == "gaussian_entropy":  # ½ (1 + ln 2π + ln σ²)
@@ -159,8 +158,7 @@ def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float6
 
 
 def _parent_counts(model: TreeModel) -> NDArray[np.float64]:
-    """Return the class counts of each node as the sum of its branches', (m, K); 0 at leaves. They differ from the
-    node's own only under monotone constraints, which hold the value of a node within bounds."""
+    """Return the sum of the branches' class counts, (m, K): the node's own unless a monotone constraint holds them."""
     inner = np.flatnonzero(~model.is_leaf)
     counts = np.zeros_like(model.value)
     if len(inner):
@@ -224,8 +222,7 @@ def _no_surer(
     n: NDArray[np.float64],
     has_no_spread: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return p, but at least that of one permutation of the rows, where they are few or their branches have no
-    spread."""
+    """Return p, at least that of one permutation where rows are few or their branches have no spread."""
     is_held = (n < FEW_ROWS) | has_no_spread
     return np.where(is_held, np.maximum(p, np.exp(np.minimum(log_least, 0.0))), p)
 
@@ -262,8 +259,7 @@ def _fourfold_counts(
 def _fisher(
     x: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], total: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return p of Fisher's exact test, two-sided, for many tables: all tables of the same sums stand in one long
-    array."""
+    """Return p of Fisher's exact test, two-sided, for many tables, whose alternatives stand in one long array."""
     low = np.maximum(0, row + column - total)
     length = (np.minimum(row, column) - low + 1).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(length)[:-1]])
@@ -347,8 +343,7 @@ def margin_of(sums: NDArray[np.float64]) -> Margin:
 
 
 def gamma_tail(statistic: float, n: float, rows: Margin, columns: Margin) -> float:
-    """Return P(G ≥ statistic) for the gamma distribution G with the mean and variance of X² over all tables with these
-    sums."""
+    """Return P(G ≥ statistic) for the gamma distribution G with the mean and variance of X² under permutation."""
     if n <= 3:  # larger than 2 × 2, and of three rows: every table with these sums has the same X²
         return 1.0
     mean, variance = permutation_moments(n, rows, columns)

@@ -33,8 +33,7 @@ Floats = NDArray[np.float64]
 
 
 def halfway(values: Floats) -> Floats:
-    """Return the midpoints of ascending values; x ≤ midpoint separates each from the next even where a midpoint is
-    rounded."""
+    """Return the midpoints of ascending values; even a rounded one separates x ≤ midpoint from the next value."""
     low, high = values[:-1], values[1:]
     with np.errstate(over="ignore", invalid="ignore"):
         whole = low + high
