@@ -24,16 +24,15 @@ from tests.app.report_models import (
 
 from margrove import DecisionTreeClassifier, load_penguins
 from margrove.app.history import rows_fingerprint
-from margrove.app.report.assemble import report_of
 from margrove.app.report.blocks import Bars, Card, Words, charts_of
 from margrove.app.report.explain import examples
+from margrove.app.report.findings import evidence_of
 from margrove.app.report.held_out import Folds
 from margrove.app.report.html import to_html
 from margrove.app.report.importance import importances_of
 from margrove.app.report.markdown import escaped, to_markdown
-from margrove.app.report.model_on_table import MOST_ROWS, subject_of
-from margrove.app.report.trusted_rows import evidence_of
-from margrove.app.report.writing import plain
+from margrove.app.report.model_on_table import MOST_ROWS, Subject
+from margrove.app.report.writing import plain, report_of
 from margrove.data import Column, Table
 from margrove.svm.margins import margins
 
@@ -84,7 +83,7 @@ def test_a_report_is_json_without_gaps_and_the_same_every_time(name, table_of):
 
 def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_honest():
     penguins = load_penguins()
-    subject = subject_of(model_of("tree"), penguins)
+    subject = Subject(model_of("tree"), penguins)
     assert subject.is_training
     evidence = evidence_of(subject, Folds(subject.model, subject.table))
     assert evidence.origin == "folds"
@@ -95,12 +94,12 @@ def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_hone
 def test_other_rows_are_not_taken_for_those_of_the_training(name):
     penguins = load_penguins()
     fewer = penguins.take(np.arange(300))
-    assert not subject_of(model_of(name), fewer).is_training
+    assert not Subject(model_of(name), fewer).is_training
     shifted = penguins["body_mass_g"].values + 1
     others = [Column(c.name, c.kind, shifted) if c.name == "body_mass_g" else c for c in penguins.columns]
     changed = Table(others, target=penguins.target)
     if name != "tree":  # which may not ask for the mass
-        assert not subject_of(model_of(name), changed).is_training
+        assert not Subject(model_of(name), changed).is_training
 
 
 def trained(model, table):
@@ -113,27 +112,27 @@ def trained(model, table):
 def test_as_many_other_rows_are_not_taken_for_those_of_the_training_where_a_record_tells():
     penguins = load_penguins()
     model = trained(model_of("adaboost"), penguins)
-    subject = subject_of(model, penguins)
+    subject = Subject(model, penguins)
     assert subject.is_training
     assert subject.is_training_known
     others = penguins.take(np.random.default_rng(0).permutation(penguins.n_rows))
-    subject = subject_of(model, others)
+    subject = Subject(model, others)
     assert not subject.is_training
     assert subject.is_training_known
-    assert not subject_of(model, others.with_target(None)).is_training
+    assert not Subject(model, others.with_target(None)).is_training
 
 
 def test_further_columns_do_not_hide_that_rows_are_those_of_the_training():
     penguins = load_penguins()
     note = Column("note", "numeric", np.arange(float(penguins.n_rows)))
     more = Table([*penguins.columns, note], target=penguins.target)
-    assert subject_of(trained(model_of("adaboost"), penguins), more).is_training
+    assert Subject(trained(model_of("adaboost"), penguins), more).is_training
 
 
 def test_where_nothing_tells_whether_rows_were_trained_on_the_page_says_so():
     penguins = load_penguins()
     others = penguins.take(np.random.default_rng(0).permutation(penguins.n_rows))
-    subject = subject_of(model_of("adaboost"), others)
+    subject = Subject(model_of("adaboost"), others)
     assert subject.is_training  # no score on them is called honest
     assert not subject.is_training_known
     document = report_of(model_of("adaboost"), others).to_dict()
@@ -144,7 +143,7 @@ def test_new_rows_are_judged_as_they_are():
     penguins = load_penguins()
     half = np.arange(penguins.n_rows) % 2 == 0
     model = fitted(CLASSIFIERS["tree"](), penguins.take(half))
-    subject = subject_of(model, penguins.take(~half))
+    subject = Subject(model, penguins.take(~half))
     evidence = evidence_of(subject, Folds(model, subject.table))
     assert evidence.origin == "table"
     assert evidence.quality.value == pytest.approx(model.score(penguins.take(~half), penguins.labels()[~half]))
@@ -179,7 +178,7 @@ def test_the_target_may_be_a_column_and_other_columns_are_not_looked_at():
     penguins = load_penguins()
     extra = Column("extra", "numeric", np.arange(penguins.n_rows, dtype=np.float64))
     table = Table([extra, penguins.target, *penguins.columns])
-    subject = subject_of(model_of("tree"), table)
+    subject = Subject(model_of("tree"), table)
     assert subject.judged is not None
     assert subject.unused == ["extra"]
     assert subject.is_training
@@ -190,7 +189,7 @@ def test_rows_of_unknown_classes_and_without_an_answer_are_left_out_and_counted(
     codes = penguins.target.values.copy()
     codes[:5], codes[5:8] = 3, -1
     target = Column("species", "category", codes, (*penguins.target.levels, "Emperor"))
-    subject = subject_of(model_of("tree"), penguins.with_target(target))
+    subject = Subject(model_of("tree"), penguins.with_target(target))
     assert (subject.n_strange, subject.n_unanswered) == (5, 3)
     assert len(subject.judged.truth) == penguins.n_rows - 8
 
@@ -210,7 +209,7 @@ def test_a_large_table_is_sampled_and_that_is_said():
 def test_examples_are_of_the_table_and_say_what_the_model_says(name, table_of):
     table, model = table_of(), model_of(name, table_of)
     every = model.predict(table.with_target(None))  # of all rows at once: votes that are nearly tied hang on rounding
-    for example in examples(subject_of(model, table)):
+    for example in examples(Subject(model, table)):
         said = every[example.row]
         if table_of is with_numbers:
             assert float(example.predicted) == pytest.approx(float(said), rel=1e-5)
@@ -222,7 +221,7 @@ def test_examples_are_of_the_table_and_say_what_the_model_says(name, table_of):
 
 def test_pushes_of_a_linear_model_add_up_to_its_decision():
     table, model = of_two_classes(), model_of("linear", of_two_classes)
-    for example in examples(subject_of(model, table)):
+    for example in examples(Subject(model, table)):
         decision = float(model.decision_function(table.take([example.row]).with_target(None))[0])
         lead = decision if example.predicted == str(model.classes_[1]) else -decision
         assert sum(push.amount for push in example.pushes) + example.base == pytest.approx(lead, abs=0.02)
@@ -238,31 +237,31 @@ def test_what_speaks_for_a_class_is_said_of_it_and_drawn_to_one_side():
 
 def test_the_sure_example_leads_by_more_than_the_borderline_one():
     for name in ("svm", "linear", "adaboost"):
-        found = {example.kind: example for example in examples(subject_of(model_of(name), load_penguins()))}
+        found = {example.kind: example for example in examples(Subject(model_of(name), load_penguins()))}
         assert found["sure"].sureness > found["borderline"].sureness
 
 
 def test_questions_of_a_tree_lead_to_the_leaf_that_predicts():
     penguins, model = load_penguins(), model_of("tree")
-    for example in examples(subject_of(model, penguins)):
+    for example in examples(Subject(model, penguins)):
         leaf = int(model.apply(penguins.take([example.row]))[0])
         assert len(example.questions) == int(model.tree_.depth[leaf])
         assert example.questions[-1].after.startswith(f"{model.tree_.n_rows[leaf]:,} row")
 
 
 def test_votes_of_all_classes_sum_to_one_and_agree_with_the_answer():
-    for example in examples(subject_of(model_of("adaboost"), load_penguins())):
+    for example in examples(Subject(model_of("adaboost"), load_penguins())):
         assert sum(share for _, share in example.shares) == pytest.approx(1.0)
         assert example.shares[0][0] == example.predicted
 
 
 def test_remembered_rows_are_named_only_where_the_table_has_them():
     penguins, model = load_penguins(), model_of("svm")
-    own = examples(subject_of(model, penguins))
+    own = examples(Subject(model, penguins))
     support = set(model[-1].support_.tolist())
     assert all({neighbour.row for neighbour in example.neighbours} <= support for example in own)
     assert any(example.neighbours for example in own)
-    others = examples(subject_of(model, penguins.take(np.arange(300))))
+    others = examples(Subject(model, penguins.take(np.arange(300))))
     assert not any(example.neighbours for example in others)
 
 
@@ -283,7 +282,7 @@ def test_no_wrong_example_is_made_up_where_all_rows_are_right():
 def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
     table = hostile_table(400)
     for name in ("svm", "tree", "adaboost", "linear"):
-        subject = subject_of(fitted(CLASSIFIERS[name](), table), table)
+        subject = Subject(fitted(CLASSIFIERS[name](), table), table)
         importances = importances_of(subject, Folds(subject.model, subject.table))
         assert importances.columns[0].name == HOSTILE
         assert importances.columns[0].loss > 0.2
@@ -298,7 +297,7 @@ def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned
     levels = tuple(f"ticket {i:03}" for i in range(n // 2))
     columns = [Column("real", "numeric", real), Column("ticket", "category", name, levels)]
     table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
-    subject = subject_of(fitted(CLASSIFIERS["svm"]().set_params(learn__C=100.0), table), table)
+    subject = Subject(fitted(CLASSIFIERS["svm"]().set_params(learn__C=100.0), table), table)
     importances = importances_of(subject, Folds(subject.model, subject.table))
     losses = {column.name: column.loss for column in importances.columns}
     assert losses["real"] > 0.1 > 0.05 > abs(losses["ticket"])

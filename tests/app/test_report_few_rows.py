@@ -13,13 +13,13 @@ from tests.app.test_report_words import blocks_of, said
 
 from margrove.app.estimate.learning_curve import verdict_on_rows
 from margrove.app.models import encoder_of
-from margrove.app.report.assemble import report_of
 from margrove.app.report.blocks import Bars, Card, Grid, Report, Words
 from margrove.app.report.explain import average_row, examples, level_shares
 from margrove.app.report.findings import Findings
-from margrove.app.report.model_on_table import subject_of
+from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import signed
 from margrove.app.report.sections import decisions
+from margrove.app.report.writing import report_of
 from margrove.data import Column, Table, read_table
 
 
@@ -59,9 +59,9 @@ def test_rows_of_one_class_do_not_call_a_model_useless():
 def test_a_row_alone_is_explained_as_among_all_the_others():
     table = of_two_classes()
     model = remembering(table)
-    among = {example.row: example for example in examples(subject_of(model, table))}
+    among = {example.row: example for example in examples(Subject(model, table))}
     for row, example in among.items():
-        (alone,) = examples(subject_of(model, table.take([row])))
+        (alone,) = examples(Subject(model, table.take([row])))
         found = {push.column: push.amount for push in alone.pushes}
         for push in example.pushes[:3]:
             assert found[push.column] == pytest.approx(push.amount, rel=0.01, abs=0.01)
@@ -107,7 +107,7 @@ def test_the_average_row_is_that_of_the_training_rows():
     table = of_two_classes()
     model = remembering(table)
     encoded = encoder_of(model).transform(table.with_target(None))
-    few = subject_of(model, table.take(np.arange(15)))
+    few = Subject(model, table.take(np.arange(15)))
     np.testing.assert_allclose(average_row(few, few.encoded()), encoded.mean(axis=0), atol=2e-3)
 
 
@@ -176,7 +176,7 @@ def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
 
 def test_a_sure_answer_that_no_column_alone_would_change_says_so(monkeypatch):
     table = of_two_classes()
-    subject = subject_of(fitted(CLASSIFIERS["svm"](), table), table)
+    subject = Subject(fitted(CLASSIFIERS["svm"](), table), table)
     sure = replace(examples(subject)[0], pushes=())
     monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
     card = next(block for block in decisions.decisions_section(Findings(subject)).blocks if isinstance(block, Card))

@@ -13,10 +13,9 @@ from sklearn.pipeline import make_pipeline
 from tests.app.report_models import CLASSIFIERS, fitted, one_class_model
 
 from margrove import SVC, AdaBoostClassifier, DecisionTreeClassifier, LinearSVC, TableEncoder, load_penguins
-from margrove.app.report.assemble import report_of
 from margrove.app.report.html import to_html
 from margrove.app.report.markdown import to_markdown
-from margrove.app.report.writing import plain
+from margrove.app.report.writing import plain, report_of
 from margrove.data import Column, Table
 
 Case = Callable[[], tuple[Any, Table]]

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from margrove import TableEncoder, load_penguins, save
 from margrove import learner as registry
 from margrove.app.cli import app
-from margrove.app.report.assemble import report_of
 from margrove.app.report.markdown import to_markdown
+from margrove.app.report.writing import report_of
 from margrove.explanation import Explanation, ModelSummary, Weights, explanation_of
 from margrove.learner import Learner
 from tests.learner.test_outside import MEANS, NearestMean, certify_means

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.models import encoder_of
 from margrove.app.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.app.report.model_on_table import Subject
 from margrove.explanation import RowVoter, leads, summed
@@ -229,7 +228,7 @@ def average_row(subject: Subject, encoded: Any) -> NDArray[np.float64]:
     The encoder centres numbers, so their mean is 0. Of each level of a category it keeps the deviation.
     """
     mean = np.array(encoded.mean(axis=0), np.float64).ravel()
-    encoder = encoder_of(subject.model)
+    encoder = subject.encoder
     is_exact = subject.is_training and not subject.n_unanswered and subject.is_whole
     if is_exact or encoder is None or subject.sample.sparse is not None or not hasattr(encoder, "deviations_"):
         return mean

@@ -1,22 +1,21 @@
-"""The findings that the sections of a report are written from: the score of a model, and the importance of columns."""
+"""The findings that the sections of a report are written from: the score of a model, on rows that it has not seen where
+there are any, and the importance of columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from margrove.app.history import Judged
-from margrove.app.report.measures import Quality
+import numpy as np
+
+from margrove.app.history import Estimate, Judged
+from margrove.app.report.charts import digits
+from margrove.app.report.held_out import N_FOLDS, Folds
+from margrove.app.report.importance import Importances
+from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Subject
+from margrove.app.report.plain_words import sentence
 from margrove.explanation import counted
-
-_MEANINGS = {
-    "loss": "How much worse the answers get when the cells of a column are shuffled among the rows, so that it "
-    "tells nothing any more. Columns that tell the same can stand in for each other, and then each seems to "
-    "matter little.",
-    "own": "How much of what the model decides by rests on each column.",
-    "gain": "How much each column by itself tells of the answer.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,54 +52,6 @@ class Evidence:
         return counted(n, "row")
 
 
-@dataclass(frozen=True)
-class Losses:
-    """The loss of accuracy or R² when the cells of each column are shuffled."""
-
-    of_column: dict[str, float]
-    n_rows: int  # that were predicted again
-    is_new: bool  # the models had not seen them
-
-
-@dataclass(frozen=True)
-class ColumnImportance:
-    """The importance of one column, by each measure; None where that does not apply."""
-
-    name: str
-    loss: float | None = None  # of accuracy or R² when its cells are shuffled
-    own: float | None = None  # its share in the model: of a tree's gains, or of a linear model's weights
-    gain: float | None = None  # information gain on the class by this column alone, in bits
-    gain_ratio: float | None = None
-    p_value: float | None = None  # of that gain
-
-
-@dataclass(frozen=True)
-class Importances:
-    """The importance of all columns, the largest first."""
-
-    columns: tuple[ColumnImportance, ...]
-    by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
-    shuffled: Losses | None = None
-
-    def share(self, column: ColumnImportance) -> float:
-        """Return the importance of a column relative to the largest."""
-        values = [getattr(other, self.by) or 0.0 for other in self.columns]
-        return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
-
-    @property
-    def rows_words(self) -> str:
-        """The rows on which columns were shuffled."""
-        if self.shuffled is None:
-            return ""
-        new = "that the models asked had not seen" if self.shuffled.is_new else "that the model has learned from"
-        return f"{self.shuffled.n_rows:,} rows {new}"
-
-    @property
-    def words(self) -> str:
-        """The meaning of the shares."""
-        return _MEANINGS[self.by]
-
-
 @dataclass(frozen=True, eq=False)
 class Findings:
     """A model on a table, its score, and the importance of its columns, as far as they are known."""
@@ -114,3 +65,80 @@ class Findings:
         """The columns, the most important first where that is known."""
         known = self.importances
         return list(self.subject.table.names) if known is None else [column.name for column in known.columns]
+
+
+def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
+    """Return the best evidence there is; None where neither the table nor the training record has any."""
+    judged, recorded = subject.judged, subject.history.estimate
+    on_table = None if judged is None else quality_of(judged)
+    if judged is not None and not subject.is_training:
+        if subject.are_few and recorded is not None:
+            return _beside_few(subject, judged, recorded)
+        if on_table is not None:
+            return Evidence(
+                "table", on_table, _table_words(subject, len(judged.truth)), judged, None, len(judged.truth)
+            )
+    if recorded is not None:
+        return _recorded(subject, recorded, on_table)
+    if judged is None or on_table is None:
+        return None
+    found = folds.judged()
+    quality = None if found is None else quality_of(found, N_FOLDS)
+    if found is not None and quality is not None:
+        return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
+    sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
+    if subject.is_training_known:
+        words = (
+            f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it "
+            "will be worse, and nobody can say how much."
+        )
+    else:
+        words = (
+            f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
+            "if so, on new rows it will be worse, and nobody can say how much."
+        )
+    return Evidence("training", on_table, words, judged, n_tested=len(judged.truth))
+
+
+def _table_words(subject: Subject, n: int) -> str:
+    trained = subject.n_training_rows
+    than = "" if trained is None else f" of the {trained:,} it was trained on"
+    sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
+    return (
+        f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its rows "
+        "be among them, the score is a little too good."
+    )
+
+
+def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
+    """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
+    n = len(judged.truth)
+    did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
+    if judged.classes is not None:
+        did = f"it judged {int(judged.is_right.sum()):,} of {n:,} rightly"
+    found = _recorded(subject, recorded, None)
+    # The rows held out in training are not of this table.
+    held_out = None if found.judged is None else replace(found.judged, rows=None)
+    words = (
+        f"Found in training, since this table has only {counted(n, 'row')} with an answer, too few to tell how good "
+        f"the model is ({did}). {found.words}"
+    )
+    return replace(found, judged=held_out, words=words)
+
+
+def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
+    held_out = found.held_out
+    judged = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
+    ours = None if judged is None else quality_of(judged)
+    noted: dict[str, Any] = {
+        "low": found.low,
+        "high": found.high,
+        "baseline": found.baseline,
+        "baseline_class": found.baseline_class,
+        "typical_error": found.mean_absolute_error,
+        "baseline_error": None,
+    }
+    filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
+    quality = Quality(found.measure, found.value, **filled)
+    words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
+    return Evidence("record", quality, words, judged, on_table, found.n_tested)

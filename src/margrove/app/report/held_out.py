@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from margrove.app.estimate.words import part_of
 from margrove.app.history import Judged
 from margrove.app.models import features_of, learner_of
-from margrove.app.report.model_on_table import classes_of, codes_of, judgement_of
+from margrove.app.report.model_on_table import codes_of, judgement_of
 from margrove.data import Table
 from margrove.errors import MargroveError
+from margrove.explanation import explanation_of
 from margrove.status import Status
 
 N_FOLDS = 5
@@ -40,7 +41,7 @@ class Folds:
 
     def __init__(self, model: Any, table: Table) -> None:
         self.model, self.n_table_rows = model, table.n_rows
-        self.classes = classes_of(model)
+        self.classes = explanation_of(model).classes
         target, rows = table.target, np.empty(0, np.intp)
         if target is not None and (self.classes is not None or target.kind == "numeric"):
             rows = np.flatnonzero(~target.is_missing)
@@ -75,7 +76,7 @@ class Folds:
         except (MargroveError, ValueError):  # the rows may lack a class, or all of a column
             return None
         is_cut = getattr(learner_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
-        if is_cut or classes_of(again) != self.classes:
+        if is_cut or explanation_of(again).classes != self.classes:
             return None
         return Part(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
 

@@ -7,14 +7,14 @@ table is that of the training, models with the same settings are fitted and scor
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.models import features_of
 from margrove.app.report.cells import with_column
-from margrove.app.report.findings import ColumnImportance, Importances, Losses
 from margrove.app.report.held_out import N_FOLDS, Folds, Part
 from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.errors import MargroveError
@@ -26,6 +26,61 @@ _LEAST_ROWS = 200
 _PREDICTIONS = 150_000  # of all columns and repetitions together
 _KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with its support vectors
 _REPEATS = 3
+_MEANINGS = {
+    "loss": "How much worse the answers get when the cells of a column are shuffled among the rows, so that it "
+    "tells nothing any more. Columns that tell the same can stand in for each other, and then each seems to "
+    "matter little.",
+    "own": "How much of what the model decides by rests on each column.",
+    "gain": "How much each column by itself tells of the answer.",
+}
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The loss of accuracy or R² when the cells of each column are shuffled."""
+
+    of_column: dict[str, float]
+    n_rows: int  # that were predicted again
+    is_new: bool  # the models had not seen them
+
+
+@dataclass(frozen=True)
+class ColumnImportance:
+    """The importance of one column, by each measure; None where that does not apply."""
+
+    name: str
+    loss: float | None = None  # of accuracy or R² when its cells are shuffled
+    own: float | None = None  # its share in the model: of a tree's gains, or of a linear model's weights
+    gain: float | None = None  # information gain on the class by this column alone, in bits
+    gain_ratio: float | None = None
+    p_value: float | None = None  # of that gain
+
+
+@dataclass(frozen=True)
+class Importances:
+    """The importance of all columns, the largest first."""
+
+    columns: tuple[ColumnImportance, ...]
+    by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
+    shuffled: Losses | None = None
+
+    def share(self, column: ColumnImportance) -> float:
+        """Return the importance of a column relative to the largest."""
+        values = [getattr(other, self.by) or 0.0 for other in self.columns]
+        return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
+
+    @property
+    def rows_words(self) -> str:
+        """The rows on which columns were shuffled."""
+        if self.shuffled is None:
+            return ""
+        new = "that the models asked had not seen" if self.shuffled.is_new else "that the model has learned from"
+        return f"{self.shuffled.n_rows:,} rows {new}"
+
+    @property
+    def words(self) -> str:
+        """The meaning of the shares."""
+        return _MEANINGS[self.by]
 
 
 def importances_of(subject: Subject, folds: Folds) -> Importances | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,115 +13,118 @@ from numpy.typing import NDArray
 from margrove.app.history import History, Judged
 from margrove.app.models import encoder_of, features_of, learner_of, target_of
 from margrove.certificate import Certificate, at_the_end
-from margrove.data import Column, Table
+from margrove.data import Table
 from margrove.data.columns import clip
 from margrove.data.sample import read_points
 from margrove.errors import InputError
-from margrove.explanation import Explanation, explanation_of
+from margrove.explanation import explanation_of
 from margrove.status import Status
 
 MOST_ROWS = 20_000  # of more a sample is predicted: enough for a tenth of a per cent
 FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
+_FIT_INTERRUPTED = (
+    "The training was interrupted: the model is kept as far as it came. Trained to the end it may be better, and a "
+    "score found in training is of models that were."
+)
+_SEARCH_INTERRUPTED = (
+    "The training was interrupted: the best that was found until then was taken. Not everything that was planned was "
+    "tried."
+)
 _SEED = 0  # of every draw, so that the same model and table give the same page
 
 
-@dataclass(frozen=True, eq=False)
 class Subject:
-    """A fitted model, and a table of rows that it predicts."""
+    """A fitted model, and a table of rows that it predicts. The target of the table may be set, be one of its columns,
+    or be absent."""
 
-    model: Any
-    table: Table  # all rows, the columns that the model takes, the target apart
-    unused: list[str]  # columns of the table that the model does not take
-    rows: NDArray[np.intp]  # the rows of the report, all or a sample
-    sample: Table  # the table of them, without the target
-    judged: Judged | None  # the sampled rows whose truth is known; None where there are none
-    predicted: NDArray[Any]  # of all sampled rows: codes of classes, or numbers
-    scores: NDArray[np.float64] | None
-    n_strange: int  # rows whose class the model does not know
-    n_unanswered: int  # rows whose truth is missing
-    warnings: list[str]  # of the predictions: levels that training did not have
-    is_training: bool  # whether the table has, or may have, the rows that the model was trained on
-    is_training_known: bool  # False: they are as many, and nothing else is known
-    history: History
+    def __init__(self, model: Any, table: Table) -> None:
+        self.model, self.learner, self.explanation = model, learner_of(model), explanation_of(model)
+        self.classes = self.explanation.classes  # None for numbers, and for a model of one class
+        self.measure = "R²" if self.classes is None else "accuracy"
+        self.certificate: Certificate | None = getattr(self.learner, "certificate_", None)
+        self.history = History(getattr(model, "training_record_", None))
+        self.n_training_rows: int | None = getattr(self.learner, "n_rows_", None)
+        if self.n_training_rows is None and self.certificate is not None:
+            self.n_training_rows = self.certificate.n_rows
+        self.encoder = encoder_of(model)
+        left_out = [] if self.encoder is None else self.encoder.dropped_
+        self.dropped = {str(c["name"]): str(c["why"]) for c in left_out}  # why: "identifier" or "constant"
 
-    @property
-    def learner(self) -> Any:
-        """The last step of the model."""
-        return learner_of(self.model)
+        # The table: all rows, the columns that the model takes, the target apart.
+        name = target_of(model)
+        if table.target is None and name is not None and name in table:
+            table = table.without(name).with_target(table[name])
+        self.target = name or "the target" if table.target is None else table.target.name
+        asked = [str(column) for column in getattr(model, "feature_names_in_", ())]
+        self.unused = [column for column in table.names if column not in set(asked)] if asked else []
+        self.table = table.select([column for column in asked if column in table]) if self.unused else table
+        self.source = Path(table.source).name or table.source
+        self.n_columns = self.table.n_columns - len(self.dropped)
+        n = table.n_rows
+        self.are_few = n < FEW_ROWS  # too few to estimate a score, or typical values
 
-    @cached_property
-    def explanation(self) -> Explanation:
-        """The explanation of the learner."""
-        return explanation_of(self.model)
+        # The rows of the report, all or a sample, with codes of classes or numbers as predictions.
+        self.rows = np.arange(n)
+        if n > MOST_ROWS:
+            self.rows = np.sort(np.random.default_rng(_SEED).choice(n, MOST_ROWS, replace=False))
+        self.is_whole = len(self.rows) == n
+        self.sample = (self.table if self.is_whole else self.table.take(self.rows)).with_target(None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.predicted, self.scores = judgement_of(model, features_of(model, self.sample))
+        self.warnings = list(dict.fromkeys(str(warning.message) for warning in caught))  # of levels not in training
 
-    @property
-    def classes(self) -> list[str] | None:
-        """The names of the classes; None for numbers, and for a model of one class."""
-        return self.explanation.classes
+        # The table has, or may have, the training rows; the latter if they are as many, and nothing else is known.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the same again
+            is_training = self.history.has_rows_of(table)
+            is_training = self._has_training_rows() if is_training is None else is_training
+        self.is_training, self.is_training_known = is_training is not False, is_training is not None
 
-    @property
-    def certificate(self) -> Certificate | None:
-        """The certificate that the model keeps."""
-        found: Certificate | None = getattr(self.learner, "certificate_", None)
-        return found
+        # The sampled rows whose truth is known; None where there are none.
+        truth, is_known, self.n_strange = self._truth()
+        self.n_unanswered = 0 if table.target is None else int((~is_known).sum()) - self.n_strange
+        self.judged: Judged | None = None
+        if is_known.any():
+            some = None if self.scores is None else self.scores[is_known]
+            self.judged = Judged(self.classes, truth[is_known], self.predicted[is_known], some, self.rows[is_known])
 
-    @property
-    def measure(self) -> str:
-        """The name of the score."""
-        return "R²" if self.classes is None else "accuracy"
+    def _has_training_rows(self) -> bool | None:
+        """Compare the table with what the model keeps of its training rows: their number, the columns of an encoder, or
+        the rows of a tree's leaves. None if it keeps the number alone."""
+        if self.n_training_rows != self.table.n_rows:
+            return False
+        rows = self.table.with_target(None)
+        if self.encoder is None:
+            return self.explanation.is_trained_on(features_of(self.model, rows))
+        try:
+            again = type(self.encoder)(**self.encoder.get_params(deep=False)).fit(rows)
+        except InputError:  # nothing can be learned from these rows, so nothing was
+            return False
+        return bool(again.columns_ == self.encoder.columns_)
 
-    @property
-    def target(self) -> str:
-        """The name of the target."""
-        if self.table.target is not None:
-            return self.table.target.name
-        return target_of(self.model) or "the target"
-
-    @property
-    def source(self) -> str:
-        """The source of the rows; the name alone of a file."""
-        return Path(self.table.source).name or self.table.source
-
-    @property
-    def n_training_rows(self) -> int | None:
-        """The number of training rows."""
-        return _n_training_rows(self.learner)
-
-    @property
-    def dropped(self) -> dict[str, str]:
-        """The columns that the encoder leaves out, and the reason: "identifier" or "constant"."""
-        encoder = encoder_of(self.model)
-        return {} if encoder is None else {str(c["name"]): str(c["why"]) for c in encoder.dropped_}
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns that the model uses."""
-        return self.table.n_columns - len(self.dropped)
+    def _truth(self) -> tuple[NDArray[Any], NDArray[np.bool_], int]:
+        """Return the true codes or numbers of the rows, where they are known, and how many rows have a class that is
+        not among the model's."""
+        target, task = self.table.target, self.explanation.task
+        if target is None or task == "novelty" or (task == "numbers" and target.kind != "numeric"):
+            return np.empty(len(self.rows)), np.zeros(len(self.rows), bool), 0
+        cells = target.take(self.rows)
+        has_cell = ~cells.is_missing
+        if self.classes is None:
+            return cells.values.astype(np.float64), has_cell, 0
+        codes = np.full(len(self.rows), -1, np.intp)
+        if has_cell.any():
+            codes[has_cell] = codes_of(cells.take(has_cell).labels(), self.classes)
+        is_known = codes >= 0
+        return codes, is_known, int((has_cell & ~is_known).sum())
 
     @property
     def interruption(self) -> str | None:
         """A warning that the training was interrupted; None if it was not."""
         if self.explanation.status == Status.INTERRUPTED:
-            return (
-                "The training was interrupted: the model is kept as far as it came. Trained to the end it may be "
-                "better, and a score found in training is of models that were."
-            )
-        if self.history.is_interrupted:
-            return (
-                "The training was interrupted: the best that was found until then was taken. Not everything that was "
-                "planned was tried."
-            )
-        return None
-
-    @property
-    def are_few(self) -> bool:
-        """True if the rows are too few to estimate a score, or typical values."""
-        return self.table.n_rows < FEW_ROWS
-
-    @property
-    def is_whole(self) -> bool:
-        """True if all rows of the table were predicted."""
-        return len(self.rows) == self.table.n_rows
+            return _FIT_INTERRUPTED
+        return _SEARCH_INTERRUPTED if self.history.is_interrupted else None
 
     @property
     def judged_places(self) -> NDArray[np.intp]:
@@ -133,8 +135,7 @@ class Subject:
 
     def encoded(self, places: Any = slice(None)) -> Any:
         """Return rows of the sample as the learner takes them."""
-        rows = self._encoded
-        return rows.take(places) if isinstance(rows, Table) else rows[places]
+        return self._encoded.take(places) if isinstance(self._encoded, Table) else self._encoded[places]
 
     @cached_property
     def _encoded(self) -> Any:
@@ -148,70 +149,17 @@ class Subject:
     @property
     def input_names(self) -> list[str]:
         """The column of the table, or the word of a text, that each encoded column comes from."""
-        encoder = encoder_of(self.model)
-        if encoder is None:
+        if self.encoder is None:
             return list(self.sample.names)
         return [
             f"{clip(str(o.level), 30)!r} in {o.column}" if o.is_word and o.level is not None else o.column
-            for o in encoder.output_origins()
+            for o in self.encoder.output_origins()
         ]
 
     def has_at(self, places: NDArray[np.intp], vectors: Any) -> bool:
         """Return True if the rows of the table at these places are encoded as these vectors."""
         found = self.encode(self.table.take(places).with_target(None))
         return not len(places) or not abs(found - vectors).max() > 0
-
-
-def subject_of(model: Any, table: Table) -> Subject:
-    """Predict the rows of a table. Its target may be set, be one of the columns, or be absent."""
-    name = target_of(model)
-    if table.target is None and name is not None and name in table:
-        table = table.without(name).with_target(table[name])
-    history, given = History(getattr(model, "training_record_", None)), table
-    asked = [str(column) for column in getattr(model, "feature_names_in_", ())]
-    unused = [column for column in table.names if column not in set(asked)] if asked else []
-    if unused:
-        table = table.select([column for column in asked if column in table])
-    n = table.n_rows
-    rows = np.arange(n)
-    if n > MOST_ROWS:
-        rows = np.sort(np.random.default_rng(_SEED).choice(n, MOST_ROWS, replace=False))
-    sample = (table if len(rows) == n else table.take(rows)).with_target(None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        predicted, scores = judgement_of(model, features_of(model, sample))
-    warned = list(dict.fromkeys(str(warning.message) for warning in caught))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the same again
-        is_training = history.has_rows_of(given)
-        if is_training is None:
-            is_training = _is_training(model, table)
-    truth, is_known, n_strange = _truth(model, table.target, rows)
-    judged = None
-    if is_known.any():
-        some = None if scores is None else scores[is_known]
-        judged = Judged(classes_of(model), truth[is_known], predicted[is_known], some, rows[is_known])
-    return Subject(
-        model=model,
-        table=table,
-        unused=unused,
-        rows=rows,
-        sample=sample,
-        judged=judged,
-        predicted=predicted,
-        scores=scores,
-        n_strange=n_strange,
-        n_unanswered=0 if table.target is None else int((~is_known).sum()) - n_strange,
-        warnings=warned,
-        is_training=is_training is not False,
-        is_training_known=is_training is not None,
-        history=history,
-    )
-
-
-def classes_of(model: Any) -> list[str] | None:
-    """Return the names of the classes; None where there are none."""
-    return explanation_of(model).classes
 
 
 def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
@@ -229,40 +177,3 @@ def codes_of(labels: NDArray[Any], classes: list[str]) -> NDArray[np.intp]:
     place = {name: code for code, name in enumerate(classes)}
     values, inverse = np.unique(labels.astype(str), return_inverse=True)
     return np.array([place.get(str(value), -1) for value in values], np.intp)[inverse.ravel()]
-
-
-def _truth(model: Any, target: Column | None, rows: NDArray[np.intp]) -> tuple[NDArray[Any], NDArray[np.bool_], int]:
-    """Return the true codes or numbers of these rows, where they are known, and how many rows have a class that is not
-    among the model's."""
-    task, classes = explanation_of(model).task, classes_of(model)
-    if target is None or task == "novelty" or (task == "numbers" and target.kind != "numeric"):
-        return np.empty(len(rows)), np.zeros(len(rows), bool), 0
-    cells = target.take(rows)
-    has_cell = ~cells.is_missing
-    if classes is None:
-        return cells.values.astype(np.float64), has_cell, 0
-    codes = np.full(len(rows), -1, np.intp)
-    if has_cell.any():
-        codes[has_cell] = codes_of(cells.take(has_cell).labels(), classes)
-    is_known = codes >= 0
-    return codes, is_known, int((has_cell & ~is_known).sum())
-
-
-def _is_training(model: Any, table: Table) -> bool | None:
-    """Compare a table with what the model keeps of its training rows: their number, the columns of an encoder, or the
-    rows of a tree's leaves. None if it keeps the number alone."""
-    if _n_training_rows(learner_of(model)) != table.n_rows:
-        return False
-    encoder = encoder_of(model)
-    if encoder is not None:
-        try:
-            again = type(encoder)(**encoder.get_params(deep=False)).fit(table.with_target(None))
-        except InputError:  # nothing can be learned from these rows, so nothing was
-            return False
-        return bool(again.columns_ == encoder.columns_)
-    return explanation_of(model).is_trained_on(features_of(model, table.with_target(None)))
-
-
-def _n_training_rows(learner: Any) -> int | None:
-    n, certificate = getattr(learner, "n_rows_", None), getattr(learner, "certificate_", None)
-    return int(n) if n is not None else None if certificate is None else int(certificate.n_rows)

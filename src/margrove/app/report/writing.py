@@ -1,22 +1,49 @@
-"""Write the report of a model to a file, in any of the formats."""
+"""Assemble the report of a model, a table and the training record; write it to a file, in any of the formats."""
 
 from __future__ import annotations
 
 import json
 import math
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from margrove.app.files import write_content
-from margrove.app.report.assemble import report_of
-from margrove.app.report.blocks import Report
+from margrove.app.report.blocks import Report, Section
+from margrove.app.report.charts import capital
+from margrove.app.report.findings import Findings, evidence_of
+from margrove.app.report.held_out import Folds
+from margrove.app.report.importance import importances_of
+from margrove.app.report.model_on_table import Subject
+from margrove.app.report.sections import details, overview
+from margrove.app.report.sections.decisions import decisions_section
+from margrove.app.report.sections.families import machine_section
 from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.visible import visible
 
 FORMATS = ("html", "json", "md")  # also the suffixes of their files
+# Each section is written by a function of the findings; None leaves it out. First those for everybody.
+SectionMaker = Callable[[Findings], Section | None]
+FIRST: tuple[SectionMaker, ...] = (
+    overview.summary_section,
+    overview.quality_section,
+    overview.matters_section,
+    decisions_section,
+    overview.proof_section,
+)
+DETAILS: tuple[SectionMaker, ...] = (
+    details.data_section,
+    details.training_section,
+    details.mistakes_section,
+    machine_section,
+    details.scores_section,
+    details.certificate_section,
+    details.about_section,
+)
 
 
 def write_report(model: Any, table: Table, path: str | Path, format: str = "html") -> None:
@@ -56,6 +83,20 @@ def write_report(model: Any, table: Table, path: str | Path, format: str = "html
     """
     check_format(format)
     write_content(in_format(report_of(model, table), format), path)
+
+
+def report_of(model: Any, table: Table) -> Report:
+    """Return the report of a fitted model on the rows of a table."""
+    subject = Subject(model, table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the subject keeps the warnings of these rows
+        folds = Folds(subject.model, subject.table)
+        found = Findings(subject, evidence_of(subject, folds), importances_of(subject, folds))
+        first, last = ([each for make in makers if (each := make(found))] for makers in (FIRST, DETAILS))
+    verb = "estimated" if subject.classes is None else "predicted"
+    is_novelty = subject.explanation.task == "novelty"
+    title = "Which rows are unusual" if is_novelty else f"How {subject.target!r} is {verb}"
+    return Report(title, f"{capital(subject.explanation.called)} on {subject.source}", first, last)
 
 
 def in_format(report: Report, format: str) -> bytes:

@@ -23,7 +23,8 @@ from margrove.app.report.charts import (
     score_text,
 )
 from margrove.app.report.family_charts import residual_chart, truth_chart
-from margrove.app.report.findings import ColumnImportance, Findings
+from margrove.app.report.findings import Findings
+from margrove.app.report.importance import ColumnImportance
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import p_text, sentence, status_words

@@ -11,7 +11,8 @@ from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.history import Judged
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.charts import digits
-from margrove.app.report.findings import ColumnImportance, Evidence, Findings, Importances
+from margrove.app.report.findings import Evidence, Findings
+from margrove.app.report.importance import ColumnImportance, Importances
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
