@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole
+from margrove.errors import ParameterError, check_flag, check_number, check_whole
 from margrove.plots.arguments import check_mapping, check_model, check_rows
-from margrove.plots.components import component_plane
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import MEANINGS, Judgement, Predictor, class_scores, judge, learner_of
-from margrove.plots.plane import Plane, check_names, plane_for
-from margrove.plots.slices import slice_plane
+from margrove.plots.plane import Plane, plane_of
 from margrove.plots.style import (
     as_typed,
     axes_for,
@@ -94,10 +92,6 @@ def plot_boundary(
     resolution : int, default=300
         Grid points along each axis.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Notes
     -----
     The margin is a distance in the space the classifier sees: after a pipeline's encoder, and for a kernel in
@@ -130,7 +124,7 @@ def plot_boundary(
     check_model("model", model, wanted="a fitted classifier")
     _check_options(margins, regions, legend, resolution)
     check_rows(X)
-    plane = _plane_of(model, X, features, check_mapping("at", at, "columns to cells"))
+    plane = plane_of(model, X, features, check_mapping("at", at, "columns to cells"))
     judgement = judge(model, plane.rows, y)
     ax = axes_for(ax, 6.8 if legend else 5.2, 4.4)
     draw_points(ax, plane, judgement)
@@ -170,25 +164,6 @@ def _beside(model: Predictor, plane: Plane) -> str:
 def _asked(model: Predictor, plane: Plane) -> Any:
     """Return the model that takes points of the plane: the last step of a pipeline if they are encoded."""
     return learner_of(model) if plane.is_encoded else model
-
-
-def _plane_of(
-    model: Predictor, X: Any, features: Sequence[str | int] | Literal["pca"] | None, at: Mapping[str, Any]
-) -> Plane:
-    """Return the plane of two columns, of two out of more, or of two principal components."""
-    if getattr(learner_of(model), "kernel", None) == "precomputed":
-        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
-    if isinstance(features, str) and features == "pca":
-        if at:
-            raise ParameterError("at holds columns, and features='pca' has none to hold; leave one of the two out.")
-        return component_plane(model, X)
-    if getattr(model, "n_features_in_", 2) != 2:
-        return slice_plane(model, X, features, at)
-    if at:
-        raise ParameterError("at holds columns, and the model was fitted on two; leave it out.")
-    plane = plane_for(model, X, features)
-    check_names(model, plane.names)
-    return plane
 
 
 def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
@@ -248,28 +223,26 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     """Draw a ring around each support vector, or a square around the nearest point of each class, and a cross over each
     misclassified point."""
     area, words = marker_area(len(plane.points)), judgement.words
+
+    def mark(chosen: NDArray[Any], label: str, marker: str, size: float, width: float, **look: Any) -> None:
+        x = plane.points[chosen]
+        if len(x):
+            ax.scatter(x[:, 0], x[:, 1], s=size * area, marker=marker, linewidths=width, label=label, **look)
+
+    def opacity(is_marked: NDArray[np.bool_]) -> float:
+        return max(_FAINTEST, min(1.0, _CROWD / max(1, int(is_marked.sum()))))
+
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
     if words is None:
-        x = plane.points[judgement.nearest()]
-        if len(x):
-            ax.scatter(
-                x[:, 0], x[:, 1], s=4.5 * area, marker="s", linewidths=1.0, label="nearest of each class", **outline
-            )
+        mark(judgement.nearest(), "nearest of each class", "s", 4.5, 1.0, **outline)
     else:
-        outline["alpha"] = _opacity(int(np.isin(words, list(RINGS)).sum()))
+        outline["alpha"] = opacity(np.isin(words, list(RINGS)))
         for word, width in RINGS.items():
-            x = plane.points[(words == word) & plane.is_complete]
-            if len(x):
-                look: dict[str, Any] = {"s": 3.2 * area, "marker": "o", "linewidths": width * line_share(area)}
-                ax.scatter(x[:, 0], x[:, 1], label=f"{word}, {MEANINGS[word]}", **look, **outline)
-    x = plane.points[judgement.is_wrong & plane.is_complete]
-    if len(x):
-        look = {"s": 2.4 * area, "marker": "x", "linewidths": 1.2 * line_share(area), "color": ink(), "zorder": 4}
-        ax.scatter(x[:, 0], x[:, 1], label="misclassified", alpha=_opacity(len(x)), **look)
-
-
-def _opacity(n_marks: int) -> float:
-    return max(_FAINTEST, min(1.0, _CROWD / max(1, n_marks)))
+            is_ringed = (words == word) & plane.is_complete
+            mark(is_ringed, f"{word}, {MEANINGS[word]}", "o", 3.2, width * line_share(area), **outline)
+    is_wrong = judgement.is_wrong & plane.is_complete
+    cross: dict[str, Any] = {"color": ink(), "zorder": 4, "alpha": opacity(is_wrong)}
+    mark(is_wrong, "misclassified", "x", 2.4, 1.2 * line_share(area), **cross)
 
 
 def draw_frame(ax: Axes, model: object, plane: Plane, title: str) -> None:

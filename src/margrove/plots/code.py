@@ -39,10 +39,6 @@ def plot_code(
         Names of the classes; None takes the model's, or numbers.
     ax : matplotlib Axes, default: a new figure
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from margrove.multiclass.codes import hadamard

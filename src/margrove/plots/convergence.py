@@ -39,10 +39,6 @@ def plot_convergence(
         The value at which the solver stops (``tol``), drawn as a line. Default: the goal of the Course, if it has one.
     ax : matplotlib Axes, default: a new figure
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from margrove.plots import plot_convergence

@@ -41,10 +41,6 @@ def plot_impurities(
         Halve the entropy, so that all reach ½ and only their shapes differ.
     ax : matplotlib Axes, default: a new figure
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from margrove.plots import plot_impurities

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove import learner as registry
-from margrove.data.rows import Matrix
 from margrove.data.sample import codes_of, read_points
 from margrove.errors import InputError
 from margrove.explanation import explanation_of
@@ -55,13 +54,6 @@ class Judgement:
     words: NDArray[np.str_] | None = None  # (n,), easy, marginal or hard, of a support vector machine's own rows
     is_one_class: bool = False
 
-    @property
-    def margin(self) -> float | None:
-        """The classifier's margin on these rows; None for more than two classes."""
-        if self.geometric is None or self.geometric.ndim > 1:
-            return None
-        return float(self.geometric.min())
-
     def nearest(self) -> NDArray[np.intp]:
         """Return the rows of each of two classes nearest to the boundary; none if the classes are not separated."""
         if self.functional is None or self.functional.ndim > 1 or self.functional.min() <= 0:
@@ -78,23 +70,24 @@ class Judgement:
         words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} wrong"
         if self.is_one_class:
             words = f"{int((self.codes == _OUTSIDE).sum()):,} of {n:,} outside"
-        if self.margin is not None:
-            words = f"{words}, margin {in_print(self.margin)}"
+        if self.geometric is not None and self.geometric.ndim == 1:
+            words = f"{words}, margin {in_print(float(self.geometric.min()))}"
         if self.words is not None:
-            marginal, hard = (int((self.words == word).sum()) for word in ("marginal", "hard"))
-            words = f"{words}\n{_counted(marginal)} marginal and {_counted(hard)} hard points"
+            counts = (int((self.words == word).sum()) for word in ("marginal", "hard"))
+            marginal, hard = (f"{count:,}" if count else "no" for count in counts)
+            words = f"{words}\n{marginal} marginal and {hard} hard points"
         return words
-
-
-def _counted(n: int) -> str:
-    return f"{n:,}" if n else "no"
 
 
 def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
     """Predict, compare with the labels, and measure margins if the model has them."""
     learner, encoded = last_step(model, rows)
     if is_one_class(learner):
-        return _judge_one_class(model, rows, words_of(learner, encoded))
+        words = words_of(learner, encoded)
+        # A marginal point is on the boundary: only rounding decides on which side of it.
+        is_outside = np.asarray(model.predict(rows)) < 0 if words is None else words == "hard"
+        codes, right = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE), np.zeros(len(is_outside), np.bool_)
+        return Judgement(np.array(["inside", "outside"]), codes, right, None, None, None, words, is_one_class=True)
     if not hasattr(model, "classes_"):
         raise InputError(f"{type(learner).__name__} is no classifier", cure="Give one, or a OneClassSVM.")
     check_labels(y)
@@ -109,7 +102,9 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
         if np.isfinite(found.geometric[is_known]).all():  # w = 0 has no boundary to be away from
             functional, geometric = found.functional, found.geometric
             if functional.ndim == 1:
-                level = _margin_level(learner, float(functional.min()))
+                smallest, described = float(functional.min()), registry.learner_of(learner)
+                has_unit_margin = described is not None and described.has_unit_margin
+                level = 1.0 if has_unit_margin else smallest if smallest > 0 else None
     is_wrong = predicted != model.classes_[codes]
     return Judgement(model.classes_, codes, is_wrong, functional, geometric, level, words_of(learner, encoded))
 
@@ -117,14 +112,6 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
 def is_one_class(learner: object) -> bool:
     """Return whether the learner was fitted without classes, to tell its rows from all others."""
     return explanation_of(learner).task == "novelty"
-
-
-def _judge_one_class(model: Predictor, rows: Any, words: NDArray[np.str_] | None) -> Judgement:
-    # A marginal point is on the boundary: only rounding decides on which side of it.
-    is_outside = np.asarray(model.predict(rows)) < 0 if words is None else words == "hard"
-    codes = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE)
-    right = np.zeros(len(codes), np.bool_)
-    return Judgement(np.array(["inside", "outside"]), codes, right, None, None, None, words, is_one_class=True)
 
 
 def learner_of(model: Any) -> Any:
@@ -162,28 +149,16 @@ def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
     return np.where(predicted[:, None] == model.classes_[None, :], 1.0, -1.0)
 
 
-def _margin_level(learner: object, smallest: float) -> float | None:
-    described = registry.learner_of(learner)
-    if described is not None and described.has_unit_margin:
-        return 1.0
-    return smallest if smallest > 0 else None
-
-
 def words_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
-    """Return "easy", "marginal" or "hard" for each row (the hardest of several machines), "" for one of zero weight.
-
-    None if the learner has no such words or was fitted on other rows.
-    """
-    if not hasattr(learner, "kkt_") or not _was_fitted_on(learner, read_points(learner, rows)):
+    """Return "easy", "marginal" or "hard" for each row (the hardest of several machines), "" for one of zero weight;
+    None if the learner has no such words or was fitted on other rows."""
+    if not hasattr(learner, "kkt_"):
         return None
-    return explanation_of(learner).grades()
-
-
-def _was_fitted_on(learner: Any, rows: Matrix) -> bool:
-    if rows.shape[0] != learner.n_rows_:
-        return False
-    if learner.kernel == "precomputed":
-        return bool(rows.shape[1] == rows.shape[0])
-    if not len(learner.support_):
-        return True
-    return bool(abs(rows[learner.support_] - learner.support_vectors_).max() == 0)
+    points = read_points(learner, rows)
+    if points.shape[0] != learner.n_rows_:
+        is_own = False
+    elif learner.kernel == "precomputed":
+        is_own = points.shape[1] == points.shape[0]
+    else:
+        is_own = not len(learner.support_) or abs(points[learner.support_] - learner.support_vectors_).max() == 0
+    return explanation_of(learner).grades() if is_own else None

@@ -57,10 +57,6 @@ def plot_margins(
     legend : bool, default=True
         A legend to the right of the axes.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Notes
     -----
     With more than two classes there are several machines, one for each class or for each pair, and a point has a
@@ -96,8 +92,11 @@ def plot_margins(
     distance = np.fmin.reduce(judgement.geometric, axis=1) if is_smallest else judgement.geometric
     ax = axes_for(ax, 6.8 if legend else 5.2, 3.8)
     _draw_bars(ax, _parts_of(judgement), distance, bins)
-    if judgement.level == 1.0 and judgement.functional is not None:
-        _mark_edge(ax, judgement.functional, distance)
+    if judgement.level == 1.0 and judgement.functional is not None:  # a support vector machine: f = 1 at 1/‖w‖
+        farthest = int(np.argmax(np.abs(judgement.functional)))
+        edge = float(distance[farthest] / judgement.functional[farthest])
+        label = f"margin, 1/‖w‖ = {in_print(edge)}"
+        ax.axvline(edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=label)
     smallest = float(distance.min())
     look: dict[str, Any] = {"linestyle": "dashed", "label": f"smallest, {in_print(smallest)}"}
     ax.axvline(smallest, color=ink(), linewidth=1.2, zorder=3, **look)
@@ -145,11 +144,3 @@ def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[
     width = float(given[1] - given[0])
     first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
     return [float(place * width) for place in np.arange(first, last + 1)]
-
-
-def _mark_edge(ax: Axes, functional: NDArray[np.float64], distance: NDArray[np.float64]) -> None:
-    """Draw the edge of a support vector machine's margin: f = 1, at 1/‖w‖."""
-    farthest = int(np.argmax(np.abs(functional)))
-    edge = float(distance[farthest] / functional[farthest])
-    label = f"margin, 1/‖w‖ = {in_print(edge)}"
-    ax.axvline(edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=label)

@@ -1,7 +1,15 @@
-"""The plane of a picture: two numeric columns of the table that a model takes.
+"""The plane of a picture: two numeric columns, a slice through a table of more, or two principal components.
 
 A grid of new points must reach the model in the form its training rows had (an array, a frame of the same
 library, a `Table`), since models and encoders match columns by name.
+
+In a *slice* two columns vary, and every other one is held at a cell: by default at its *typical* cell, the median of a
+numeric column, the most frequent level of any other. The picture is a slice through the model, not a summary of it; its
+title names the cells that are held.
+
+For *principal components* the rows are those that reach the classifier at the end of a pipeline: its margins are
+distances there. A point x of the plane with the coordinates t is x = mean + t₁ v₁ + t₂ v₂; the picture is the slice of
+the model through the mean of the rows, and the rows are projected onto it.
 """
 
 from __future__ import annotations
@@ -13,14 +21,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.decomposition import PCA
 
-from margrove.data.frames import array_names, is_frame
+from margrove.data.columns import Column, Level
+from margrove.data.frames import array_names, as_table, is_frame
+from margrove.data.rows import Matrix
 from margrove.data.table import Table
-from margrove.errors import InputError
-from margrove.plots.arguments import found, shape_of
+from margrove.errors import InputError, ParameterError, check_number
+from margrove.plots.arguments import as_numbers, found, shape_of
+from margrove.plots.judgement import Predictor, last_step, learner_of
+from margrove.tree.words import level_text, rounded
 
 _PAD = 0.08  # of the range of the points, left free on every side
 _ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
+_MOST_NAMED = 3  # columns that are held, or along which a component runs most: as many are named
+_LINE = 50  # letters of a title that stand above axes of the usual width
+_LITTLE = 0.1  # of a component's largest share in a column: less is not named
 
 
 @dataclass(frozen=True)
@@ -60,6 +76,26 @@ class Plane:
         return 1 / _ONE_SCALE <= self.height_to_width <= _ONE_SCALE
 
 
+def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | None, at: Mapping[str, Any]) -> Plane:
+    """Return the plane of two columns, of two out of more, or of two principal components."""
+    if getattr(learner_of(model), "kernel", None) == "precomputed":
+        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
+    if isinstance(features, str) and features == "pca":
+        if at:
+            raise ParameterError("at holds columns, and features='pca' has none to hold; leave one of the two out.")
+        return component_plane(model, X)
+    if getattr(model, "n_features_in_", 2) != 2:
+        return slice_plane(model, X, features, at)
+    if at:
+        raise ParameterError("at holds columns, and the model was fitted on two; leave it out.")
+    plane = plane_for(model, X, features)
+    fitted_on = [str(name) for name in getattr(model, "feature_names_in_", plane.names)]
+    if sorted(fitted_on) != sorted(plane.names) and not set(plane.names) <= set(array_names(2)):
+        words = f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(plane.names)} were chosen"
+        raise InputError(words, cure=f"Say features={fitted_on}.")
+    return plane
+
+
 def plane_for(model: object, X: Any, features: Sequence[str | int] | None) -> Plane:
     """Return the plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
     plane = read_plane(X, features)
@@ -79,14 +115,6 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
     if not plane.is_complete.any():
         raise InputError(f"no row has both {plane.names[0]!r} and {plane.names[1]!r}: there is nothing to draw")
     return plane
-
-
-def check_names(model: object, names: Sequence[str]) -> None:
-    """Raise `InputError` if the model was fitted on two other columns."""
-    fitted_on = [str(name) for name in getattr(model, "feature_names_in_", names)]
-    if sorted(fitted_on) != sorted(names) and not set(names) <= set(array_names(2)):
-        words = f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(names)} were chosen"
-        raise InputError(words, cure=f"Say features={fitted_on}.")
 
 
 def _from_table(table: Table, features: Sequence[str | int] | None) -> Plane:
@@ -160,3 +188,194 @@ def _not_numeric(name: str, what: str) -> InputError:
 def has_text_names(X: Any) -> bool:
     """Return whether all columns of a frame have text names; otherwise it is taken as an array, as in scikit-learn."""
     return all(isinstance(name, str) for name in getattr(X, "column_names", X.columns))
+
+
+def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Mapping[str, Any]) -> Plane:
+    """Return the plane of two columns of a model that has more; the others are held."""
+    table = _columns_of(model, as_table(X))
+    if features is None:
+        cure = "Say which two vary, features=(a, b), and the others are held; or features='pca'."
+        raise InputError(f"the model was fitted on {table.n_columns} columns; a plane has two", cure=cure)
+    names = chosen_two(table.names, features)
+    for name in at:
+        if name not in table.names or name in names:
+            others = [other for other in table.names if other not in names]
+            raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
+        if table[name].kind == "numeric" and not is_missing(at[name]):
+            held_number(name, at[name])
+    held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
+    points = read_plane(table, names).points
+    rows, like_rows = _forms(model, X, table, names, held)
+    words = {name: "missing" if is_missing(cell) else _in_print(cell) for name, cell in held.items()}
+    return Plane(points, names, rows, like_rows, words=held_in_words(words), width=table.n_columns)
+
+
+def typical_cell(cells: Column) -> Level | None:
+    """Return the median, or the most frequent level (the first of equals); None if every cell is missing."""
+    present = cells.take(~cells.is_missing)
+    if not len(present):
+        return None
+    if cells.kind == "numeric":
+        return float(np.median(present.values))
+    labels, counts = np.unique(np.asarray(present.labels()), return_counts=True)
+    return labels[counts.argmax()].item()  # type: ignore[no-any-return]
+
+
+def held_number(name: str, cell: Level) -> float:
+    """Return the number at which a column is held; raise `ParameterError` if it is none."""
+    check_number(f"at[{name!r}]", cell, cure="The column has numbers; None means a missing cell.")
+    return float(cell)
+
+
+def held_in_words(held: Mapping[str, str]) -> str:
+    """Return where the other columns are held, for a title; "" if there are none."""
+    words = [f"{name} = {cell}" for name, cell in held.items()]
+    if len(words) > _MOST_NAMED:
+        words[_MOST_NAMED:] = [f"{len(words) - _MOST_NAMED} more held"]
+    lines: list[str] = []
+    for each in words:
+        if not lines:
+            lines = [f"at {each}"]
+        elif len(lines[-1]) + len(each) > _LINE:
+            lines[-1:] = [f"{lines[-1]},", each]
+        else:
+            lines[-1] += f", {each}"
+    return "".join(f"\n{line}" for line in lines)
+
+
+def _columns_of(model: Any, table: Table) -> Table:
+    """Return the columns that the model was fitted on, by name if both sides have names."""
+    wanted = int(model.n_features_in_)
+    fitted_on = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    if fitted_on and set(fitted_on) <= set(table.names):
+        return table.select(fitted_on)
+    if table.n_columns != wanted:
+        cure = f"Give it all columns: {', '.join(fitted_on[:10])}." if fitted_on else "Give it the columns of its fit."
+        raise InputError(f"the model was fitted on {wanted} columns, and X has {table.n_columns}", cure=cure)
+    return table
+
+
+def _forms(
+    model: object, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
+) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
+    """Return the rows as the model takes them, and a function that makes such rows from points of the plane."""
+    if isinstance(X, Table) and (hasattr(model, "steps") or hasattr(model, "feature_names_in_")):
+        return table, lambda grid: Table(
+            [_column(table[name], grid, names, held) for name in table.names], source="points of a plane"
+        )
+    if is_frame(X) and has_text_names(X):
+        return _frame_forms(X, table, names, held)
+    for cells in table:
+        if cells.kind != "numeric":
+            raise InputError(f"the model was fitted on an array, and {cells.name!r} is no column of numbers")
+    typical = [np.nan if held.get(name) is None else held[name] for name in table.names]
+    places = [table.position(name) for name in names]
+
+    def like_rows(grid: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows = np.tile(np.asarray(typical, dtype=np.float64), (len(grid), 1))
+        rows[:, places] = grid
+        return rows
+
+    return (np.column_stack([cells.values for cells in table]) if isinstance(X, Table) else X), like_rows
+
+
+def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], held: dict[str, Any]) -> Column:
+    """Return one column of rows in the plane, of the kind that the model was fitted on."""
+    if cells.name in names:
+        return Column(cells.name, "numeric", grid[:, names.index(cells.name)])
+    cell = held[cells.name]
+    if cells.kind == "numeric":
+        return Column(cells.name, "numeric", np.full(len(grid), np.nan if cell is None else float(cell)))
+    row = _row_with(cells, cell)
+    return cells.take(np.full(len(grid), row, np.intp))
+
+
+def _row_with(cells: Column, cell: Level | None) -> int:
+    """Return a row that has this cell: taken from there, it has the kind and type that the model was fitted on."""
+    if is_missing(cell):
+        is_it = cells.is_missing
+    else:
+        is_it = np.zeros(len(cells), np.bool_)
+        there = ~cells.is_missing
+        is_it[there] = np.asarray(cells.take(there).labels()) == cell
+    if not is_it.any():
+        raise ParameterError(f"at holds {cells.name!r} at {cell!r}, which is in no row of X.")
+    return int(is_it.argmax())
+
+
+def _frame_forms(
+    X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
+) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True).select(list(table.names))
+    library = nw.get_native_namespace(frame)
+
+    def like_rows(grid: NDArray[np.float64]) -> Any:
+        parts = []
+        for name in table.names:
+            cells = table[name]
+            if cells.kind == "numeric":
+                values = _column(cells, grid, names, held).values
+                parts.append(nw.from_dict({name: values}, native_namespace=library))
+            else:
+                part = frame.select(name)[[_row_with(cells, held[name])] * len(grid)]
+                parts.append(nw.maybe_reset_index(part))
+        return nw.concat(parts, how="horizontal").to_native()
+
+    return frame.to_native(), like_rows
+
+
+def is_missing(cell: object) -> bool:
+    return cell is None or bool(cell != cell)  # only NaN is not itself
+
+
+def _in_print(cell: Level) -> str:
+    return rounded(float(cell)) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else level_text(cell)
+
+
+def component_plane(model: Predictor, X: Any) -> Plane:
+    """Return the plane; new points of it are rows for the model's last step."""
+    encoded = _numbers(last_step(model, X)[1])
+    if min(encoded.shape) < 2:
+        raise InputError(f"the rows are {encoded.shape[0]} × {encoded.shape[1]}; principal components need two of each")
+    pca = PCA(n_components=2, random_state=0).fit(encoded)
+    names = _encoded_names(model, X, encoded.shape[1])
+    first, second = (
+        f"component {k + 1}, {100 * share:.0f} % of the variance:\n{_runs_along(pca.components_[k], names)}"
+        for k, share in enumerate(pca.explained_variance_ratio_)
+    )
+    points = np.asarray(pca.transform(encoded), dtype=np.float64)
+    words, d = "\nslice through the mean, points projected onto it", encoded.shape[1]
+    return Plane(points, (first, second), X, pca.inverse_transform, words, width=d, is_encoded=True)
+
+
+def _numbers(rows: Any) -> Matrix:
+    """Return rows as a matrix of finite numbers."""
+    if sp.issparse(rows):
+        return rows.tocsr().astype(np.float64)
+    encoded = as_numbers(rows)
+    if encoded is None or encoded.ndim != 2:
+        cure = "Put an encoder in front of the model, or choose two columns: features=(a, b)."
+        raise InputError("principal components need rows of numbers, and the model takes other cells", cure=cure)
+    if not np.isfinite(encoded).all():
+        cure = "Choose two columns: features=(a, b)."
+        raise InputError("a cell is missing, and principal components need them all", cure=cure)
+    return encoded
+
+
+def _encoded_names(model: Any, X: Any, d: int) -> list[str]:
+    """Return the names of the columns that the last step sees."""
+    if hasattr(model, "steps") and len(model) > 1:
+        if hasattr(model[:-1], "get_feature_names_out"):
+            return [str(name) for name in model[:-1].get_feature_names_out()]
+        return [f"x{j}" for j in range(d)]
+    return [str(name) for name in as_table(X).names]
+
+
+def _runs_along(direction: NDArray[np.float64], names: list[str]) -> str:
+    """Return the columns that change most along a component, with a minus if they fall."""
+    share = np.abs(direction)
+    order = [int(j) for j in np.argsort(-share, kind="stable") if share[j] > _LITTLE * share.max()]
+    signed = [f"{'' if direction[j] > 0 else '−'}{names[j]}" for j in order]
+    return ", ".join([*signed[:_MOST_NAMED], *["…"] * (len(signed) > _MOST_NAMED)])

@@ -16,8 +16,7 @@ from margrove.plots.arguments import as_numbers, check_labels, check_mapping, ch
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import judge, learner_of
-from margrove.plots.plane import Plane, read_plane
-from margrove.plots.slices import held_in_words, held_number, is_missing, typical_cell
+from margrove.plots.plane import Plane, held_in_words, held_number, is_missing, read_plane, typical_cell
 from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
@@ -66,10 +65,6 @@ def plot_regions(
     ax : matplotlib Axes, default: a new figure
     legend : bool, default=True
         A legend to the right of the axes, or a colour bar.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

@@ -27,7 +27,7 @@ _MOST_NUMBERS = 120  # cells; with more, their scores are not written in them
 _MOST_TICKS = 12  # along an axis, one for each value
 _AROUND_ONE = 10.0**0.25  # half the width, as a factor, of a cell that has no neighbour
 _CELL = ("C", "gamma")  # rows and columns of the map
-_SIGNS = {"C": "C", "gamma": "γ"}
+_SIGNS = {"C": "C", "gamma": "γ", "epsilon": "ε"}
 _BEST = "#D55E00"  # neither of the map's colours
 _DARK = 0.5  # brightness below which letters must be white
 
@@ -46,10 +46,6 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
         C was searched, and at least one cell was scored. A regression is drawn at its best ε. scikit-learn's
         ``GridSearchCV`` over C and gamma can be drawn too.
     ax : matplotlib Axes, default: a new figure
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -73,7 +69,7 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
     else:
         _draw_curve(ax, scores, long[0] if long else "C")
     folds = getattr(search, "n_splits_", 0)
-    ax.set_title(f"{type(search).__name__}, mean score of {folds} folds\n{scores.best_words}")
+    ax.set_title(f"{type(search).__name__}, mean score of {folds} folds\n{scores.words}")
     return ax
 
 
@@ -82,53 +78,40 @@ class SearchDisplay(EstimatorDisplay, picture=plot_search):
 
 
 @dataclass(frozen=True)
-class _Scores:
+class _GridScores:
     """Mean and deviation of each cell, shape (Cs, γs); at the best ε if there are several."""
 
     axes: dict[str, NDArray[np.float64]]  # ascending; no "gamma" where the kernel has none
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
     best: tuple[int, int]
-    fixed: str  # the best ε, in words
-
-    @property
-    def best_words(self) -> str:
-        """The best score and its C and γ."""
-        chosen = zip(self.axes.items(), self.best, strict=False)
-        at = ", ".join(f"{_SIGNS[name]} = {in_print(float(values[place]))}" for (name, values), place in chosen)
-        return f"best {in_print(float(self.mean[self.best]))} at {at}{self.fixed}"
+    words: str  # the best score, and its C, γ and ε
 
 
-def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _Scores:
+def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _GridScores:
     results = search.cv_results_
     name = type(search).__name__
     if "param_C" not in results:
         raise InputError(f"{name} did not search C", cure="Draw an SVCCV or SVRCV.")
-    columns = {
-        each: np.asarray(results[f"param_{each}"], dtype=np.float64)
-        for each in ("C", "gamma", "epsilon")
-        if f"param_{each}" in results
-    }
+    searched = [each for each in _SIGNS if f"param_{each}" in results]
+    columns = {each: np.asarray(results[f"param_{each}"], dtype=np.float64) for each in searched}
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
     if np.isnan(mean).all() or not hasattr(search, "best_params_"):
         raise InputError(f"{name} has no cell whose folds are all scored", cure="Give it more time_limit.")
-    kept = np.ones(len(mean), np.bool_)
-    fixed = ""
-    if "epsilon" in columns:
-        at = float(search.best_params_["epsilon"])
-        kept = columns.pop("epsilon") == at
-        fixed = f", ε = {in_print(at)}"
-    axes = {each: np.unique(column[kept]) for each, column in columns.items()}
+    best = {each: float(search.best_params_[each]) for each in searched}
+    kept = columns["epsilon"] == best["epsilon"] if "epsilon" in searched else np.ones(len(mean), np.bool_)
+    axes = {each: np.unique(columns[each][kept]) for each in _CELL if each in searched}
     shape = len(axes["C"]), len(axes.get("gamma", [0.0]))
     place = tuple(np.searchsorted(axes[each], columns[each][kept]) if each in axes else 0 for each in _CELL)
     table, deviation = np.full(shape, np.nan), np.full(shape, np.nan)
     table[place] = mean[kept]
     deviation[place] = np.asarray(results["std_test_score"], dtype=np.float64)[kept]
-    chosen = [int(np.searchsorted(axes[each], search.best_params_[each])) if each in axes else 0 for each in _CELL]
-    return _Scores(axes, table, deviation, (chosen[0], chosen[1]), fixed)
+    c, g = (int(np.searchsorted(axes[each], best[each])) if each in axes else 0 for each in _CELL)
+    at = ", ".join(f"{_SIGNS[each]} = {in_print(value)}" for each, value in best.items())
+    return _GridScores(axes, table, deviation, (c, g), f"best {in_print(float(table[c, g]))} at {at}")
 
 
-def _draw_map(ax: Axes, scores: _Scores) -> None:
+def _draw_map(ax: Axes, scores: _GridScores) -> None:
     from matplotlib.patches import Rectangle
 
     Cs, gammas = scores.axes["C"], scores.axes["gamma"]
@@ -165,7 +148,7 @@ def _range_of_colours(mean: NDArray[np.float64]) -> tuple[float, float]:
     return (low, high) if high > low else (high - 1e-3, high)
 
 
-def _write_scores(ax: Axes, scores: _Scores, mesh: Any) -> None:
+def _write_scores(ax: Axes, scores: _GridScores, mesh: Any) -> None:
     """Write the score into each cell, white on dark colours."""
     found = scores.mean[~np.isnan(scores.mean)]
     decimals = 2 if np.ptp(found) > 0.5 and len(found) > 1 else 3
@@ -182,7 +165,7 @@ def _write_scores(ax: Axes, scores: _Scores, mesh: Any) -> None:
         ax.text(*place, text, ha="center", va="center", zorder=5, **look)
 
 
-def _draw_curve(ax: Axes, scores: _Scores, name: str) -> None:
+def _draw_curve(ax: Axes, scores: _GridScores, name: str) -> None:
     """Draw the scores along one parameter."""
     values = scores.axes[name]
     mean, deviation = scores.mean.ravel(), scores.deviation.ravel()  # the other parameter has one value

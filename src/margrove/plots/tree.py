@@ -63,10 +63,6 @@ def plot_tree(
     max_levels : int, default=6
         Levels named at a branch; the others are counted. None means all.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> import numpy as np

@@ -43,10 +43,6 @@ def plot_vote_margins(
         Numbers of rounds; None, and more than there are, mean all.
     ax : matplotlib Axes, default: a new figure
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from margrove import AdaBoostClassifier, load_penguins
