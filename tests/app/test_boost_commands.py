@@ -137,9 +137,9 @@ def test_rules_are_those_of_every_tree(run: Run, outings: str) -> None:
         assert sum(line.startswith("round ") for line in printed.splitlines()) == model.n_estimators_
         record = json.loads(run("show", "outings.margrove", option, "--json").stdout)
         assert [each["rules"] for each in record["rounds"]] == [tree.rules().data() for tree in model.estimators_]
-    refused = run("show", "outings.margrove", "--code", "sql")
+    refused = run("export", "outings.margrove", "--to", "sql")
     assert refused.exit_code == 2
-    assert "--code is for one tree, and AdaBoostClassifier has" in refused.stderr
+    assert "--to sql is for one tree, and AdaBoostClassifier has" in refused.stderr
 
 
 def test_rounds_that_were_given_up_are_told(run: Run, outings: str) -> None:

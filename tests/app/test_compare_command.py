@@ -86,6 +86,13 @@ def test_learners_that_tie_are_as_good_and_those_below_the_interval_are_not() ->
     assert rivals_of(best, tied) == ["least-squares"]
 
 
+def test_a_learner_that_failed_is_never_the_best() -> None:
+    failed = Entry("none", failure="no")
+    assert best_of([failed]) is None
+    good, better = _contenders((0.8, 0.9), (0.9, 1.0))
+    assert best_of([failed, good, better]) is better
+
+
 def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{'ab'[x > 9]}\n" for x in range(20) if x not in (8, 9, 10, 11))
     (folder / "easy.csv").write_text(f"x,y\n{rows}")

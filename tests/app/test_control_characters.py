@@ -77,7 +77,7 @@ def test_no_command_sends_control_characters(run: Any, evil: str, learner: str) 
     assert "[red]" in texts
 
 
-@pytest.mark.parametrize("words", [("compare", "--folds", "2"), ("compare", "--folds", "2", "--schemes"), ("train",)])
+@pytest.mark.parametrize("words", [("compare", "--folds", "2"), ("train",)])
 def test_no_comparison_sends_control_characters(run: Any, evil: str, words: tuple[str, ...]) -> None:
     result = run(words[0], evil, *words[1:], *(["--budget", "1s", "--folds", "2"] if words == ("train",) else []))
     assert result.exit_code == 0, result.output

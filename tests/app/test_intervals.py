@@ -12,7 +12,7 @@ from margrove.app.choose.held_out import NestedContest
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import excess, r2_interval, share_interval, wilson
 from margrove.app.estimate.numbers import NUMBERS
-from margrove.app.estimate.predictions import Predicted
+from margrove.app.estimate.task import Predicted
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
 from margrove.app.screen.progress import Countdown

@@ -266,8 +266,6 @@ def test_compare_takes_numbers_as_classes_where_asked(run: Run, folder: Path) ->
     assert "svm" in [each["learner"] for each in record["learners"]]
     refused = run("compare", "stars.csv", "--task", "guess")
     assert "--task is 'guess'; it must be one of classify, regress" in " ".join(refused.output.split())
-    refused = run("compare", "stars.csv", "--task", "regress", "--schemes")
-    assert "--schemes are ways to tell classes apart" in " ".join(refused.output.split())
 
 
 def test_an_unsquared_loss_can_be_asked_for(run: Run, people: str) -> None:

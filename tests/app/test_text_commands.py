@@ -133,16 +133,6 @@ def test_trees_fail_alone_where_all_columns_are_text(run: Run, folder: Path) -> 
     assert "all columns are text" in failures["tree"]
 
 
-def test_schemes_take_text(run: Run, reviews: str, folder: Path) -> None:
-    rows = list(csv.reader((folder / reviews).read_text().splitlines()))
-    for i, row in enumerate(rows[1:]):
-        row[-1] = "abc"[i % 3]
-    with (folder / "three.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    words = ["compare", "three.csv", "--schemes", "--text", "body", "--model", "basic", "--folds", "2"]
-    assert "one-vs-one" in said_by(run(*words))
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -166,9 +156,8 @@ def test_nonsense_is_refused_in_one_line(run: Run, reviews: str, words: list[str
 
 
 @pytest.mark.parametrize("learner", ["tree", "adaboost"])
-@pytest.mark.parametrize("command", [["train"], ["compare", "--schemes"]])
-def test_trees_refuse_text_before_reading(run: Run, learner: str, command: list[str]) -> None:
-    result = run(*command, "absent.csv", "--text", "body", "--model", learner)
+def test_trees_refuse_text_before_reading(run: Run, learner: str) -> None:
+    result = run("train", "absent.csv", "--text", "body", "--model", learner)
     assert result.exit_code == 2
     assert f"and {learner} asks of columns as they are. What takes text: --model basic" in " ".join(
         result.stderr.split()

@@ -115,12 +115,12 @@ def test_a_large_tree_is_shown_in_part_and_says_so(run: Run, folder: Path) -> No
 @pytest.mark.parametrize("language", ["python", "sql", "c"])
 def test_code_is_printed_as_the_library_writes_it(run: Run, tree: str, language: str) -> None:
     model = margrove.load(tree)
-    assert run("show", tree, "--code", language).stdout == getattr(model, f"to_{language}")() + "\n"
+    assert run("export", tree, "--to", language).stdout == getattr(model, f"to_{language}")() + "\n"
 
 
 def test_code_that_was_printed_predicts_as_the_tree(run: Run, tree: str, outings: str, folder: Path) -> None:
     namespace: dict[str, Callable[[dict[str, object]], str]] = {}
-    exec(run("show", tree, "--code", "python").stdout, namespace)
+    exec(run("export", tree, "--to", "python").stdout, namespace)
     answers = run("predict", tree, outings).stdout.splitlines()[1:]
     rows = csv.DictReader(io.StringIO((folder / outings).read_text()))
     for row, answer in zip(rows, answers, strict=True):
@@ -135,13 +135,12 @@ def test_code_that_was_printed_predicts_as_the_tree(run: Run, tree: str, outings
 def test_rules_and_code_are_for_trees_that_were_trained_on_tables(
     run: Run, model: str, tree: str, folder: Path
 ) -> None:
-    for words in (["--rules"], ["--lines"], ["--code", "c"]):
-        refused = run("show", model, *words)
+    for words in (["show", "--rules"], ["show", "--lines"], ["export", "--to", "c"]):
+        refused = run(words[0], model, *words[1:])
         assert refused.exit_code == 2
         assert "is for decision trees, and this is a Perceptron" in refused.stderr
-    unknown = run("show", tree, "--code", "java")
-    assert "--code is 'java'; it must be one of python, sql, c" in unknown.stderr
-    assert run("show", tree, "--code", "c", "--rules").exit_code == 2
+    unknown = run("export", tree, "--to", "java")
+    assert "--to is 'java'; it must be one of python, sql, c" in unknown.stderr
 
 
 def test_predict_gives_labels_and_the_probability_of_each_class(run: Run, tree: str, outings: str) -> None:
@@ -321,4 +320,4 @@ def test_long_lists_of_levels_are_clipped_unless_asked(run: Run, folder: Path) -
     whole = said_by(run("show", "shops.margrove", "--rules", "--max-levels", "0"))
     assert all(f"s{c:02}" in whole for c in range(40))
     assert "--max-levels is -1" in run("show", "shops.margrove", "--rules", "--max-levels", "-1").stderr
-    assert "more" not in run("show", "shops.margrove", "--code", "python").stdout
+    assert "more" not in run("export", "shops.margrove", "--to", "python").stdout

@@ -70,7 +70,6 @@ SCRIPTS: dict[str, list[str]] = {
     "compare": [
         "compare few.csv --target kind --folds 2 --time-limit 600 --json",
         "compare short.csv --task regress --folds 2 --time-limit 600 --json",
-        "compare few.csv --target kind --schemes --model linear --folds 2 --json",
     ],
     "options": [
         "train flowers.csv --target kind --model svm --budget 0 --folds 0 --param C=10 --json --no-report",
@@ -89,7 +88,7 @@ SCRIPTS: dict[str, list[str]] = {
         "train flowers.csv --target kind --model tree --folds 0 --no-report --json",
         "show flowers.margrove --rules",
         "show flowers.margrove --lines --json",
-        "show flowers.margrove --code sql",
+        "export flowers.margrove --to sql",
         "export flowers.margrove --to python",
         "export flowers.margrove --to c",
         "export flowers.margrove --to onnx -o t.onnx --json",

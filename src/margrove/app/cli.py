@@ -5,13 +5,13 @@ Only typer and rich may be imported here, so that ``--help`` and shell completio
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from margrove.app.options import typed
 from margrove.app.options.budget import DEFAULT_BUDGET, parse_budget
-from margrove.app.options.menu import DEFAULT, choices, completed_names, parse_params
+from margrove.app.options.menu import parse_params
 from margrove.app.screen.failures import ExitCode, GuardedGroup
 
 app = typer.Typer(
@@ -124,29 +124,20 @@ def show(
     model: typed.ModelFile,
     rules: Annotated[bool, typed.of_output("--rules", help="Only the rules of a tree, nested.")] = False,
     lines: Annotated[bool, typed.of_output("--lines", help="Only the rules of a tree, a line for each.")] = False,
-    code: Annotated[
-        str | None, typed.of_output(metavar="LANGUAGE", help="Only the tree as code: python, sql or c.")
-    ] = None,
     max_levels: Annotated[
         int | None,
-        typed.of_output(help="Levels that a rule names of a longer list; 0 for all. None: 10. --code always has all."),
+        typed.of_output(help="Levels that a rule names of a longer list; 0 for all. None: 10."),
     ] = None,
     shown: typed.ShownOptions,
 ) -> None:
     """Show what is in a model file: parameters, certificate, what it learned."""
     from margrove.app.show import show as work
-    from margrove.app.show import show_code, show_rules
-    from margrove.errors import ParameterError
+    from margrove.app.show import show_rules
 
-    screen = shown.screen()
-    if code is not None and (rules or lines):
-        raise ParameterError("--code and --rules both want all of the output. Give one of them.")
-    if code is not None:
-        show_code(screen, model, code)
-    elif rules or lines:
-        show_rules(screen, model, "lines" if lines else "nested", max_levels)
+    if rules or lines:
+        show_rules(shown.screen(), model, "lines" if lines else "nested", max_levels)
     else:
-        work(screen, model)
+        work(shown.screen(), model)
 
 
 @app.command(epilog="Example:  margrove export income.margrove --to onnx -o income.onnx")
@@ -224,42 +215,17 @@ def compare(
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
     time_limit: Annotated[float, typed.of_learning(help="Seconds for each fit.")] = 20.0,
-    schemes: Annotated[
-        bool,
-        typed.of_learning(
-            "--schemes",
-            help="One learner (--model) by itself, one-vs-rest, one-vs-one and bit strings, instead of all learners.",
-        ),
-    ] = False,
-    model: Annotated[
-        str | None,
-        typed.of_learning(
-            help=f"Of --schemes: one of {', '.join(choices())}. None: {DEFAULT}.", autocompletion=completed_names
-        ),
-    ] = None,
     columns: typed.ColumnOptions,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
     """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
     from margrove.app.compare import compare as work
-    from margrove.app.compare import compare_schemes
     from margrove.app.options.training import Training
-    from margrove.errors import ParameterError
 
     reading = cells.reading(file, target, without=tuple(columns.without or ()))
-    screen, preparation = shown.screen(), columns.preparation
-    options: dict[str, Any] = {"seed": seed, "folds": folds, "time_limit": time_limit, "preparation": preparation}
-    if schemes and task == "regress":
-        raise ParameterError(
-            "--task is 'regress', and --schemes are ways to tell classes apart. Leave one of them out."
-        )
-    if schemes:
-        compare_schemes(screen, reading, Training(model or DEFAULT, **options))
-        return
-    if model is not None:
-        raise ParameterError("--model of compare goes with --schemes; without it all learners are compared.")
-    work(screen, reading, Training(task=task, **options))
+    training = Training(seed=seed, folds=folds, time_limit=time_limit, task=task, preparation=columns.preparation)
+    work(shown.screen(), reading, training)
 
 
 @app.command(epilog="Example:  margrove images pets/ --model svm --cache codes -o pets.margrove")

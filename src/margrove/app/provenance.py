@@ -1,7 +1,7 @@
 """The training record: how a model was made, as plain JSON values, kept with it in its file.
 
 A report is made of it, besides the model and the table: the leaderboard, the choice, the estimate with its predictions,
-the search, the learning curve, the course of the fit. `margrove.app.history` reads it.
+the search, the course of the fit. `margrove.app.history` reads it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.app.choose.words import choice_words, subsample_words
-from margrove.app.estimate.predictions import Predicted
-from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words
 from margrove.data import Table
 from margrove.run.progress import Course

@@ -15,11 +15,11 @@ from margrove.app.files import read_model
 from margrove.app.history import Contender, Estimate, History
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
-from margrove.app.screen.console import Screen, bare_grid, put
+from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
 from margrove.app.summary import learned
 from margrove.data.columns import some
-from margrove.errors import InputError, ParameterError, check_choice
+from margrove.errors import InputError, ParameterError
 from margrove.explanation import Vote, explanation_of
 from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS
@@ -152,15 +152,6 @@ def _vote_of(model: Any) -> Vote:
     vote = learned(model).vote
     assert vote is not None
     return vote
-
-
-def show_code(screen: Screen, path: str, language: str) -> None:
-    """Print a function or expression that predicts as a saved tree does."""
-    check_choice("--code", language, CODE)
-    code = tree_code(read_model(path), path, language, "--code")
-    if not screen.is_json:
-        put(f"{code}\n".encode())  # as it is: no line of code may be wrapped
-    screen.document({"command": "show", "model": path, "language": language, "code": code})
 
 
 def tree_code(model: Any, path: str, language: str, option: str) -> str:

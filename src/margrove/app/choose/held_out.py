@@ -10,8 +10,7 @@ from a contest on all rows. Every row is then predicted once.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +18,8 @@ from numpy.typing import NDArray
 
 from margrove.app.choose.contest import PARTS, Contest, Result
 from margrove.app.choose.trial import Trial
-from margrove.app.estimate.intervals import WIDENED, WITHIN
-from margrove.app.estimate.learning_curve import Point
-from margrove.app.estimate.predictions import Predicted, joined
-from margrove.app.estimate.task import Estimate, Rows
+from margrove.app.estimate.intervals import WIDENED
+from margrove.app.estimate.task import Estimate, Predicted, Rows, joined
 from margrove.app.options.budget import Budget
 from margrove.app.options.preparation import table_for
 from margrove.app.options.training import Training
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 # A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
-_SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the whole is known
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
 
 
@@ -46,7 +42,6 @@ class Chosen:
     result: Result
     estimate: Estimate
     picks: tuple[str, ...] = ()  # the learner that each round took
-    tests: tuple[Rows, ...] = field(default=(), repr=False)  # rows set aside, of each round that was done
     is_interrupted: bool = False
 
     @property
@@ -111,11 +106,11 @@ class NestedContest:
         is_quick = _SPARE * n_rounds * took < self._budget.left
         is_small = self._table.n_rows <= NESTED_ROWS
         if first.is_interrupted or not first.is_whole or not is_small or not is_quick or not self._rounds:
-            return self._chosen(first, "hold-out", outer.tests[:1])
+            return self._chosen(first)
         self._meter.enter("again, with all rows")
         whole = self._contest(self._table)
         if whole.is_interrupted:
-            return self._chosen(first, "hold-out", outer.tests[:1], is_interrupted=True)
+            return self._chosen(first, is_interrupted=True)
         is_interrupted = False
         for number, test in enumerate(outer.tests[1:], start=2):
             self._meter.enter(f"to judge the choice, round {number} of {n_rounds}")
@@ -127,49 +122,45 @@ class NestedContest:
         n_done = len(self._rounds)
         if n_done < n_rounds:
             self._notes.append(f"{n_done} of {n_rounds} rounds were done")
-        method = "nested" if n_done > 1 else "hold-out"
-        return self._chosen(whole, method, outer.tests[:n_done], is_interrupted=is_interrupted)
+        return self._chosen(whole, is_interrupted=is_interrupted)
 
     def _without_rows_aside(self, notes: tuple[str, ...]) -> Chosen:
         result = self._contest(self._table)
-        if result.is_interrupted and result.best is None:
-            raise KeyboardInterrupt
         _refuse_failed(result)
-        estimate, trial = self._task.estimate(self._labels, [], notes), result.chosen
-        if trial is not None:
-            ends = self._task.interval(trial.mean, trial.n_rows, len(trial.scores))
-            method = "cross-validation"
-            estimate = replace(estimate, rounds=trial.scores, value=trial.mean, interval=ends, method=method)
-        return Chosen(result, estimate, is_interrupted=result.is_interrupted)
+        self._notes += notes
+        chosen, trial = self._chosen(result), result.chosen
+        if trial is None:
+            return chosen
+        ends = self._task.interval(trial.mean, trial.n_rows, len(trial.scores))
+        own = {"rounds": trial.scores, "value": trial.mean, "interval": ends, "method": "cross-validation"}
+        return replace(chosen, estimate=replace(chosen.estimate, **own))
 
-    def _chosen(self, result: Result, method: str, tests: Sequence[Rows], *, is_interrupted: bool = False) -> Chosen:
-        if result.best is None and (result.is_interrupted or is_interrupted):
+    def _chosen(self, result: Result, *, is_interrupted: bool = False) -> Chosen:
+        is_interrupted = is_interrupted or result.is_interrupted
+        if result.best is None and is_interrupted:
             raise KeyboardInterrupt
-        is_interrupted = result.is_interrupted or is_interrupted
-        if not self._rounds:
-            return Chosen(result, self._estimate([]), is_interrupted=is_interrupted)
-        scores = self._scores_of(result.chosen, tests)
-        estimate = self._estimate(self._rounds, method)
-        assert estimate.predicted is not None
-        estimate = replace(estimate, predicted=replace(estimate.predicted, scores=scores))
-        return Chosen(result, estimate, tuple(self._picks), tuple(tests), is_interrupted)
+        scores = self._scores_of(result.chosen) if self._rounds else None
+        method = "nested" if len(self._rounds) > 1 else "hold-out"
+        estimate = self._task.estimate(
+            self._labels, self._rounds, self._notes, method, is_pooled=True, seed=self._training.seed
+        )
+        if estimate.predicted is not None:
+            estimate = replace(estimate, predicted=replace(estimate.predicted, scores=scores))
+        return Chosen(result, estimate, tuple(self._picks), is_interrupted)
 
-    def _scores_of(self, trial: Trial | None, tests: Sequence[Rows]) -> NDArray[np.float64] | None:
+    def _scores_of(self, trial: Trial | None) -> NDArray[np.float64] | None:
         """Return the scores of the rounds. Where they took different learners, whose scores do not compare: those of
         the one that is chosen in the end, fitted to the same rows."""
         scores = joined(self._rounds).scores
         if scores is not None or trial is None or self._task.is_number:
             return scores
         try:
-            return joined([self.ask(trial, self._rest(test), test) for test in tests]).scores
+            return joined([self._ask(trial, part.rows) for part in self._rounds]).scores
         except KeyboardInterrupt:
             return None
         except MargroveError as error:
             self._notes.append(f"no scores of the rows: {error}")
             return None
-
-    def _estimate(self, rounds: Sequence[Predicted], method: str = "none") -> Estimate:
-        return self._task.estimate(self._labels, rounds, self._notes, method, is_pooled=True, seed=self._training.seed)
 
     def _rest(self, test: Rows) -> Rows:
         return np.delete(np.arange(self._table.n_rows), test)
@@ -179,14 +170,13 @@ class NestedContest:
 
     def _round(self, test: Rows) -> Result:
         """Set a part of the rows aside, hold a contest on the others, and predict that part by the winner."""
-        rest = self._rest(test)
-        result = self._contest(self._table.take(rest))
+        result = self._contest(self._table.take(self._rest(test)))
         trial = result.chosen
         if trial is None or (result.is_interrupted and self._rounds):
             return result  # a later round that was stopped is not like the others
         self._meter.begin(f"{trial.title}: judging it on rows set aside")
         try:
-            predicted = self.ask(trial, rest, test)
+            predicted = self._ask(trial, test)
         except KeyboardInterrupt:
             self._notes.append("not estimated: interrupted")
             return replace(result, is_interrupted=True)
@@ -197,50 +187,13 @@ class NestedContest:
         self._picks.append(trial.candidate.learner.name)
         return result
 
-    def ask(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
-        """Fit the candidate to some rows and predict others."""
+    def _ask(self, trial: Trial, test: Rows) -> Predicted:
+        """Fit the candidate to all rows but those set aside, and predict these."""
         table = table_for(trial.candidate.learner, self._table)
         # Over the budget by half of it at most: a fit that is stopped early says little of one that is not.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
         model = trial.candidate.build(self._training, self._table, trial.params, limit)
-        return self._task.ask(model, table, self._labels, rows, test)
-
-    def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
-        """Return the scores after learning from parts of the rows, as far as the time goes; all but those set aside
-        last."""
-        self._meter = meter
-        trial, estimate = chosen.trial, chosen.estimate
-        if trial is None or estimate.value is None or not chosen.tests:
-            return []
-        points: list[Point] = []
-        tests = chosen.tests
-        whole = trial.fit_seconds * (self._table.n_rows / max(1, trial.n_rows)) ** trial.growth
-        for share in _SHARES:
-            if _SPARE * whole * share**trial.growth * len(tests) > self._budget.left:
-                break
-            parts = []
-            for number, test in enumerate(tests):
-                self._meter.begin(f"learning curve, {100 * share:.0f} % of the rows, {number + 1} of {len(tests)}")
-                rest = self._rest(test)
-                n_some = max(2, round(share * len(rest)))
-                some = rest[self._task.sample(self._labels[rest], n_some, self._training.seed)]
-                try:
-                    parts.append(self.ask(trial, some, test))
-                except KeyboardInterrupt:
-                    return points
-                except MargroveError:  # so few rows may lack a class
-                    break
-            if len(parts) == len(tests):
-                n_rows = round(share * (self._table.n_rows - len(tests[0])))
-                points.append(_point(n_rows, self._estimate(parts)))
-        if points:
-            points.append(_point(self._table.n_rows - len(tests[0]), estimate))
-        return points
-
-
-def _point(n_rows: int, estimate: Estimate) -> Point:
-    low, high = estimate.interval or (0.0, 0.0)
-    return Point(n_rows, estimate.value or 0.0, (high - low) / (2 * WITHIN))
+        return self._task.ask(model, table, self._labels, self._rest(test), test)
 
 
 def _refuse_failed(result: Result) -> None:

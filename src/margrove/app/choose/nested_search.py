@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from margrove.app.choose.search import SearchResult, SearchSpace, search
-from margrove.app.estimate.predictions import InterruptedFitError, Predicted
-from margrove.app.estimate.task import Estimate, Folds
+from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Predicted
 from margrove.app.options.budget import Budget, budget_words
 from margrove.data import Table
 from margrove.status import Status

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from margrove.app.estimate.intervals import Interval, share_interval
-from margrove.app.estimate.predictions import Predicted, scores_of
-from margrove.app.estimate.task import Estimate, Labels, Rows, Task
+from margrove.app.estimate.task import Estimate, Labels, Predicted, Rows, Task
+from margrove.app.models import learner_of
 from margrove.data import Table
 
 NO_BETTER = "It is no better than that:"
@@ -68,7 +68,7 @@ class _Classes(Task):
         return score >= 1 - self.resolution(n_rows)
 
     def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
-        return {"scores": scores_of(model, asked, np.unique(labels))} if has_scores else {}
+        return {"scores": _scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
     def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
         classes, counts = np.unique(labels, return_counts=True)
@@ -130,6 +130,24 @@ class _Classes(Task):
         if noun == "picture":
             where = "these pictures. Try another --model, or another --network."
         return f"{NO_BETTER} this learner finds nothing in {where}"
+
+
+def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Return a column of scores for each class: probabilities where the model has them, else decision values, else
+    None; for a class that the model has not met, the least there is."""
+    own, least = learner_of(model).classes_, 0.0
+    if hasattr(model, "predict_proba"):
+        values = np.asarray(model.predict_proba(table), np.float64)
+    elif not hasattr(model, "decision_function"):
+        return None
+    else:
+        values = np.asarray(model.decision_function(table), np.float64)
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])
+        least = float(values.min(initial=0.0))
+    scores = np.full((len(values), len(classes)), least)
+    scores[:, np.searchsorted(classes, own)] = values
+    return scores
 
 
 def _ends(interval: Interval, decimals: int) -> str:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import Interval, excess, r2_interval
-from margrove.app.estimate.predictions import Predicted
-from margrove.app.estimate.task import Deviation, Estimate, Labels, Rows, Task
+from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
 from margrove.data import Table
 
 _SAME = 5e-4  # R² are printed with three digits

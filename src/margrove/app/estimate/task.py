@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import Interval
-from margrove.app.estimate.predictions import InterruptedFitError, Predicted, joined, taken
 from margrove.app.models import learner_of
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
@@ -27,6 +26,22 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 Labels = NDArray[Any]
+
+
+class InterruptedFitError(KeyboardInterrupt):
+    """Ctrl-C in a fit: the solver keeps what it has, but the predictions of half a model estimate nothing."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of rows that the model had not seen."""
+
+    rows: NDArray[np.int64]  # of the table
+    values: NDArray[Any]
+    learner: str
+    scores: NDArray[np.float64] | None = None  # (rows, classes): decision values, or probabilities
+    means: NDArray[np.float64] | None = None  # of numbers: the mean of the training targets, for each row
+    medians: NDArray[np.float64] | None = None  # and their median
 
 
 @dataclass(frozen=True)
@@ -220,3 +235,22 @@ def check_folds(wanted: int) -> None:
     """Raise `ParameterError` if ``wanted`` is negative or 1."""
     if wanted < 0 or wanted == 1:
         raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+
+
+def joined(parts: Sequence[Predicted]) -> Predicted:
+    """Join several rounds, sorted by row. Scores are kept where all rounds have them, of one learner: others differ."""
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.argsort(rows, kind="stable")
+    learners = sorted({part.learner for part in parts})
+
+    def column(name: str) -> Any:
+        columns = [getattr(part, name) for part in parts]
+        return None if any(values is None for values in columns) else np.concatenate(columns)[order]
+
+    scores = column("scores") if len(learners) == 1 else None
+    return Predicted(rows[order], column("values"), ", ".join(learners), scores, column("means"), column("medians"))
+
+
+def taken(table: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table or of an array."""
+    return table.take(rows) if isinstance(table, Table) else table[rows]

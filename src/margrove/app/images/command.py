@@ -15,8 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.predictions import Predicted
-from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words, tell_estimate
 from margrove.app.files import check_destination, check_report, report_path, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of

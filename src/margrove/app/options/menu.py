@@ -15,9 +15,6 @@ from typing import Any
 from margrove.learner import Learner, Offer, learners, loaded
 
 AUTO = "auto"  # of ``train``: try several, and take the best
-# Of ``compare --schemes``: by 5-fold cross-validation on 23 real tables (all numbers are in docs/guide/command-line.md)
-# the support vector machine has the best mean rank, and no fit of them takes 3 s.
-DEFAULT = "svm"
 TASKS = ("classify", "regress")
 _NUMBER_OR_WORD = ("ccp_alpha",)  # parameters that are numbers by default and may be words
 
@@ -68,12 +65,12 @@ def choice_of(learner: Learner) -> Choice:
     return Choice(**vars(learner.offer), described=learner)
 
 
-def choice_named(name: str, also: Sequence[str] = ()) -> Choice:
-    """Return the learner of that name, or raise `ParameterError`; ``also`` are words that may stand in its place."""
+def choice_named(name: str) -> Choice:
+    """Return the learner of that name, or raise `ParameterError`."""
     from margrove.errors import check_choice
 
     known = choices()
-    check_choice("--model", name, (*also, *known))
+    check_choice("--model", name, (AUTO, *known))
     return known[name]
 
 
@@ -89,13 +86,8 @@ def learner_of_numbers(learner: Choice) -> Choice:
     return learner.regression
 
 
-def completed_names(incomplete: str) -> list[str]:
-    """Return the learners that a shell may complete this beginning to."""
-    return [name for name in choices() if name.startswith(incomplete)]
-
-
 def completed_choices(incomplete: str) -> list[str]:
-    """Return the same, with ``auto``."""
+    """Return the learners, and ``auto``, that a shell may complete this beginning to."""
     return [name for name in (AUTO, *choices()) if name.startswith(incomplete)]
 
 

@@ -18,7 +18,7 @@ from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.columns import named, some
-from margrove.data.delimited import DEFAULT_MISSING
+from margrove.data.dialect import DEFAULT_MISSING
 from margrove.data.inspection import inspect_columns, mean_words
 from margrove.data.readers import read_with_cells
 from margrove.data.target import Target, check_target, quantity_words

@@ -49,7 +49,7 @@ class Training:
         """The learner asked for, or chosen."""
         if self.taken is not None:
             return self.taken
-        learner = choice_named(self.model or "", (AUTO,))
+        learner = choice_named(self.model or "")
         return learner_of_numbers(learner) if self.kind.is_number else learner
 
     @property
