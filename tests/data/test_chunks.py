@@ -19,7 +19,7 @@ import pytest
 import scipy.sparse as sp
 
 import margrove.data.chunks as chunks_module
-from margrove.data import TableEncoder, read_chunks, read_table
+from margrove.data import TableEncoder, delimited, read_chunks, read_table
 from margrove.data.readers import __file__ as readers_module
 from margrove.errors import DataWarning, InputError, ParameterError
 
@@ -222,13 +222,13 @@ def test_memory_is_that_of_a_chunk(tmp_path):
 @pytest.fixture
 def parses(monkeypatch):
     """How many blocks of text were parsed so far, as a list."""
-    counted, parse = [], chunks_module.parse_block
+    counted, parse = [], delimited.parse_block
 
     def counting(*given):
         counted.append(1)
         return parse(*given)
 
-    monkeypatch.setattr(chunks_module, "parse_block", counting)
+    monkeypatch.setattr(delimited, "parse_block", counting)
     return counted
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from margrove.data import read_table
-from margrove.data.delimited import DEFAULT_MISSING
-from margrove.data.dialect import sniff
+from margrove.data.dialect import DEFAULT_MISSING, sniff
 from margrove.data.source import Content
 
 

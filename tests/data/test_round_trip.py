@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from margrove.data import TableEncoder, as_table, read_table
-from margrove.data.delimited import DEFAULT_MISSING
+from margrove.data.dialect import DEFAULT_MISSING
 from margrove.errors import InputError
 
 # Text that a file can tell from a number, a truth value, a date or a missing cell, and without outer spaces:

@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from margrove import BasicLinearClassifier, TableEncoder, load, save
 from margrove.errors import ModelFileError
-from margrove.store import describe, training_record
+from margrove.store import describe
+from margrove.store.model_file import MOST_BYTES
 from margrove.store.container import pack, unpack
 
 X, Y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array(["low", "low", "high", "high"])
@@ -72,7 +73,7 @@ def test_a_long_record_lies_in_a_tensor_and_comes_back() -> None:
         ({"score": float("nan")}, "not plain JSON"),
         ({"score": np.float32(1)}, "not plain JSON"),
         ({"when": object()}, "not plain JSON"),
-        ({"text": "x" * (training_record.MOST_BYTES + 1)}, "are allowed"),
+        ({"text": "x" * (MOST_BYTES + 1)}, "are allowed"),
     ],
     ids=["list", "nan", "numpy", "object", "huge"],
 )

@@ -30,7 +30,7 @@ def read_arff(content: Content, *, encoding: str) -> Table:
     text = content.data.decode()
     head, _, body = text.lower().partition("@data")
     n_cells = max(text.count(",") + text.count("\n"), head.count("@attribute") * body.count("\n"))
-    check_memory(100 * n_cells, content.name)  # about 100 bytes per cell in liac-arff, measured; sparse rows become dense
+    check_memory(100 * n_cells, content.name)  # of a cell in liac-arff, measured; it makes sparse rows dense
     with damage_refused(content.name, "ARFF", "Check its @relation and @attribute lines."):
         try:
             document = arff.loads(text)

@@ -1,31 +1,77 @@
-"""Columns from those of pyarrow, which CSV, Parquet, pandas and polars tables are read through."""
+"""Tables from those of pyarrow, which CSV, pandas and polars tables are read through, and from Parquet and Arrow files
+(a Feather file is an Arrow file). Imported only when needed: pyarrow takes a while to load."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as kinds
 from numpy.typing import NDArray
 
 from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column
-from margrove.data.source import damage_refused
+from margrove.data.frames import check_finite
+from margrove.data.memory import check_memory
+from margrove.data.source import Content, Format, damage_refused
 from margrove.data.table import Table, duplicate_names
 from margrove.errors import InputError
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+PANDAS_INDEX = "__index_level_0__"  # what pandas calls an index that it writes as a column
+BATCH = 1 << 16  # rows of a Parquet file read at a time
 EPOCH = "1970-01-01"
 DAY_IN_SECONDS = 86_400
+
+
+def read_columnar(content: Content, form: Format) -> Table:
+    """Read a Parquet, Feather or Arrow file: the table without a target. Raise `InputError` if the file is damaged, has
+    no rows, does not fit in memory, or a column cannot be read."""
+    batches, n_rows, n_bytes = [], 0, 0
+    for batch in columnar_batches(content, form):
+        batches.append(batch)
+        n_rows += batch.num_rows
+        n_bytes += batch.get_total_buffer_size()
+        # The table needs as much again, at least 8 bytes per cell.
+        check_memory(max(n_bytes, 8 * n_rows * batch.num_columns), content.name)
+    if n_rows == 0:
+        raise content.error("the file has columns but no rows", cure="Was it fully written?")
+    return table_from_batches(batches, content.name, form)
+
+
+def columnar_batches(content: Content, form: Format, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches of a file, not yet validated; those of a Parquet file have at most so many rows."""
+    with damage_refused(content.name, form.capitalize()):
+        buffer = content.open(0)
+        if form == "parquet":
+            import pyarrow.parquet
+
+            yield from pyarrow.parquet.ParquetFile(buffer).iter_batches(batch_size=rows)
+        elif form == "arrow":
+            reader = pa.ipc.open_file(buffer)
+            yield from (reader.get_batch(place) for place in range(reader.num_record_batches))
+        else:
+            yield from pa.ipc.open_stream(buffer)
+
+
+def table_from_batches(batches: list[pa.RecordBatch], source: str, form: Format) -> Table:
+    """Return record batches of a file as a table without a target, and without the index that pandas wrote."""
+    notes = []
+    with damage_refused(source, form.capitalize()):
+        arrow = pa.Table.from_batches(batches)
+        if PANDAS_INDEX in arrow.column_names:
+            arrow = arrow.drop_columns([PANDAS_INDEX])
+            notes.append("The index that pandas wrote into the file is left out.")
+    table = table_from_arrow(arrow, source=source, notes=notes)
+    check_finite(table)
+    return table
 
 
 def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ()) -> Table:
     """Return a pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become
     one block."""
-    import pyarrow.types as kinds
-
     with damage_refused(source, "Arrow"):
         names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
@@ -56,8 +102,6 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
 def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
     """Raise `InputError` unless the column is valid. pyarrow does not check offsets and codes when it reads a file, and
     would read outside the buffers."""
-    import pyarrow as pa
-
     start = 0
     for chunk in chunks.chunks:
         try:
@@ -72,9 +116,6 @@ def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
 
 def _row_of(fault: str, chunk: pa.Array) -> int | None:
     """Return the row of the chunk that pyarrow's message names, or None."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     place = re.search(r"(?:index|position|slot) (\d+)", fault)
     if place is None or not fault.startswith("Dictionary array"):
         return None if place is None else int(place[1])
@@ -84,10 +125,6 @@ def _row_of(fault: str, chunk: pa.Array) -> int | None:
 
 def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None = None) -> Column:
     """Return a pyarrow ChunkedArray as a `Column`."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     kind = chunks.type
     float_type = _float_type(kind)
     if float_type is not None:
@@ -113,10 +150,6 @@ def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None 
 def _cleared(chunk: pa.Array) -> pa.Array:
     """Return a dictionary array, or one of string views, with zeros in its null cells. The format allows any value in a
     null cell; pyarrow would follow it outside the buffers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     is_null = chunk.is_null().to_numpy(zero_copy_only=False)
     if kinds.is_dictionary(chunk.type):
         codes = pa.array(pc.fill_null(chunk.indices, 0).to_numpy(), mask=is_null)
@@ -129,8 +162,6 @@ def _cleared(chunk: pa.Array) -> pa.Array:
 
 def _float_type(kind: pa.DataType) -> type[np.float32 | np.float64] | None:
     """Return the NumPy float type of a numeric pyarrow type, None for every other type."""
-    import pyarrow.types as kinds
-
     if kinds.is_float32(kind) or kinds.is_float16(kind):
         return np.float32
     is_number = kinds.is_integer(kind) or kinds.is_float64(kind) or kinds.is_decimal(kind) or kinds.is_null(kind)
@@ -139,9 +170,6 @@ def _float_type(kind: pa.DataType) -> type[np.float32 | np.float64] | None:
 
 def _numbers(chunks: pa.ChunkedArray) -> NDArray[Any]:
     """Return a numeric column, nulls as NaN."""
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     if kinds.is_null(chunks.type) or kinds.is_decimal(chunks.type):
         chunks = chunks.cast(pa.float64())
     numbers: NDArray[Any] = chunks.to_numpy()
@@ -150,9 +178,6 @@ def _numbers(chunks: pa.ChunkedArray) -> NDArray[Any]:
 
 def _days(chunks: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return dates, times and durations as days: since 1970-01-01, since midnight, or in all."""
-    import pyarrow as pa
-    import pyarrow.types as kinds
-
     unit = getattr(chunks.type, "unit", "ms")
     if kinds.is_date(chunks.type):
         chunks, unit = chunks.cast(pa.timestamp("ms")), "ms"
@@ -164,10 +189,6 @@ def _days(chunks: pa.ChunkedArray) -> NDArray[np.float64]:
 
 def _category(name: str, unified: pa.ChunkedArray) -> Column:
     """Return a ChunkedArray whose chunks share a dictionary as a category, or as booleans."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     combined = unified.combine_chunks()
     levels, indices = combined.dictionary, combined.indices
     if indices.null_count:  # polars' are unsigned, and have no -1
@@ -193,7 +214,6 @@ def _readable(level: object) -> Level:
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    import pyarrow.types as kinds
 
     return bool(kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind))
 

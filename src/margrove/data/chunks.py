@@ -26,10 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from margrove.data.arrow import table_from_arrow
-from margrove.data.columnar import columnar_batches, table_from_batches
-from margrove.data.delimited import DEFAULT_MISSING, TextOptions, carries_nothing, no_rows, parse_block
-from margrove.data.dialect import line_of_row, squeezed
+from margrove.data.dialect import DEFAULT_MISSING, TextOptions, line_of_row, squeezed
 from margrove.data.frames import check_finite
 from margrove.data.rows import Matrix
 from margrove.data.source import (
@@ -331,6 +328,9 @@ class DelimitedChunks(TableChunks):
         """Make the first pass: find the kinds of the columns, the unnamed ones that carry nothing, and faults."""
         import pyarrow as pa
 
+        from margrove.data.arrow import table_from_arrow
+        from margrove.data.delimited import carries_nothing, no_rows
+
         self._types: dict[str, Any] | None = None
         found: dict[str, Any] = {}
         names = self._dialect.columns
@@ -355,6 +355,8 @@ class DelimitedChunks(TableChunks):
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
 
     def _parsed(self) -> Iterator[tuple[int, Content, Any]]:
+        from margrove.data.delimited import parse_block
+
         for line, block in self._file.blocks(self._size, self._skipped, self._dialect.delimiter):
             if self._dialect.delimiter == " ":
                 block = block.replaced(squeezed(block.data))
@@ -381,6 +383,8 @@ class DelimitedChunks(TableChunks):
             self._parsed_rows = parsed
 
     def _checked(self, arrow: pa.Table, line_of: Callable[[int], int] | None = None) -> Iterator[Table]:
+        from margrove.data.arrow import table_from_arrow
+
         table = table_from_arrow(arrow, source=self.source)
         check_finite(table, line_of)
         yield from self._labelled(table.select(self._kept), line_of)
@@ -492,6 +496,8 @@ class ColumnarChunks(TableChunks):
             raise self._content.error("the file has columns but no rows", cure="Was it fully written?")
 
     def _tables(self) -> Iterator[Table]:
+        from margrove.data.arrow import columnar_batches, table_from_batches
+
         for batch in columnar_batches(self._content, self._form, self.rows):
             if batch.num_rows:
                 yield from self._labelled(table_from_batches([batch], self.source, self._form))

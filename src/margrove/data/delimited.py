@@ -1,58 +1,30 @@
-"""CSV, TSV and their kin, parsed by pyarrow; `dialect` then finds the line of a fault."""
+"""CSV, TSV and their kin, parsed by pyarrow; `dialect` then finds the line of a fault. Imported only when needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.types as kinds
 
 from margrove.advice import Advice, Setting
 from margrove.data.arrow import table_from_arrow
 from margrove.data.columns import Column, clip
-from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, line_of_row, open_quote, sniff, squeezed, trace
+from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, TextOptions, line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte, has_text
-from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError, ParameterError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+from margrove.data.table import Table
+from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """The parameters of `read_table` that say how a text file is written."""
-
-    header: bool | str = "auto"
-    delimiter: str = "auto"
-    encoding: str = "auto"
-    missing: Sequence[str] = DEFAULT_MISSING
-
-    def __post_init__(self) -> None:
-        if isinstance(self.missing, str):
-            raise ParameterError(
-                f"missing is {self.missing!r}; it must be a list of words, such as [{self.missing!r}]."
-            )
-
-    def sniffed(self, content: Content) -> tuple[Content, Dialect]:
-        """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
-        dialect = sniff(content, delimiter=self.delimiter, header=self.header, missing=self.missing)
-        if dialect.delimiter == " ":
-            content = content.replaced(squeezed(content.data))
-            dialect = sniff(content, delimiter=" ", header=self.header, missing=self.missing)
-        if len(set(dialect.columns)) < len(dialect.columns):
-            raise duplicate_names(dialect.columns, file=content.name, line=dialect.first_line)
-        return content, dialect
 
 
 def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Callable[[int], int]]:
@@ -72,8 +44,6 @@ def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Calla
 
 def written_cells(content: Content, names: Sequence[str], options: TextOptions) -> dict[str, list[str]]:
     """Return the cells of these columns of a valid delimited file as they are written: 0012 stays 0012."""
-    import pyarrow as pa
-
     content, dialect = options.sniffed(as_utf8(content, options.encoding))
     block = min(_LARGE_BLOCK, content.size + 1)
     texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string()), "strings_can_be_null": False}
@@ -83,8 +53,6 @@ def written_cells(content: Content, names: Sequence[str], options: TextOptions) 
 
 def _parse(content: Content, dialect: Dialect) -> pa.Table:
     """Return the rows as a pyarrow Table, or raise an `InputError` that names the line of the fault."""
-    import pyarrow as pa
-
     n_lines = content.count_lines(dialect.body)
     # Every cell takes a byte of the text at least, also where line breaks in cells make lines look like rows.
     check_memory(CELL * min(n_lines * len(dialect.columns), content.size), content.name)
@@ -117,8 +85,6 @@ def _parse(content: Content, dialect: Dialect) -> pa.Table:
 def parse_block(content: Content, dialect: Dialect, types: dict[str, pa.DataType] | None) -> pa.Table:
     """Return whole rows from the middle of a file as a pyarrow Table; ``types`` are those of its columns, None to guess
     them. Errors count the lines from the first of these rows, as 1."""
-    import pyarrow as pa
-
     try:
         arrow = _read_csv(content.open(0), dialect, content.size + 1, newlines_in_values=True, column_types=types)
     except pa.ArrowInvalid as error:
@@ -138,8 +104,6 @@ def no_rows(content: Content, dialect: Dialect) -> InputError:
 def _read_csv(
     body: pa.NativeFile, dialect: Dialect, block: int, *, newlines_in_values: bool = False, **convert: Any
 ) -> pa.Table:
-    import pyarrow.csv
-
     options: dict[str, Any] = {
         # "1, ?, 3": pyarrow trims numbers but not the words for a missing one.
         "null_values": [*dialect.missing, *(f" {marker}" for marker in dialect.missing)],
@@ -160,9 +124,6 @@ def _read_csv(
 
 def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect) -> None:
     """Refuse text that is not UTF-8, is too long, or was swallowed by a quote that is never closed."""
-    import pyarrow.compute as pc
-    import pyarrow.types as kinds
-
     for name, chunks in zip(arrow.column_names, arrow.columns, strict=True):
         kind = chunks.type.value_type if kinds.is_dictionary(chunks.type) else chunks.type
         if kinds.is_binary(kind):

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -19,10 +19,12 @@ from itertools import islice
 from margrove.advice import Advice, Parameter
 from margrove.data.columns import clip
 from margrove.data.source import HEAD, Content, bad_byte
+from margrove.data.table import duplicate_names
 from margrove.errors import InputError, ParameterError, check_choice
 
 # The delimiters, from the most telling to the least: commas and spaces occur in text.
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
+DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
@@ -44,6 +46,32 @@ class Dialect:
     missing: Collection[str]  # what missing cells look like
     first_line: int  # of the first record, counted from 1; blank lines may stand above it
     body: int  # the offset in bytes at which the rows begin, after the names
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """The parameters of `read_table` that say how a text file is written."""
+
+    header: bool | str = "auto"
+    delimiter: str = "auto"
+    encoding: str = "auto"
+    missing: Sequence[str] = DEFAULT_MISSING
+
+    def __post_init__(self) -> None:
+        if isinstance(self.missing, str):
+            raise ParameterError(
+                f"missing is {self.missing!r}; it must be a list of words, such as [{self.missing!r}]."
+            )
+
+    def sniffed(self, content: Content) -> tuple[Content, Dialect]:
+        """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
+        dialect = sniff(content, delimiter=self.delimiter, header=self.header, missing=self.missing)
+        if dialect.delimiter == " ":
+            content = content.replaced(squeezed(content.data))
+            dialect = sniff(content, delimiter=" ", header=self.header, missing=self.missing)
+        if len(set(dialect.columns)) < len(dialect.columns):
+            raise duplicate_names(dialect.columns, file=content.name, line=dialect.first_line)
+        return content, dialect
 
 
 def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from margrove.data.arff_file import read_arff
-from margrove.data.columnar import read_columnar
-from margrove.data.delimited import DEFAULT_MISSING, TextOptions, read_delimited, written_cells
+from margrove.data.dialect import DEFAULT_MISSING, TextOptions
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
@@ -89,6 +88,8 @@ def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
     if line_of is None or not names:
         return table, {name: table[name].cells() for name in names}
+    from margrove.data.delimited import written_cells
+
     return table, written_cells(content, names, options)
 
 
@@ -96,6 +97,8 @@ def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table
     """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
     form = recognise(content, is_encoded=options.encoding != "auto")
     if form == "delimited" or (form == "svmlight" and options.delimiter != "auto"):
+        from margrove.data.delimited import read_delimited
+
         return read_delimited(content, options)
     if form == "svmlight":
         check_label(target, content)
@@ -106,6 +109,8 @@ def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table
         return read_npz(content, target), None
     if form == "npy":
         return read_npy(content), None
+    from margrove.data.arrow import read_columnar
+
     return read_columnar(content, form), None
 
 

@@ -27,13 +27,11 @@ _INPUTS = "margrove.inputs"
 def write_onnx(model: Any, path: Target) -> Export:
     """Write a fitted model as an ONNX file: any ONNX runtime then predicts as it does, in float64.
 
-    The encoder goes along: strings and missing cells come in as they are. Inputs are the columns of the training table,
-    by name and each of shape (n, 1), or, of a model that was trained on an array, one matrix ``X``. A number or a truth
-    value (1 or 0) is a double, NaN where it is missing. Text is a string, "" where it is missing (where "" is a level,
-    another word, which the file's metadata tell); a category that training did not know is read as it is here.
-
-    Outputs are ``label``, ``scores`` (`decision_function`) and ``probabilities`` as far as the model has them, of a
-    regression ``prediction``. Where a column has such a name, the output's ends with "_".
+    Inputs are the columns of the training table, by name and each of shape (n, 1), or one matrix ``X``. A number or a
+    truth value (1 or 0) is a double, NaN where it is missing. Text is a string, "" where it is missing (where "" is a
+    level, another word, which the file's metadata tell). Outputs are ``label``, ``scores`` (`decision_function`) and
+    ``probabilities`` as far as the model has them, of a regression ``prediction``; "_" follows where a column has that
+    name.
 
     Parameters
     ----------
@@ -48,13 +46,6 @@ def write_onnx(model: Any, path: Target) -> Export:
     -------
     Export
         ``inputs``: name, kind and missing word of each; ``outputs``: their names; ``proto``: the model itself.
-
-    Raises
-    ------
-    ModelFileError
-        If the model has no form in ONNX; says what to do.
-    MissingExtraError
-        If the package ``onnx`` is not installed.
 
     Examples
     --------
@@ -75,7 +66,7 @@ def write_onnx(model: Any, path: Target) -> Export:
 
 
 def onnx_inputs(path: Target, X: Any) -> dict[str, NDArray[Any]]:
-    """The rows of a table as the inputs of an ONNX file that `write_onnx` wrote, for ``InferenceSession.run``.
+    """Return the rows of a table as the inputs of an ONNX file of `write_onnx`, for ``InferenceSession.run``.
 
     Parameters
     ----------
@@ -83,18 +74,6 @@ def onnx_inputs(path: Target, X: Any) -> dict[str, NDArray[Any]]:
         The ONNX file.
     X : data frame, Table or array
         Columns are found by name where the file has names.
-
-    Returns
-    -------
-    dict
-        An array for each input.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not there, or not one of ours.
-    InputError
-        If a column is missing, or a cell cannot be what training had there.
 
     Examples
     --------
@@ -136,15 +115,14 @@ def _matrix(X: Any, names: list[str]) -> NDArray[np.float64]:
         table = X if isinstance(X, Table) else as_features(X)
         check_names(table, names, known=table.names)
         X = table.select(names)
-        X = X.sparse if X.sparse is not None else X.block if X.block is not None else _stacked(X)
+        if X.sparse is None and X.block is None:
+            X = np.column_stack([_column(X, {"name": name, "kind": "number"}) for name in names])
+        else:
+            X = X.block if X.sparse is None else X.sparse
     cells = X.toarray() if sp.issparse(X) else as_array(X)
     if cells.ndim != 2 or cells.shape[1] != len(names):
         raise InputError(f"X has shape {cells.shape}; rows of {len(names)} columns were expected")
     return np.asarray(cells, dtype=np.float64)
-
-
-def _stacked(table: Table) -> NDArray[np.float64]:
-    return np.column_stack([_column(table, {"name": name, "kind": "number"}) for name in table.names])
 
 
 def _column(table: Table, fact: dict[str, Any]) -> NDArray[Any]:

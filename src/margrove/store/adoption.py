@@ -29,26 +29,19 @@ def from_sklearn(model: Any) -> Any:
     model : fitted estimator
         scikit-learn's ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``, ``LinearSVC``, ``LinearSVR``,
         ``DecisionTreeClassifier`` or ``DecisionTreeRegressor``. Not a kernel that is a function (fit again with
-        "precomputed"), not a tree with several targets, not ``criterion="poisson"``.
+        "precomputed"), not a tree with several targets, not ``criterion="poisson"``; such an `InputError` says what to
+        do.
 
     Returns
     -------
     fitted estimator
-        Of Margrove's, with the same parameters, names of columns and labels. Its ``certificate_`` has no claims:
-        ``certify(model, X, y)`` makes them. What scikit-learn does not keep is not known here either: the word of rows
-        that are no support vectors of several machines (``kkt_``), the gap of a linear machine, from how many tests a
-        node of a tree had to choose, so that its p-values are not corrected for that.
-
-    Raises
-    ------
-    InputError
-        If it is another model; says what to do.
+        With the same parameters, names of columns and labels. Its ``certificate_`` has no claims: ``certify(model, X,
+        y)`` makes them. What scikit-learn does not keep, such as the gap of a linear machine, is not known.
 
     Notes
     -----
-    scikit-learn compares cells that it has rounded to float32. The thresholds here are those that send every number the
-    same way without: they differ from scikit-learn's in the eighth digit. Of a tree that ``ccp_alpha`` pruned only what
-    is left is known: its certificate can find that a leaf should have been split.
+    scikit-learn compares cells that it has rounded to float32. The thresholds here, which differ in the eighth digit,
+    send every number the same way without.
 
     Examples
     --------

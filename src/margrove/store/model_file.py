@@ -1,7 +1,12 @@
-"""`save`, `load` and `describe`."""
+"""`save`, `load` and `describe`.
+
+The training record of a model is optional plain JSON, written by anybody. `margrove.app.provenance` knows what its keys
+mean; here it is only checked that it is an object of finite JSON values of a modest size.
+"""
 
 from __future__ import annotations
 
+import json
 import warnings
 from importlib.metadata import version
 from typing import Any
@@ -12,36 +17,29 @@ from margrove.store.arrays import Arrays
 from margrove.store.check import check_fields
 from margrove.store.codec import put_together, take_apart
 from margrove.store.container import pack, unpack
-from margrove.store.fault import FaultError
+from margrove.store.fault import FaultError, shown
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.store.training_record import FIELD, give_record, move_in, take_record
 from margrove.store.versions import FORMAT, Header, Tensors, bring_up_to_date
+
+RECORD = "training_record_"  # the attribute of a model
+_FIELD, _TENSOR = "record", "training_record"  # its places in a file
+MOST_BYTES = 1 << 23  # of a record: 5,000 rows of 100 classes take half of it
 
 
 def save(model: Any, path: Target) -> None:
     """Write a fitted model to a file that `load` reads: a safetensors file, by convention ``.margrove``.
 
     The file at ``path`` is replaced in one step: whatever happens meanwhile, there is the old one or the new one. The
-    same model always gives the same bytes. A ``training_record_``, which ``margrove train`` hangs on its models, is
-    kept: how the model came about, as plain JSON values. What a file cannot hold is refused. Two things that no
-    prediction needs are saved as None, with a `MargroveWarning`: a ``random_state`` that is a generator, and a
-    pipeline's ``memory``.
+    same model always gives the same bytes. What a file cannot hold is a `ModelFileError`. Two things that no prediction
+    needs are saved as None, with a `MargroveWarning`: a ``random_state`` that is a generator, and a pipeline's
+    ``memory``.
 
     Parameters
     ----------
     model : fitted estimator
-        A `BasicLinearClassifier`, `LeastSquaresClassifier`, `Perceptron`, `KernelPerceptron`, `SVC`, `NuSVC`, `SVR`,
-        `NuSVR`, `OneClassSVM`, `DecisionTreeClassifier`, `DecisionTreeRegressor`, `DecisionStump`, an
-        `AdaBoostClassifier` or `AdaBoostRegressor` over these trees, a `OneVsRestClassifier`, `OneVsOneClassifier` or
-        `BitStringClassifier` of these, `SoftmaxClassifier`, `FineTuned`, `TableEncoder`, `ImpuritySelector`,
-        `ConvFeatures` (its network by name and fingerprint), or a scikit-learn ``Pipeline`` of these.
+        A learner or transformer of Margrove's, or a scikit-learn ``Pipeline`` of these.
     path : str, path or binary file
         Where to. A binary file is written to and left open.
-
-    Raises
-    ------
-    ModelFileError
-        If the model cannot be held in a file without code, or the file cannot be written.
 
     Examples
     --------
@@ -61,7 +59,9 @@ def save(model: Any, path: Target) -> None:
         put_together(record, Arrays(dict(arrays.tensors)))  # never write what `load` would refuse
         long_lists.move_out(record, arrays.tensors)
         header = {"format": FORMAT, "margrove": version("margrove"), "model": record}
-        take_record(model, header, arrays.tensors)
+        if (history := getattr(model, RECORD, None)) is not None:
+            header[_FIELD] = _checked_record(history)
+            long_lists.move_field(header, _FIELD, arrays.tensors, _TENSOR)
         content = pack(header, arrays.tensors)
         for words in arrays.left_out:
             warnings.warn(words, MargroveWarning, stacklevel=2)
@@ -71,22 +71,14 @@ def save(model: Any, path: Target) -> None:
 def load(path: Target) -> Any:
     """Read a model that `save` wrote. No code in the file is run: there is no place for any.
 
-    The loaded model predicts the same to the last bit, and has the same parameters, ``certificate_``, ``status_`` and
-    names.
-
     Parameters
     ----------
     path : str, path or binary file
+        A file that is empty, foreign, cut off, damaged, or written by a newer Margrove is a `ModelFileError`.
 
     Returns
     -------
-    The fitted model.
-
-    Raises
-    ------
-    ModelFileError
-        If there is no such file, or it is empty, foreign, cut off, damaged, tampered with, or written by a newer
-        Margrove.
+    The fitted model, which predicts the same to the last bit.
 
     Examples
     --------
@@ -101,18 +93,15 @@ def load(path: Target) -> Any:
         model = put_together(header["model"], Arrays(tensors))
         if tensors:
             raise FaultError(f"it holds the array {min(tensors)!r}, for which the model has no use")
-        give_record(model, header)
+        if _FIELD in header:
+            setattr(model, RECORD, _checked_record(header[_FIELD]))
         return model
 
 
 def describe(path: Target) -> dict[str, Any]:
-    """The header of a model file as a plain dict, without building the model.
+    """Return the header of a model file as a plain dict, without building the model.
 
     The digest and the format are checked, what the header says of the model is not: that is for `load`.
-
-    Parameters
-    ----------
-    path : str, path or binary file
 
     Returns
     -------
@@ -149,7 +138,25 @@ def _read(path: Target) -> tuple[Header, Tensors]:
     with open_for_reading(path) as stream:
         header, tensors = unpack(stream)
     header, tensors = bring_up_to_date(header, tensors)
-    check_fields(header, {"sha256", "format", "margrove", "model"} | (header.keys() & {FIELD}), "its header")
-    move_in(header, tensors)
+    check_fields(header, {"sha256", "format", "margrove", "model"} | (header.keys() & {_FIELD}), "its header")
+    if header.get(_FIELD) == {long_lists.MARK: _TENSOR}:
+        absent = "its training record is not in the file, or too long"
+        damaged = "its training record is not JSON"
+        header[_FIELD] = long_lists.read_json(_TENSOR, tensors, absent, damaged, MOST_BYTES)
     long_lists.move_in(header["model"], tensors)
     return header, tensors
+
+
+def _checked_record(record: Any) -> Any:
+    if not isinstance(record, dict):
+        raise FaultError(f"its training record is {shown(record)}; a JSON object was expected")
+    try:
+        size = len(json.dumps(record, allow_nan=False, separators=(",", ":")).encode())
+    except (TypeError, ValueError) as error:
+        raise FaultError(f"its training record is not plain JSON: {error}") from error
+    if size > MOST_BYTES:
+        raise FaultError(
+            f"its training record takes {size:,} bytes; {MOST_BYTES:,} are allowed",
+            "Leave out of training_record_ what nobody reads.",
+        )
+    return record

@@ -280,41 +280,18 @@ OUTPUT = Part("output", lambda model, *_: getattr(model, "_sklearn_output_config
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """The description of what a file holds of an estimator, and its codec.
+    """The description of what a file holds of an estimator, and its codec."""
 
-    Parameters
-    ----------
-    arrays : tuple of Array
-        The arrays that `fit` leaves.
-    scalars : dict of str to Scalar
-        The numbers, words and truth values that `fit` leaves.
-    limits : dict
-        Limits of parameters that have no rule, or another one than a file has.
-    machines : function
-        The number of machines; see `Counting`.
-    is_classifier : bool
-    later : dict
-        Parameters that older files lack, with the values that such files mean.
-    parts : tuple of Part
-        The fields of a record behind the class and its parameters.
-    is_for_schemes : bool
-        Whether a scheme for many classes may name it as its estimator.
-    n_out : function, optional
-        ``n_out(model)`` is the number of columns that a transformer returns.
-    finish : function, optional
-        ``finish(model)`` is called for a loaded model in the end.
-    """
-
-    arrays: tuple[Array, ...] = ()
-    scalars: Mapping[str, Scalar] = field(default_factory=dict)
-    limits: Mapping[str, Limits] = field(default_factory=dict)
+    arrays: tuple[Array, ...] = ()  # that `fit` leaves
+    scalars: Mapping[str, Scalar] = field(default_factory=dict)  # that `fit` leaves
+    limits: Mapping[str, Limits] = field(default_factory=dict)  # of parameters without a rule, or with another
     machines: Counting = one_vs_rest
     is_classifier: bool = True
-    later: Mapping[str, Any] = field(default_factory=dict)
-    parts: tuple[Part, ...] = LEARNER
-    is_for_schemes: bool = True
-    n_out: Callable[[Any], int] | None = None
-    finish: Callable[[Any], None] | None = None
+    later: Mapping[str, Any] = field(default_factory=dict)  # parameters that older files lack, and their values
+    parts: tuple[Part, ...] = LEARNER  # the fields of a record behind the class and its parameters
+    is_for_schemes: bool = True  # a scheme for many classes may name it as its estimator
+    n_out: Callable[[Any], int] | None = None  # of a transformer: the number of columns that it returns
+    finish: Callable[[Any], None] | None = None  # called for a loaded model in the end
 
     def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
         """Return the record of a fitted model; its arrays go into ``arrays``."""
