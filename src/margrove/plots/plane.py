@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from margrove.data.columns import Column, Level
+from margrove.data.columns import Column, Level, is_missing
 from margrove.data.frames import array_names, as_table, is_frame
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
@@ -292,15 +292,10 @@ def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], he
 
 def _row_with(cells: Column, cell: Level | None) -> int:
     """Return a row that has this cell: taken from there, it has the kind and type that the model was fitted on."""
-    if is_missing(cell):
-        is_it = cells.is_missing
-    else:
-        is_it = np.zeros(len(cells), np.bool_)
-        there = ~cells.is_missing
-        is_it[there] = np.asarray(cells.take(there).labels()) == cell
-    if not is_it.any():
+    known, wanted = cells.cells(), None if is_missing(cell) else cell
+    if wanted not in known:
         raise ParameterError(f"at holds {cells.name!r} at {cell!r}, which is in no row of X.")
-    return int(is_it.argmax())
+    return known.index(wanted)
 
 
 def _frame_forms(
@@ -324,10 +319,6 @@ def _frame_forms(
         return nw.concat(parts, how="horizontal").to_native()
 
     return frame.to_native(), like_rows
-
-
-def is_missing(cell: object) -> bool:
-    return cell is None or bool(cell != cell)  # only NaN is not itself
 
 
 def _in_print(cell: Level) -> str:

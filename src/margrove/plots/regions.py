@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.columns import is_missing
 from margrove.data.frames import as_table
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_flag
@@ -16,7 +17,7 @@ from margrove.plots.arguments import as_numbers, check_labels, check_mapping, ch
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import judge, learner_of
-from margrove.plots.plane import Plane, held_in_words, held_number, is_missing, read_plane, typical_cell
+from margrove.plots.plane import Plane, held_in_words, held_number, read_plane, typical_cell
 from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel

@@ -245,15 +245,6 @@ class ColumnScorer(RunsOnEngine):
         """Return the scores of a table: read it, search the best test of each column, weigh them."""
         criterion, split_score = KINDS[kind]
         criterion = criterion or settle_criterion(self.criterion, CLASS_CRITERIA)
-        problem = ColumnProblem(self._root(kind, criterion, X, y, sample_weight))
-        tests, root = self._solve(problem), problem.root
-        whole = np.bincount(root.target, root.weight, root.n_classes)
-        gain, information = gains(tests, whole, criterion)
-        score = _scores(split_score, float(class_impurity(criterion, whole)), gain, information)
-        return ColumnScores(score, p_values(tests, _levels(root)), gain, tests.n_tests, tests.threshold)
-
-    def _root(self, kind: str, criterion: Criterion, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeProblem:
-        """Return the problem of a tree whose root tests each column by itself."""
         if y is None:
             raise InputError(f"{kind} requires y to be passed, but the target y is None")
         cells = learn_cells(self, X, ColumnWishes(self.categorical, self.categorical_features, self.split_values, None))
@@ -261,7 +252,12 @@ class ColumnScorer(RunsOnEngine):
         assert sample.classes is not None
         n_bins = min(int(self.n_bins), max(2, sample.cells.n_rows))
         growth = Growth(criterion=criterion, thresholds=self.thresholds, n_bins=n_bins)
-        return TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
+        root = TreeProblem(sample.cells, sample.target, len(sample.classes), sample.weight, growth)
+        tests = self._solve(ColumnProblem(root))
+        whole = np.bincount(root.target, root.weight, root.n_classes)
+        gain, information = gains(tests, whole, criterion)
+        score = _scores(split_score, float(class_impurity(criterion, whole)), gain, information)
+        return ColumnScores(score, p_values(tests, _levels(root)), gain, tests.n_tests, tests.threshold)
 
 
 def gains(tests: ColumnTests, whole: NDArray[Any], criterion: Criterion) -> tuple[Scores, Scores]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +33,15 @@ def _check_count(name: str, k: int | float | str) -> None:
         check_choice(name, k, ("all",))
     else:
         check_whole(name, k, least=1, cure="Or a share of the columns, such as 0.5, or 'all'.")
+
+
+def _score_name(name: str, score: object) -> str:
+    """Return the name of a score, given by that or as the function of that name."""
+    functions = {getattr(scores, kind): kind for kind in KINDS}
+    if callable(score) and score in functions:
+        return functions[score]
+    check_choice(name, score, tuple(KINDS))
+    return str(score)
 
 
 @estimator
@@ -86,7 +94,7 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
     ('island', 'bill_length_mm', 'flipper_length_mm')
     """
 
-    score_func: str | Callable[..., Any] = field(default="information_gain", kw_only=False)
+    score_func: str | Callable[..., Any] = checked(_score_name, default="information_gain", kw_only=False)
     k: int | float | str = checked(_check_count, default=10)
     threshold: float | None = checked(check_number, cure=Advice(Value(None), " means no limit."), default=None)
     significance: float | None = checked(check_share, default=None)
@@ -124,12 +132,15 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
         check_is_fitted(self)
         if not isinstance(X, Table) and not is_frame(X):
             return self._of_array(X)
+        import narwhals as nw
+
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
         if isinstance(X, Table):
             kept = self._of_table(X)
-            return kept if wanted == "default" else _frame_of(kept, wanted)
-        import narwhals as nw
-
+            if wanted == "default":
+                return kept
+            cells = {each.name: each.values.tolist() if each.kind == "numeric" else each.cells() for each in kept}
+            return nw.from_dict(cells, backend=wanted).to_native()
         names = [str(name) for name in getattr(X, "column_names", X.columns)]
         if len(set(names)) < len(names):
             raise duplicate_names(names, file=f"{type(X).__module__.split('.')[0]} table")
@@ -174,15 +185,7 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
 
     def score_name(self) -> str:
         """The name of the score, whether it was given as that or as a function."""
-        functions = {getattr(scores, kind): kind for kind in KINDS}
-        if callable(self.score_func) and self.score_func in functions:
-            return functions[self.score_func]
-        check_choice("score_func", self.score_func, tuple(KINDS))
-        return str(self.score_func)
-
-    def _check(self) -> None:
-        self.score_name()
-        super()._check()
+        return _score_name("score_func", self.score_func)
 
     def _chosen(self, scored: ColumnScores) -> NDArray[np.bool_]:
         d = len(scored.score)
@@ -193,24 +196,21 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
             allowed &= scored.p_value <= self.significance
         if not allowed.any():
             best = int(np.argmax(np.nan_to_num(scored.score, nan=-np.inf)))
+            given = {"score ≥": self.threshold, "p ≤": self.significance}
+            limits = " and ".join(f"{word} {shown(limit)}" for word, limit in given.items() if limit is not None)
             raise InputError(
-                f"no column is left: none of {d} has {self._limits()}. The best score is {scored.score[best]:.4g}, "
+                f"no column is left: none of {d} has {limits}. The best score is {scored.score[best]:.4g}, "
                 f"of p = {scored.p_value[best]:.3g}",
                 cure="Allow more: a smaller threshold, a larger significance.",
             )
         ranked = np.array([j for j in _ranking(self.score_name(), scored) if allowed[j]])
-        support = np.zeros(d, dtype=bool)
-        support[ranked[: self._most(d)]] = True
-        return support
-
-    def _most(self, d: int) -> int:
         if isinstance(self.k, str):
-            return d
-        return max(1, int(self.k * d)) if isinstance(self.k, float | np.floating) else int(self.k)
-
-    def _limits(self) -> str:
-        limits = {"score ≥": self.threshold, "p ≤": self.significance}
-        return " and ".join(f"{word} {shown(limit)}" for word, limit in limits.items() if limit is not None)
+            most = d
+        else:
+            most = max(1, int(self.k * d)) if isinstance(self.k, float | np.floating) else int(self.k)
+        support = np.zeros(d, dtype=bool)
+        support[ranked[:most]] = True
+        return support
 
     # ------------------------------------------------------------------------------------------------- scikit-learn's
 
@@ -240,17 +240,3 @@ def _ranking(kind: str, scored: ColumnScores) -> NDArray[np.intp]:
         mean = scored.gain[offered].mean() if offered.any() else 0.0
         is_behind = scored.gain < mean - EQUAL_GAIN
     return np.lexsort((np.arange(len(score)), -score, is_behind))
-
-
-def _frame_of(table: Table, library: Any) -> Any:
-    """A table as a data frame; categories become their labels, missing cells None."""
-    import narwhals as nw
-
-    cells = {}
-    for column in table:
-        values = column.values.tolist()
-        if column.kind != "numeric":
-            labels = column.levels if column.kind == "category" else (False, True)
-            values = [None if code < 0 else labels[code] for code in values]
-        cells[column.name] = values
-    return nw.from_dict(cells, backend=library).to_native()
