@@ -320,14 +320,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     def margins(self, X: Any, y: ArrayLike, *, staged: bool = False) -> NDArray[np.float64]:
         """Return the margin of each row: the share of votes for its class minus that for the strongest other class.
 
-        From -1 (all learners are wrong, and agree) to 1; a row that is judged wrongly has a margin ≤ 0.
-
-        Parameters
-        ----------
-        X, y
-            Rows and their labels.
-        staged : bool, default=False
-            After each round, (T, n); else after the last, (n,).
+        From -1 (all learners are wrong, and agree) to 1; a row that is judged wrongly has a margin ≤ 0. ``staged``: the
+        margins after each round, (T, n); else after the last, (n,).
         """
         check_is_fitted(self)
         place = places_of(y, self.classes_)

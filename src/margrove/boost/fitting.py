@@ -102,7 +102,14 @@ def read_training(
 ) -> TreeSample:
     """Return the rows of a fit, with cells only for a plain tree, and record columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
-    return _of_two_classes(read_classes(cells, y, sample_weight, None))
+    sample = read_classes(cells, y, sample_weight, None)
+    assert sample.classes is not None
+    if len(sample.classes) < 2:
+        raise InputError(
+            f"y holds one class only, {sample.classes.tolist()[0]!r}; a classifier needs at least two classes",
+            cure="Add rows of another class.",
+        )
+    return sample
 
 
 def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
@@ -131,7 +138,13 @@ def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: Boo
     rows = np.arange(n) if sample.rows is None else sample.rows
     learning, held_out, rows_held_out = np.arange(n), None, None
     if owner.early_stopping:
-        is_held_out = _held_out(owner, sample.target)
+        is_held_out = drawn_rows(sample.target, owner.validation_fraction, owner._seed())
+        if not is_held_out.any() or len(np.unique(sample.target[~is_held_out])) < len(np.unique(sample.target)):
+            raise InputError(
+                f"validation_fraction={owner.validation_fraction} of {n} rows leaves none to judge by, or no row of "
+                "some class to learn from",
+                cure=Advice("Give more rows, another share, or use ", Setting("early_stopping", False), "."),
+            )
         learning, others = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
         held_out = HeldOut(sample.cells.take(others), sample.target[others], weight[others], owner.n_iter_no_change)
         rows_held_out = rows[others]
@@ -148,24 +161,3 @@ def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: Boo
     )
     is_all = sample.rows is None and held_out is None
     return Asked(problem, classes, None if is_all else rows[learning], rows_held_out)
-
-
-def _held_out(owner: AdaBoostClassifier, target: NDArray[Any]) -> NDArray[np.bool_]:
-    is_held_out = drawn_rows(target, owner.validation_fraction, owner._seed())
-    if not is_held_out.any() or len(np.unique(target[~is_held_out])) < len(np.unique(target)):
-        raise InputError(
-            f"validation_fraction={owner.validation_fraction} of {len(target)} rows leaves none to judge by, or no row "
-            "of some class to learn from",
-            cure=Advice("Give more rows, another share, or use ", Setting("early_stopping", False), "."),
-        )
-    return is_held_out
-
-
-def _of_two_classes(sample: TreeSample) -> TreeSample:
-    assert sample.classes is not None
-    if len(sample.classes) < 2:
-        raise InputError(
-            f"y holds one class only, {sample.classes.tolist()[0]!r}; a classifier needs at least two classes",
-            cure="Add rows of another class.",
-        )
-    return sample

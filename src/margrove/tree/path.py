@@ -33,27 +33,13 @@ from margrove.tree.problem import EQUAL_GAIN
 
 @dataclass(frozen=True, eq=False)
 class CostComplexityPath:
-    """The nested trees, from the grown one to the root alone.
+    """The nested trees, from the grown one to the root alone."""
 
-    Attributes
-    ----------
-    ccp_alphas : ndarray of shape (steps,)
-        From which α on each tree is the best one, ascending; the first is 0, for the grown tree.
-    impurities : ndarray of shape (steps,)
-        R(T) of each tree.
-    n_leaves : ndarray of shape (steps,)
-        Leaves of each tree.
-    nodes : ndarray of shape (steps,)
-        The node of the grown tree that became a leaf at each step; -1 at the first.
-    n_nodes : int
-        Nodes of the grown tree.
-    """
-
-    ccp_alphas: NDArray[np.float64]
-    impurities: NDArray[np.float64]
-    n_leaves: NDArray[np.int64]
-    nodes: NDArray[np.int32]
-    n_nodes: int
+    ccp_alphas: NDArray[np.float64]  # (steps,): from which α on each tree is the best one; 0 for the grown tree
+    impurities: NDArray[np.float64]  # (steps,): R(T) of each tree
+    n_leaves: NDArray[np.int64]  # (steps,): of each tree
+    nodes: NDArray[np.int32]  # (steps,): the node of the grown tree that became a leaf at each step; -1 at the first
+    n_nodes: int  # of the grown tree
 
     def cut_at_step(self, step: int) -> NDArray[np.bool_]:
         """Return the nodes cut by this step, as a mask for `TreeModel.cut`."""

@@ -105,17 +105,13 @@ def binomial_test(model: TreeModel, level: float = 0.05, *, criterion: Criterion
             # Of the leaf's own class the subtree can only lose rows, of the others only win.
             lost = right_as_leaf[node, label[node]] - right[node, label[node]]
             won = right[node].sum() - right[node, label[node]]
-            cut[node] = _sign_test(won, lost) > level
+            # P(B ≥ won) for B ~ Binomial(won + lost, ½), by the incomplete beta function: weights may be fractions.
+            cut[node] = (special.betainc(won, lost + 1, 0.5) if won > 0 else 1.0) > level
         if is_leaf[node] or cut[node]:
             right[node] = right_as_leaf[node]
         if node:
             right[parent[node]] += right[node]
     return cut
-
-
-def _sign_test(won: float, lost: float) -> float:
-    """Return P(B ≥ won), B ~ Binomial(won + lost, ½), by the incomplete beta function: weights may be fractions."""
-    return float(special.betainc(won, lost + 1, 0.5)) if won > 0 else 1.0
 
 
 def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criterion = "gini") -> NDArray[np.bool_]:
@@ -130,11 +126,8 @@ def pessimistic(model: TreeModel, confidence: float = 0.25, *, criterion: Criter
 def upper_error_rate(
     errors: NDArray[np.float64] | float, n: NDArray[np.float64] | float, confidence: float = 0.25
 ) -> NDArray[np.float64]:
-    """Return the rate q at which these errors of n rows, or fewer, have this probability: P(E ≤ errors; n, q).
-
-    Clopper and Pearson's exact upper limit, by the inverse of the incomplete beta function, for fractions of rows as
-    well. C4.5's program uses an approximation of it for errors > 0.
-    """
+    """Return the rate q at which P(E ≤ errors; n, q) is the confidence, for fractions of rows as well: Clopper and
+    Pearson's exact upper limit. C4.5's program uses an approximation of it for errors > 0."""
     errors, n = np.asarray(errors, dtype=np.float64), np.asarray(n, dtype=np.float64)
     right = np.maximum(n - errors, 0)
     is_all = right <= 0
@@ -167,11 +160,8 @@ def held_out_sums(
     *,
     criterion: Criterion = "gini",
 ) -> NDArray[np.float64]:
-    """Return the sums over the rows of each node, for rows that end in these leaves.
-
-    (m, K): the weight of each class. For numbers (m, 3): Σw, Σwz, Σwz² of the distance z = y − the root's value, so
-    that a large mean does not hide small differences.
-    """
+    """Return the sums over each node's rows, which end in these leaves: (m, K), the weight of each class; for numbers
+    (m, 3), Σw, Σwz, Σwz² of z = y − the root's value, so that a large mean does not hide small differences."""
     w = np.ones(len(leaf)) if weight is None else weight
     if criterion in VALUE_CRITERIA:
         distance = target - model.value[0, 0]

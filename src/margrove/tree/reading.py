@@ -111,7 +111,11 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
                 column.name, test, cuts=cuts.get(j, ()), monotone=monotone[j], has_missing=has_missing
             )
         else:
-            _refuse_wishes(column.name, j in cuts, monotone[j])
+            if j in cuts:
+                raise ParameterError(f"split_values names the column {column.name!r}, which is no number.")
+            if monotone[j]:
+                found = f"monotonic_cst is {monotone[j]} for the column {column.name!r}"
+                raise ParameterError(f"{found}, a category: it has no order.")
             column = _only_levels_that_occur(column)
             levels = (False, True) if column.kind == "boolean" else column.levels
             test = wishes.categorical
@@ -305,13 +309,6 @@ def _directions(given: ArrayLike | Mapping[Any, int] | None, table: Table) -> li
         if sign not in (-1, 0, 1):
             raise ParameterError(f"monotonic_cst must be None or an array-like of -1, 0 or 1; it holds {shown(sign)}.")
     return [int(sign) for sign in signs]
-
-
-def _refuse_wishes(name: str, has_cuts: bool, direction: int) -> None:
-    if has_cuts:
-        raise ParameterError(f"split_values names the column {name!r}, which is no number.")
-    if direction:
-        raise ParameterError(f"monotonic_cst is {direction} for the column {name!r}, a category: it has no order.")
 
 
 def _category_of_numbers(column: Column) -> Column:

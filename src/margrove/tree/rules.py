@@ -13,7 +13,7 @@ an error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from html import escape
 from typing import Any, Literal
 
@@ -44,9 +44,9 @@ class Rule:
     share: float
     confidence: float | None  # None for regression
     p_value: float | None
+    spread: float | None  # of regression: how far the rows lie from the value
     nodes_below: int  # > 0 where the rule ends above max_depth
-    is_weighted: bool = False  # rows have different weights, so shares are no shares of rows
-    spread: float | None = None  # of regression: how far the rows lie from the value
+    is_weighted: bool  # rows have different weights, so shares are no shares of rows
 
     def outcome(self) -> str:
         """Return the prediction in words."""
@@ -65,17 +65,8 @@ class Rule:
 
     def data(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        return {
-            "node": self.node,
-            "conditions": [_condition_data(condition) for condition in self.conditions],
-            "prediction": self.prediction,
-            "support": self.support,
-            "share": self.share,
-            "confidence": self.confidence,
-            "p_value": self.p_value,
-            "spread": self.spread,
-            "nodes_below": self.nodes_below,
-        }
+        values = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "is_weighted"}
+        return values | {"conditions": [_condition_data(condition) for condition in self.conditions]}
 
     def line(self, max_levels: int | None = MOST_LEVELS) -> str:
         """Return the rule on one line. At most ``max_levels`` levels of a list are named; None names all."""
@@ -96,22 +87,12 @@ class Rule:
 
 @dataclass(frozen=True, repr=False)
 class Rules:
-    """The rules of a tree, one for each leaf; ``str`` and ``repr`` write them in their style.
+    """The rules of a tree, one for each leaf; ``str`` and ``repr`` write them in their style."""
 
-    Attributes
-    ----------
-    rules : tuple of Rule
-        By support, the largest first; of equals the first in the tree.
-    style : {"nested", "lines"}
-    text : str
-    max_levels : int or None
-        How many levels of a list the text names; ``data`` has them all.
-    """
-
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...]  # by support, the largest first; of equals the first in the tree
     style: Style
     text: str
-    max_levels: int | None = MOST_LEVELS
+    max_levels: int | None = MOST_LEVELS  # how many levels of a list the text names; ``data`` has them all
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -145,9 +126,8 @@ def tree_rules(
     """Return the rules of a tree: in the style "nested" if and else, one inside the other; in "lines" a line for each
     leaf, with the conditions on one column merged.
 
-    ``classes`` is None for regression. Nodes below ``max_depth`` are counted instead of shown. ``spread`` is, of each
-    node of a regression, how far its rows lie from its value. ``max_levels`` is the number of levels that a list names;
-    None names all.
+    ``classes`` is None for regression; ``spread`` is then how far the rows of each node lie from its value. Nodes below
+    ``max_depth`` are counted instead of shown.
     """
     check_choice("style", style, STYLES)
     for name, limit, least in (("max_depth", max_depth, 0), ("max_levels", max_levels, 1)):
@@ -160,9 +140,8 @@ def tree_rules(
     rules, written = [], []
     for place in places(model, max_depth):
         node = place.node
-        is_end = model.feature[node] < 0 or model.depth[node] == max_depth
         rule = None
-        if is_end:
+        if model.feature[node] < 0 or model.depth[node] == max_depth:
             k = int(model.value[node].argmax())
             rule = Rule(
                 node=node,
@@ -172,9 +151,9 @@ def tree_rules(
                 share=float(model.weight[node] / model.weight[0]),
                 confidence=None if share_of_class is None else float(share_of_class[node, k]),
                 p_value=None if p_of_node is None else float(p_of_node[node]),
+                spread=None if spread is None else float(spread[node]),
                 nodes_below=int(model.end[node]) - node - 1,
                 is_weighted=is_weighted,
-                spread=None if spread is None else float(spread[node]),
             )
             rules.append(rule)
         if style == "nested":

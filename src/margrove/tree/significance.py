@@ -105,18 +105,15 @@ def corrected(p: NDArray[np.float64], n_tests: NDArray[np.float64]) -> NDArray[n
 
 
 def stop_by_significance(
-    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
+    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True
 ) -> NDArray[np.bool_]:
-    """Return the nodes that the rule "split only if p ≤ level" would have left leaves, as a mask for `TreeModel.cut`.
-
-    It has all splits that are not significant. The first of each path from the root removes those below it, as if
-    growth had stopped there. (With ``max_leaf_nodes`` growth that stops would have spent its leaves elsewhere.)
-    """
-    return ~is_significant(model, level, criterion=criterion, correct=correct, small=small) & ~model.is_leaf
+    """Return the splits that are not significant, as a mask for `TreeModel.cut`: as if growth had stopped at the first
+    of each path. (With ``max_leaf_nodes`` growth that stops would have spent its leaves elsewhere.)"""
+    return ~is_significant(model, level, criterion=criterion, correct=correct) & ~model.is_leaf
 
 
 def is_significant(
-    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
+    model: TreeModel, level: float, *, criterion: Criterion = "gini", correct: bool = True
 ) -> NDArray[np.bool_]:
     """Return which nodes have a split of p ≤ level; no leaf has."""
     check_share("level", level)
@@ -129,16 +126,14 @@ def is_significant(
             )
         )
     with np.errstate(invalid="ignore"):  # NaN at leaves
-        return np.asarray(split_p_values(model, criterion=criterion, correct=correct, small=small) <= level)
+        return np.asarray(split_p_values(model, criterion=criterion, correct=correct) <= level)
 
 
 def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the χ² test of each branch by itself against its parent: X² = Σ_k (O_k − E_k)² / E_k with E_k = n_b n_k /
-    n, and its p.
+    """Return X² = Σ_k (O_k − E_k)² / E_k of each branch by itself against its parent, and its p; NaN at the root.
 
-    K − 1 degrees of freedom, K the classes present in the parent. It tests whether this branch's classes could be a
-    sample with the parent's shares, as lecture notes have it. It ignores that the branch is itself a part of the
-    parent, which makes p too large rather than too small. Class trees only; NaN at the root.
+    It tests whether this branch's classes could be a sample with the parent's shares, as lecture notes have it. It
+    ignores that the branch is itself a part of the parent, which makes p too large rather than too small.
     """
     statistic, p = np.full(model.n_nodes, np.nan), np.full(model.n_nodes, np.nan)
     counts = _parent_counts(model)
@@ -287,13 +282,15 @@ def _permutation(model: TreeModel, nodes: NDArray[np.intp]) -> NDArray[np.float6
         table = model.value[model.children(int(node))]
         rows, columns = table.sum(axis=1), table.sum(axis=0)
         columns = columns[columns > 0]
-        squares = np.divide(table**2, np.outer(rows, table.sum(axis=0)), out=np.zeros_like(table), where=table > 0)
-        statistic = rows.sum() * (squares.sum() - 1)  # X² = n (Σ O²/(n_b n_k) − 1)
+        found = np.divide(table**2, np.outer(rows, table.sum(axis=0)), out=np.zeros_like(table), where=table > 0)
+        statistic = rows.sum() * (found.sum() - 1)  # X² = n (Σ O²/(n_b n_k) − 1)
         p[i] = gamma_tail(statistic, float(rows.sum()), margin_of(rows), margin_of(columns))
         if p[i] >= LEAST_OF_DRAWS and rows.sum() <= MOST_ROWS and len(rows) * len(columns) <= MOST_CELLS:
             sums = tuple(sorted(rows.astype(int).tolist())), tuple(sorted(columns.astype(int).tolist()))
             if sums not in drawn:
-                drawn[sums] = draw_statistics(*sums)
+                tables = stats.random_table.rvs(*sums, size=DRAWS, method="patefield", random_state=SEED)
+                squares = (tables**2 / np.outer(*sums)).sum(axis=(1, 2))
+                drawn[sums] = np.sort(sum(sums[0]) * (squares - 1))
             as_large = DRAWS - np.searchsorted(drawn[sums], statistic - EQUAL_TABLES * (1 + statistic))
             p[i] = (1 + as_large) / (1 + DRAWS)
     return p
@@ -320,13 +317,6 @@ def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts,
         for i in np.flatnonzero((counts == np.rint(counts)).all(axis=1) & (classes > 1)):
             levels = Margin(float(size[i]), float(model.inverse_weight[nodes[i]]))
             p[nodes[i]] = gamma_tail(statistic[i], counts[i].sum(), levels, margin_of(counts[i][counts[i] > 0]))
-
-
-def draw_statistics(rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return X² of random tables with these sums, ascending."""
-    tables = stats.random_table.rvs(rows, columns, size=DRAWS, method="patefield", random_state=SEED)
-    squares = (tables**2 / np.outer(rows, columns)).sum(axis=(1, 2))
-    return np.sort(sum(rows) * (squares - 1))
 
 
 @dataclass(frozen=True)

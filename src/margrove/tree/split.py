@@ -167,11 +167,8 @@ class SplitSearch:
     def best_split(
         self, node: Node, columns: Iterable[int] | None = None, max_features: int | None = None
     ) -> Split | None:
-        """Return the best column's best test; None where no column offers one.
-
-        With ``max_features`` only so many columns that offer a test are looked at, in their order, or more until one
-        offers a test that is allowed.
-        """
+        """Return the best column's best test; None where no column offers one. With ``max_features`` only so many
+        columns that offer a test are looked at, or more until a test is allowed."""
         splits: list[Split] = []
         n_candidates, n_looked = 0.0, 0
         for j in range(len(self.problem.cells.columns)) if columns is None else columns:
@@ -181,20 +178,15 @@ class SplitSearch:
             n_candidates += groups.n_choices
             n_looked += groups.n_tests > 0
             splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
-        splits = self.eligible(node, splits)
         if not splits:
             return None
+        if self.problem.growth.split_score == "gain_ratio":  # those of at least the mean gain compete
+            mean = sum(split.charged_gain for split in splits) / len(splits)
+            splits = [split for split in splits if split.charged_gain >= mean - self.slack * node.gain_unit]
         scores = np.array([self.score(node, split) for split in splits])
         unit = max(node.gain_unit, abs(scores.max()))
         best = splits[int(np.argmax(scores >= scores.max() - EQUAL_GAIN * unit))]
         return replace(best, n_candidates=n_candidates)
-
-    def eligible(self, node: Node, splits: list[Split]) -> list[Split]:
-        """Return the splits that compete by score: for the gain ratio, those of at least the mean gain."""
-        if self.problem.growth.split_score != "gain_ratio" or not splits:
-            return splits
-        mean = sum(split.charged_gain for split in splits) / len(splits)
-        return [split for split in splits if split.charged_gain >= mean - self.slack * node.gain_unit]
 
     def score(self, node: Node, split: Split) -> float:
         """Return the score by which columns compete."""
@@ -350,11 +342,8 @@ class SplitSearch:
     def _gain_where_allowed(
         self, node: Node, branches: Parts, sign: NDArray[np.int_] | None = None, n_ordered: int | None = None
     ) -> Floats:
-        """Return the gain of each candidate, −∞ where a branch is too small or the monotone order is violated.
-
-        ``branches`` is (B, candidates). The first ``n_ordered`` of them ascend with the column, and ``sign`` is the
-        direction that their values must have.
-        """
+        """Return the gain of each candidate of (B, candidates), −∞ where a branch is too small or the first
+        ``n_ordered``, which ascend with the column, have no values in the direction of ``sign``."""
         growth = self.problem.growth
         is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
         is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)

@@ -15,7 +15,7 @@ like that of any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -54,8 +54,8 @@ def quantile_cuts(values: Floats, n_bins: int) -> Floats:
 
 def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     """Return the crossings of the classes' normal densities between their means, ascending."""
-    z, scale = _standardised(x, w)
-    if scale is None:
+    z, back = _standardised(x, w)
+    if back is None:
         return np.empty(0)
     fits = []
     for k in np.unique(classes):
@@ -65,7 +65,7 @@ def gaussian_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
         variance = max(w[mine] @ (z[mine] - mean) ** 2 / weight, VARIANCE_FLOOR)
         fits.append((weight, mean, variance))
     found = [root for one, other in combinations(fits, 2) for root in _crossings(*one, *other)]
-    return scale.back(np.asarray(found, dtype=np.float64))
+    return back(np.asarray(found, dtype=np.float64))
 
 
 def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float) -> list[float]:
@@ -83,14 +83,14 @@ def _crossings(w1: float, m1: float, v1: float, w2: float, m2: float, v2: float)
 
 def logistic_cuts(x: Floats, classes: NDArray[np.intp], w: Floats) -> Floats:
     """Return where each class's logistic regression against the others gives one half, ascending."""
-    z, scale = _standardised(x, w)
+    z, back = _standardised(x, w)
     present = np.unique(classes)
-    if scale is None or len(present) < 2:
+    if back is None or len(present) < 2:
         return np.empty(0)
     halves = [
         _one_half(z, (classes == k).astype(np.float64), w) for k in (present[1:] if len(present) == 2 else present)
     ]
-    return scale.back(np.array([half for half in halves if np.isfinite(half)]))
+    return back(np.array([half for half in halves if np.isfinite(half)]))
 
 
 def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
@@ -123,21 +123,8 @@ def _one_half(z: Floats, is_one: Floats, w: Floats) -> float:
     return float(-coef[0] / coef[1]) if coef[1] != 0 else np.nan
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """The way from standardised numbers back to those of the column: 2^power (centre + spread z)."""
-
-    centre: float
-    spread: float
-    power: int
-
-    def back(self, cuts: Floats) -> Floats:
-        with np.errstate(over="ignore"):  # a cut beyond all numbers splits none of them
-            return np.asarray(np.ldexp(self.centre + self.spread * (np.unique(cuts) + NUDGE), self.power))
-
-
-def _standardised(x: Floats, w: Floats) -> tuple[Floats, _Scale | None]:
-    """Return (x − mean)/deviation and the way back; None for a constant column, and for none."""
+def _standardised(x: Floats, w: Floats) -> tuple[Floats, Callable[[Floats], Floats] | None]:
+    """Return (x − mean)/deviation and the way back for cuts; None for a constant column, and for none."""
     if len(x) == 0 or x.min() == x.max():
         return np.zeros_like(x), None
     # In units of the power of two above the largest: no difference overflows, no part of a tiny number vanishes.
@@ -149,4 +136,10 @@ def _standardised(x: Floats, w: Floats) -> tuple[Floats, _Scale | None]:
     spread = float(np.sqrt(share @ z**2))
     if spread == 0:  # all the weight is on one value, up to rounding
         return np.zeros_like(x), None
-    return z / spread, _Scale(float(x[0] - size * z[0]), size * spread, power)
+    centre = float(x[0] - size * z[0])
+
+    def back(cuts: Floats) -> Floats:
+        with np.errstate(over="ignore"):  # a cut beyond all numbers splits none of them
+            return np.asarray(np.ldexp(centre + size * spread * (np.unique(cuts) + NUDGE), power))
+
+    return z / spread, back
