@@ -1,12 +1,8 @@
-"""The basic linear classifier. Its ``fit`` is the chain: sample → problem → solution → model → certificate."""
+"""The basic linear classifier."""
 
 from __future__ import annotations
 
-from typing import Self
-
-from numpy.typing import ArrayLike
-
-from margrove.data.sample import Sample, read_sample
+from margrove.data.sample import Sample
 from margrove.estimator import estimator
 from margrove.linear.certificate import certify_centroid
 from margrove.linear.classifier import ClosedForm
@@ -48,16 +44,7 @@ class BasicLinearClassifier(ClosedForm):
     """
 
     _certify = certify_centroid
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Take the means of the classes."""
-        self._check()
-        sample = read_sample(self, X, y, sample_weight)
-        solution = self._solve(self._problem(sample))
-        self._keep_linear(sample, solution)
-        self._warn_unless_converged("the means are too large for their products")
-        self._keep_certificate(sample)
-        return self
+    _failure = "the means are too large for their products"
 
     def _problem(self, sample: Sample) -> CentroidProblem:
         weight = None if sample.weight is None else normalised(sample.weight)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,34 +47,8 @@ STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, rel
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 
 
-class FittedLinear(Protocol):
-    """A fitted linear classifier, Margrove's or scikit-learn's."""
-
-    classes_: NDArray[Any]
-    coef_: NDArray[np.float64]
-    intercept_: NDArray[np.float64]
-
-
-class FittedWalk(FittedLinear, Protocol):
-    """A fitted averaged or voted perceptron."""
-
-    eta0: float
-    fit_intercept: bool
-    variant: str
-    n_rows_: int
-    n_mistakes_: NDArray[np.int64]
-    makers_: NDArray[np.int64]
-    times_: NDArray[np.int64]
-    starts_: NDArray[np.int64]
-    n_steps_: NDArray[np.int64]
-    prototypes_: NDArray[np.float64]
-
-    @property
-    def votes_(self) -> NDArray[np.int64]: ...
-
-
 @dataclass(frozen=True)
-class _Evidence:
+class LinearEvidence:
     """Data and labels as the certificate reads them."""
 
     X: Matrix  # (n, d)
@@ -93,7 +67,7 @@ class _Evidence:
 @_QUIETLY
 def certify_centroid(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """L1."""
-    evidence = _read(model, X, y, sample_weight)
+    evidence = read_evidence(model, X, y, sample_weight)
     evidence = replace(evidence, s=normalised(evidence.s))
     positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
     for rows in evidence.blocks():
@@ -121,7 +95,7 @@ def certify_centroid(model: Any, X: Any, y: Any = None, sample_weight: Any = Non
 @_QUIETLY
 def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """No column, nor the constant, is correlated with the residual: the normal equations."""
-    evidence = _read(model, X, y, sample_weight)
+    evidence = read_evidence(model, X, y, sample_weight)
     total = evidence.s.sum()
     mean = np.zeros(evidence.X.shape[1])
     if model.fit_intercept:
@@ -158,24 +132,21 @@ def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any 
         model,
         evidence,
         [
-            Claim(
+            Claim.bounded(
                 "no column is correlated with the residual",
-                per_machine(cosine),
-                per_machine(np.full(machines, STATIONARITY_TOLERANCE)),
-                bool((cosine <= STATIONARITY_TOLERANCE).all()),
+                cosine,
+                np.full(machines, STATIONARITY_TOLERANCE),
                 "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations; constant columns are left out",
             ),
             Claim(
-                "mean squared residual",
-                per_machine(residual_norm / total),
-                words="what least squares makes smallest",
+                "mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"
             ),
             *_linear_margin_claims(model, evidence),
         ],
     )
 
 
-def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+def _column_units(evidence: LinearEvidence, centre: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a power of two near each column's largest |x − centre|; 1 for a column of zeros."""
     largest = np.zeros(evidence.X.shape[1])
     for rows in evidence.blocks():
@@ -189,7 +160,7 @@ def _column_units(evidence: _Evidence, centre: NDArray[np.float64]) -> NDArray[n
 @_QUIETLY
 def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Judge a perceptron: last, averaged or voted; of scikit-learn's Perceptron what its attributes allow."""
-    evidence = _read(model, X, y, sample_weight)
+    evidence = read_evidence(model, X, y, sample_weight)
     if hasattr(model, "makers_"):
         return _certificate(model, evidence, _walk_claims(model, evidence))
     functional = _functional(model, evidence)
@@ -231,7 +202,7 @@ def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = N
 @_QUIETLY
 def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Judge a kernel perceptron."""
-    evidence = _read(model, X, y, sample_weight)
+    evidence = read_evidence(model, X, y, sample_weight)
     if not _has_support(model, evidence.X):
         return _certificate(model, evidence, [_other_rows(model.n_rows_, evidence)])
     support, dual, one = model.support_, model.dual_coef_, float(model.fit_intercept)
@@ -251,15 +222,11 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: 
     off += np.abs(counts.sum(axis=1) - model.n_mistakes_)
     b_off, b_size = np.abs(model.intercept_ - one * dual.sum(axis=1)), np.abs(dual).sum(axis=1)
     homogeneous_norm = np.hypot(norm, one * dual.sum(axis=1))
+    words = "|α − whole number| + |Σα − mistakes|"
     claims = [
         _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, norm, evidence),
-        _identity(
-            "the dual coefficients count the mistakes",
-            off,
-            counts.sum(axis=1),
-            "|α − whole number| + |Σα − mistakes|",
-        ),
+        _identity("the dual coefficients count the mistakes", off, counts.sum(axis=1), words),
         _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
         Claim("‖w‖", per_machine(model.norm_), words="as the model keeps it"),
         *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
@@ -278,14 +245,14 @@ def _has_support(model: Any, X: Any) -> bool:
     return bool(abs(difference).max() == 0) if difference.shape[0] else True
 
 
-def _walk_claims(model: FittedWalk, evidence: _Evidence) -> list[Claim]:
+def _walk_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
     """Return the claims of the averaged or voted perceptron, whose corrections are made again: every one was of a
     mistake, and the model is made of them. Neither average nor vote need separate even where the last vector does."""
     if model.n_rows_ != evidence.X.shape[0] or model.makers_.max(initial=0) >= evidence.X.shape[0]:
         return [_other_rows(model.n_rows_, evidence)]
     is_voted = model.variant == "voted"
-    walks = [_retrace(model, evidence, machine) for machine in range(len(evidence.y))]
-    unfounded, disorder, off, size = np.array([(w.unfounded, w.disorder, w.off, w.size) for w in walks]).T
+    machines = range(len(evidence.y))
+    unfounded, disorder, off, size = np.array([_retrace(model, evidence, machine) for machine in machines]).T
     if is_voted:
         functional = _voted_functional(model, evidence)
         last = np.hstack([model.coef_, model.intercept_[:, None]])
@@ -296,18 +263,10 @@ def _walk_claims(model: FittedWalk, evidence: _Evidence) -> list[Claim]:
     else:
         functional = _functional(model, evidence)
         made_of = "w is the average over the steps"
-    none = per_machine(np.zeros(len(walks)))
+    none = np.zeros(len(unfounded))
     claims = [
-        Claim(
-            "corrections of no mistake", per_machine(unfounded), none, not unfounded.any(), "walked again, row by row"
-        ),
-        Claim(
-            "steps out of order",
-            per_machine(disorder),
-            none,
-            not disorder.any(),
-            "their times rise, and none is missing",
-        ),
+        Claim.bounded("corrections of no mistake", unfounded, none, "walked again, row by row"),
+        Claim.bounded("steps out of order", disorder, none, "their times rise, and none is missing"),
         _identity(made_of, off, size, "largest difference" if is_voted else "‖w − Σ η y x (T − t + 1)/T‖"),
         _wrong_side(functional, evidence, must_separate=False),
     ]
@@ -316,21 +275,14 @@ def _walk_claims(model: FittedWalk, evidence: _Evidence) -> list[Claim]:
     return claims
 
 
-@dataclass(frozen=True)
-class _Retraced:
-    unfounded: int  # corrections of rows that were judged rightly at the time
-    disorder: int
-    off: float  # of what the model predicts by from what the walk makes
-    size: float
-
-
-def _retrace(model: FittedWalk, evidence: _Evidence, machine: int) -> _Retraced:
-    """Walk through one machine's corrections again, a block of them at a time."""
+def _retrace(model: Any, evidence: LinearEvidence, machine: int) -> tuple[float, float, float, float]:
+    """Walk through one machine's corrections again, a block of them at a time. Return the number of corrections of rows
+    that were judged rightly at the time, of steps out of order, how far what predicts is from what the walk makes, and
+    the sum of sizes of which it is made."""
     start, stop = model.starts_[machine], model.starts_[machine + 1]
     makers, times, total = model.makers_[start:stop], model.times_[start:stop], int(model.n_steps_[machine])
-    disorder = int((np.diff(times, prepend=0, append=total + 1) < 1).sum()) + abs(
-        len(makers) - int(model.n_mistakes_[machine])
-    )
+    missing = abs(len(makers) - int(model.n_mistakes_[machine]))
+    disorder = int((np.diff(times, prepend=0, append=total + 1) < 1).sum()) + missing
     d = evidence.X.shape[1]
     v, average, unfounded, off, size = np.zeros(d + 1), np.zeros(d + 1), 0, 0.0, 0.0
     for first in range(0, len(makers), max(1, BLOCK_CELLS // (d + 1))):
@@ -352,10 +304,10 @@ def _retrace(model: FittedWalk, evidence: _Evidence, machine: int) -> _Retraced:
         v = after[-1]
     if model.variant == "averaged":
         off = float(_norms((np.append(model.coef_[machine], model.intercept_[machine]) - average)[None])[0])
-    return _Retraced(unfounded, disorder, off, size)
+    return unfounded, disorder, off, size
 
 
-def _voted_functional(model: FittedWalk, evidence: _Evidence) -> NDArray[np.float64]:
+def _voted_functional(model: Any, evidence: LinearEvidence) -> NDArray[np.float64]:
     """Return y times the vote, shape (machines, n)."""
     functional = np.zeros(evidence.y.shape)
     all_votes = model.votes_
@@ -368,7 +320,7 @@ def _voted_functional(model: FittedWalk, evidence: _Evidence) -> NDArray[np.floa
     return functional
 
 
-def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
+def read_evidence(model: Any, X: Any, y: Any, sample_weight: Any) -> LinearEvidence:
     """Read the rows, unless X is a `Sample`, as a fit has read them."""
     if not isinstance(X, Sample):
         points, labels = read_points(model, X), np.asarray(y).ravel()
@@ -379,10 +331,10 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> _Evidence:
         X = Sample(points, model.classes_, codes, weight)
     s = np.ones(len(X.codes)) if X.weight is None else X.weight
     sign = one_vs_rest_signs(X.codes, len(model.classes_)) * (s > 0).astype(np.int8)
-    return _Evidence(X.X, sign, s, X.codes, machine_names(model.classes_))
+    return LinearEvidence(X.X, sign, s, X.codes, machine_names(model.classes_))
 
 
-def _functional(model: FittedLinear, evidence: _Evidence) -> NDArray[np.float64]:
+def _functional(model: Any, evidence: LinearEvidence) -> NDArray[np.float64]:
     """Return y f(x), shape (machines, n)."""
     functional = np.empty(evidence.y.shape)
     for rows in evidence.blocks():
@@ -391,13 +343,13 @@ def _functional(model: FittedLinear, evidence: _Evidence) -> NDArray[np.float64]
     return functional
 
 
-def _linear_margin_claims(model: FittedLinear, evidence: _Evidence) -> list[Claim]:
+def _linear_margin_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
     functional = _functional(model, evidence)
     norm = _norms(np.asarray(model.coef_, np.float64))
     return [_wrong_side(functional, evidence, must_separate=False), _margin(functional, norm, evidence)]
 
 
-def _wrong_side(functional: NDArray[np.float64], evidence: _Evidence, *, must_separate: bool) -> Claim:
+def _wrong_side(functional: NDArray[np.float64], evidence: LinearEvidence, *, must_separate: bool) -> Claim:
     """Return the number of rows with y f(x) ≤ 0; it must be 0 for a learner that separates."""
     wrong = (evidence.y != 0) & ~(functional > 0)
     count = wrong.sum(axis=1)
@@ -410,14 +362,14 @@ def _wrong_side(functional: NDArray[np.float64], evidence: _Evidence, *, must_se
     return Claim("rows on the wrong side", per_machine(count), limits, holds, words)
 
 
-def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence: _Evidence) -> Claim:
+def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence: LinearEvidence) -> Claim:
     smallest = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / norm
     return Claim("margin", per_machine(smallest), words="smallest y f(x)/‖w‖, a distance; below 0 on the wrong side")
 
 
 def _mistakes(
     mistakes: NDArray[np.int64],
-    evidence: _Evidence,
+    evidence: LinearEvidence,
     functional: NDArray[np.float64],
     homogeneous_norm: NDArray[np.float64],
     radius: float,
@@ -454,26 +406,22 @@ def _row_norms(X: Matrix, one: float) -> NDArray[np.float64]:
     return np.asarray(np.hypot(safe * np.sqrt(squared_norms(X / safe)), one))
 
 
-def _other_rows(fitted_on: int, evidence: _Evidence) -> Claim:
+def _other_rows(fitted_on: int, evidence: LinearEvidence) -> Claim:
     """Return the failed claim of a model that was not fitted on these rows."""
     given = f"{evidence.X.shape[0]} others" if fitted_on == evidence.X.shape[0] else str(evidence.X.shape[0])
     words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
-    return Claim(
-        "the rows are those it was fitted on", (float(evidence.X.shape[0]),), (float(fitted_on),), False, words
-    )
+    name = "the rows are those it was fitted on"
+    return Claim(name, (float(evidence.X.shape[0]),), (float(fitted_on),), False, words)
 
 
-def _certificate(model: object, evidence: _Evidence, claims: list[Claim]) -> Certificate:
-    name, status, n = type(model).__name__, str(getattr(model, "status_", "unknown")), evidence.X.shape[0]
-    return Certificate(name, status, "recomputed", n, evidence.machines, tuple(claims))
+def _certificate(model: object, evidence: LinearEvidence, claims: list[Claim]) -> Certificate:
+    return Certificate.of(model, "recomputed", evidence.X.shape[0], evidence.machines, claims)
 
 
 def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]) -> Certificate:
     """Return the solver's own numbers, without a verdict."""
-    claims = tuple(Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items())
-    return Certificate(
-        type(model).__name__, str(model.status_), "solver", n_rows, machine_names(model.classes_), claims
-    )
+    claims = [Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items()]
+    return Certificate.of(model, "solver", n_rows, machine_names(model.classes_), claims)
 
 
 # A recomputation takes about as long as ten passes of a solver. Small tables always get it; large ones where it costs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
-from margrove.data.sample import Sample, one_vs_rest_signs, read_points
+from margrove.data.sample import Sample, one_vs_rest_signs, read_points, read_sample
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import check_flag, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import is_recomputation_cheap, solver_certificate
 from margrove.linear.problem import LinearSolution
+from margrove.problem import Problem
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
 from margrove.svm.margins import Margins, margins
@@ -71,15 +72,24 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
     """A linear classifier whose weights are computed at once, without passes over the rows. Base class."""
 
     _certify: ClassVar[Callable[..., Certificate]]
+    _failure: ClassVar[str]  # words of a warning
 
-    def _keep_certificate(self, sample: Sample) -> None:
-        """Recompute the certificate from the rows if that is cheap; otherwise keep the solver's numbers."""
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Compute w and b of each machine, and their certificate."""
+        self._check()
+        sample = read_sample(self, X, y, sample_weight, getattr(self, "class_weight", None))
+        self._keep_linear(sample, self._solve(self._problem(sample)))
+        self._warn_unless_converged(self._failure)
         n, d = sample.X.shape
         if is_recomputation_cheap(n * d, passes=1):
             certificate = self._certify(sample)
         else:
             certificate = solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})
         keep_certificate(self, certificate)
+        return self
+
+    def _problem(self, sample: Sample) -> Problem[LinearSolution]:
+        raise NotImplementedError
 
 
 @estimator
@@ -94,17 +104,25 @@ class MistakeDriven(RunsOnEngine, LinearClassifier):
     time_limit: float | None = checked(check_time_limit, default=None)
     random_state: int | np.random.RandomState | None = None
     n_mistakes_: NDArray[np.int64] = fitted()
+    n_rows_: int = fitted()
+
+    def _walk(self, sample: Sample) -> dict[str, Any]:
+        """Return what the problems of both perceptrons have in common. Rows of zero weight get the sign 0."""
+        sign = one_vs_rest_signs(sample.codes, len(sample.classes))
+        if sample.weight is not None:
+            sign[:, sample.weight == 0] = 0
+        return {
+            "sign": sign,
+            "weight": sample.weight,
+            "eta": float(self.eta0),
+            "fit_intercept": bool(self.fit_intercept),
+            "shuffle": bool(self.shuffle),
+            "max_iter": self.max_iter,
+            "seeds": seeds_for(self.random_state, len(sign)),
+        }
 
 
 def seeds_for(random_state: int | np.random.RandomState | None, machines: int) -> tuple[int, ...]:
     """Return a seed for the order in which each machine visits the rows."""
     drawn = check_random_state(random_state).randint(0, 2**31 - 1, size=machines, dtype=np.int64)
     return tuple(int(seed) for seed in drawn)
-
-
-def signs_of(sample: Sample) -> NDArray[np.int8]:
-    """Return y of each machine, 0 for rows of zero weight."""
-    sign = one_vs_rest_signs(sample.codes, len(sample.classes))
-    if sample.weight is not None:
-        sign[:, sample.weight == 0] = 0
-    return sign

@@ -14,7 +14,7 @@ from margrove.data.sample import Sample, read_points, read_sample
 from margrove.errors import check_number
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
-from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
+from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
 from margrove.svm.decision import check_points, matched, weighted_sums
 from margrove.svm.kernels import Matrix, kernel_of
@@ -81,7 +81,6 @@ class KernelPerceptron(MistakeDriven):
     dual_coef_: NDArray[np.float64] = fitted()
     gamma_: float = fitted()
     norm_: NDArray[np.float64] = fitted()
-    n_rows_: int = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count mistakes until a whole pass makes none. Rows of weight 0 are left out."""
@@ -108,22 +107,11 @@ class KernelPerceptron(MistakeDriven):
         return decision.ravel() if len(self.classes_) == 2 else decision
 
     def _problem(self, sample: Sample) -> KernelPerceptronProblem:
-        sign = signs_of(sample)
         kernel = settle_kernel(
             self.kernel, sample.X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
-        return KernelPerceptronProblem(
-            sample.X,
-            kernel,
-            sign,
-            sample.weight,
-            eta=float(self.eta0),
-            fit_intercept=bool(self.fit_intercept),
-            shuffle=bool(self.shuffle),
-            max_iter=self.max_iter,
-            seeds=seeds_for(self.random_state, len(sign)),
-            cache_bytes=int(min(self.cache_size * (1 << 20), 2.0**62)),
-        )
+        cache_bytes = int(min(self.cache_size * (1 << 20), 2.0**62))
+        return KernelPerceptronProblem(sample.X, kernel, **self._walk(sample), cache_bytes=cache_bytes)
 
     def _keep(self, sample: Sample, problem: KernelPerceptronProblem, solution: KernelPerceptronSolution) -> None:
         self.classes_, self.status_, self.n_iter_ = sample.classes, solution.status, solution.n_iter

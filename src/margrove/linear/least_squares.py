@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
-from numpy.typing import ArrayLike
-
-from margrove.data.sample import Sample, one_vs_rest_signs, read_sample
+from margrove.data.sample import Sample, one_vs_rest_signs
 from margrove.errors import check_flag
 from margrove.estimator import checked, estimator
 from margrove.linear.certificate import certify_least_squares
@@ -17,7 +15,7 @@ from margrove.linear.problem import LeastSquaresProblem
 
 @estimator
 class LeastSquaresClassifier(ClosedForm):
-    """Least squares on labels of ±1, for comparison: min Σ s_i (w·x_i + b − y_i)².
+    """Least squares on labels of ±1, for comparison: min Σ s_i (w·x_i + b − y_i)²; of several solutions the shortest w.
 
     Parameters
     ----------
@@ -39,19 +37,10 @@ class LeastSquaresClassifier(ClosedForm):
     """
 
     _certify = certify_least_squares
+    _failure = "the normal equations are not solved to 1e-10"
 
     fit_intercept: bool = checked(check_flag, default=True)
     class_weight: Mapping[Any, float] | str | None = None
-
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Solve the least-squares problem; of several solutions the shortest w."""
-        self._check()
-        sample = read_sample(self, X, y, sample_weight, self.class_weight)
-        solution = self._solve(self._problem(sample))
-        self._keep_linear(sample, solution)
-        self._warn_unless_converged("the normal equations are not solved to 1e-10")
-        self._keep_certificate(sample)
-        return self
 
     def _problem(self, sample: Sample) -> LeastSquaresProblem:
         sign = one_vs_rest_signs(sample.codes, len(sample.classes))

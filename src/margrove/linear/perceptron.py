@@ -16,15 +16,10 @@ from margrove.data.sample import Sample, read_piece, read_points, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
-from margrove.linear.classifier import MistakeDriven, seeds_for, signs_of
+from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
 
 _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
-
-
-def _keeps_one_vector(model: Perceptron) -> bool:
-    """Return whether ``partial_fit`` is possible: the averaged and the voted perceptron must keep every step."""
-    return model.variant == "last"
 
 
 @estimator
@@ -110,7 +105,6 @@ class Perceptron(MistakeDriven):
     starts_: NDArray[np.int64] = fitted()
     n_steps_ = read_only("n_steps_")
     prototypes_: NDArray[np.float64] = fitted()
-    n_rows_: int = fitted()
     is_warm_: bool = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -124,7 +118,7 @@ class Perceptron(MistakeDriven):
         keep_certificate(self, self._certificate(sample, problem, solution))
         return self
 
-    @available_if(_keeps_one_vector)
+    @available_if(lambda model: model.variant == "last")  # the others must keep every step
     def partial_fit(
         self,
         X: ArrayLike,
@@ -175,18 +169,16 @@ class Perceptron(MistakeDriven):
         return shares.ravel() if len(self.classes_) == 2 else shares
 
     def _certificate(self, sample: Sample, problem: PerceptronProblem, solution: PerceptronSolution) -> Certificate:
-        if self._is_certificate_cheap(problem, solution):
+        n, d = problem.X.shape
+        cells, passes = n * (d + 1) * len(problem.sign), 1
+        if self.variant != "last":  # each correction is walked again, and each vector votes on every row
+            cells += int(solution.mistakes.sum()) * (d + 1 + (n if self.variant == "voted" else 0))
+        elif self.time_limit is None:
+            passes = solution.n_iter
+        if is_recomputation_cheap(cells, passes):
             return certify_perceptron(self, sample)
         numbers = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
         return solver_certificate(self, self.n_rows_, numbers)
-
-    def _is_certificate_cheap(self, problem: PerceptronProblem, solution: PerceptronSolution) -> bool:
-        n, d = problem.X.shape
-        cells = n * (d + 1) * len(problem.sign)
-        if self.variant == "last":
-            return is_recomputation_cheap(cells, solution.n_iter if self.time_limit is None else 1)
-        corrections = int(solution.mistakes.sum())  # each is walked again, and each vector votes on every row
-        return is_recomputation_cheap(cells + corrections * (d + 1 + (n if self.variant == "voted" else 0)), passes=1)
 
     def _check(self) -> None:
         super()._check()
@@ -207,21 +199,9 @@ class Perceptron(MistakeDriven):
     def _problem(
         self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     ) -> PerceptronProblem:
-        sign = signs_of(sample)
-        return PerceptronProblem(
-            sample.X,
-            sign,
-            sample.weight,
-            eta=float(self.eta0),
-            fit_intercept=bool(self.fit_intercept),
-            shuffle=bool(self.shuffle),
-            variant=self.variant,
-            max_iter=max_iter,
-            tol=self.tol,
-            n_iter_no_change=self.n_iter_no_change,
-            seeds=seeds_for(self.random_state, len(sign)),
-            start=start,
-        )
+        walk = self._walk(sample) | {"max_iter": max_iter}
+        stop = {"tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
+        return PerceptronProblem(sample.X, **walk, **stop, variant=self.variant, start=start)
 
     def _keep(self, sample: Sample, solution: PerceptronSolution, *, is_warm: bool) -> None:
         self._keep_linear(sample, solution)

@@ -19,6 +19,7 @@ reported, computed again from the weights and the pictures.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp, softmax, xlogy
 
 from margrove.certificate import Certificate, Claim, per_machine
-from margrove.data.sample import Sample, codes_of, float64_block, read_points, settle_weights
+from margrove.data.sample import codes_of, float64_block
 from margrove.errors import InputError
+from margrove.linear.certificate import read_evidence
 from margrove.linear.problem import machine_names
 
 RELATIVE_GAP = 1e-3  # of the objective: the default of `SoftmaxClassifier`
@@ -42,15 +44,8 @@ Floats = NDArray[np.float64]
 
 def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Return the duality gap, and the rows on the wrong side. X may be a `Sample`, as a fit has read it."""
-    if not isinstance(X, Sample):
-        points, codes = read_points(model, X), codes_of(y, model.classes_)
-        if len(codes) != points.shape[0]:
-            raise InputError(f"X has {points.shape[0]} rows and y has {len(codes)}")
-        weight = settle_weights(points, np.asarray(y), sample_weight, model.class_weight)
-        X = Sample(points, model.classes_, codes.astype(np.int32), weight)
-    codes = X.codes
-    s = np.ones(len(codes)) if X.weight is None else X.weight
-    points = float64_block(X.X, slice(None))
+    evidence = read_evidence(model, X, y, sample_weight)
+    codes, s, points = evidence.codes, evidence.s, float64_block(evidence.X, slice(None))
     K = len(model.classes_)
     with np.errstate(over="ignore", invalid="ignore"):  # weights may be no numbers: then the gap is none
         flat = np.asarray(points @ model.coef_.T)  # scores without the intercept
@@ -73,16 +68,15 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
     claims = (
         Claim("primal objective", per_machine(primal), words="½‖W‖² + C times the loss"),
         Claim("dual objective", per_machine(primal - gap), words="no weights at all have a smaller objective"),
-        Claim(
+        Claim.bounded(
             "relative duality gap",
-            per_machine(relative),
-            per_machine(model.tol),
-            bool(relative <= model.tol),
+            np.array([relative]),
+            np.array([model.tol]),
             "how much smaller the objective could be at most",
         ),
         Claim("rows on the wrong side", per_machine(float(s[wrong].sum())), words="by weight, of the training rows"),
     )
-    return _certificate(model, "recomputed", len(codes), claims)
+    return Certificate.of(model, "recomputed", len(codes), evidence.machines, claims)
 
 
 def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -98,27 +92,24 @@ def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     found = mean_loss(scores, codes, model.loss)
     off = abs(found - model.training_loss_)
     limit = SAME_LOSS * max(model.training_loss_, SAME_LOSS)
-    same = Claim(
+    same = Claim.bounded(
         "difference from the loss that the fit stated",
-        per_machine(off),
-        per_machine(limit),
-        bool(off <= limit),
+        np.array([off]),
+        np.array([limit]),
         "the weights are those that the fit ended with; no optimum is claimed",
     )
-    loss, wrong = _fine_tuned_claims(model, found, int((scores.argmax(axis=1) != codes).sum()))
-    return _certificate(model, "recomputed", len(codes), (loss, same, wrong))
+    stated = as_the_fit_says(model, len(codes), found, int((scores.argmax(axis=1) != codes).sum()))
+    loss, wrong = stated.claims
+    return replace(stated, source="recomputed", claims=(loss, same, wrong))
 
 
 def as_the_fit_says(model: Any, n: int, loss: float, n_wrong: int) -> Certificate:
     """Return the numbers of a fit as it ended, without a verdict."""
-    return _certificate(model, "solver", n, _fine_tuned_claims(model, loss, n_wrong))
-
-
-def _fine_tuned_claims(model: Any, loss: float, n_wrong: int) -> tuple[Claim, Claim]:
-    return (
+    claims = (
         Claim("mean loss", per_machine(loss), words=f"{model.loss}, of the training pictures"),
         Claim("rows on the wrong side", per_machine(n_wrong), words="training pictures that it misjudges"),
     )
+    return Certificate.of(model, "solver", n, machine_names(model.classes_), claims)
 
 
 def mean_loss(scores: Floats, codes: NDArray[Any], loss: str) -> float:
@@ -201,8 +192,3 @@ def _balanced(b: Floats, flat: Floats, codes: NDArray[Any], s: Floats) -> Floats
         return q
     given = q * (too_much / np.maximum(s @ q, np.finfo(np.float64).tiny))
     return np.asarray(q - given + np.outer(given.sum(axis=1), too_little / too_little.sum()))
-
-
-def _certificate(model: Any, source: Any, n: int, claims: tuple[Claim, ...]) -> Certificate:
-    machines = machine_names(model.classes_)
-    return Certificate(type(model).__name__, str(model.status_), source, n, machines, claims)

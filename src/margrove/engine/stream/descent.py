@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.rows import Matrix
-from margrove.engine.stream.passes import Array, DualSums, StreamMachine, Passes
+from margrove.engine.stream.passes import Array, DualSums, Passes, StreamMachine
 from margrove.linear_svm.problem import balanced, bounds_of, implied_beta, is_of_signs, losses
 from margrove.linear_svm.stream_problem import Block, StreamProblem
 from margrove.status import Status

@@ -24,7 +24,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from margrove.data.rows import Matrix
-from margrove.engine.stream.passes import Array, DualSums, StreamMachine, Passes
+from margrove.engine.stream.passes import Array, DualSums, Passes, StreamMachine
 from margrove.linear_svm.problem import losses, relative_gap
 from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, after_steps, proximal_step, smoothed_loss
 from margrove.linear_svm.stream_problem import Block, StreamProblem
