@@ -41,7 +41,7 @@ from margrove import (
     save,
 )
 from margrove.errors import ConvergenceWarning
-from margrove.store.versions import FORMAT
+from margrove.store.container import FORMAT
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import is_regressor
 
 from margrove import as_table, load
-from margrove.store.versions import FORMAT
+from margrove.store.container import FORMAT
 
 GOLDEN = Path(__file__).parent / "golden"
 FILES = sorted(GOLDEN.glob("*.margrove"))

@@ -30,7 +30,7 @@ from margrove import (
     save,
 )
 from margrove.errors import ModelFileError
-from margrove.store import container, describe, versions
+from margrove.store import container, describe
 
 X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [4.0, 4.0], [5.0, 4.0]]), np.array([0, 0, 1, 1])
 
@@ -190,14 +190,14 @@ def test_older_formats_are_brought_up_to_date(monkeypatch, perceptron, content, 
         tensors["n_mistakes_"] = tensors["n_mistakes_"] + 1
         return header, tensors
 
-    monkeypatch.setattr(versions, "FORMAT", 3)
-    monkeypatch.setattr(versions, "UPGRADES", {1: rename, 2: rename})
+    monkeypatch.setattr(container, "FORMAT", 3)
+    monkeypatch.setattr(container, "UPGRADES", {1: rename, 2: rename})
     assert (loaded(old).n_mistakes_ == perceptron.n_mistakes_ + 2).all()
     assert describe(io.BytesIO(old))["format"] == 3
 
 
 def test_every_format_but_the_last_has_an_upgrade():
-    assert sorted(versions.UPGRADES) == list(range(1, versions.FORMAT))
+    assert sorted(container.UPGRADES) == list(range(1, container.FORMAT))
 
 
 def test_an_unfitted_model_is_refused(tmp_path):

@@ -28,8 +28,7 @@ from margrove import (
 from margrove.errors import DataWarning, MargroveWarning
 from margrove.status import Status
 from margrove.store import describe, long_lists
-from margrove.store.labels import labels_from_json, labels_to_json
-from margrove.store.plain import from_json, to_json
+from margrove.store.plain import from_json, labels_from_json, labels_to_json, to_json
 
 
 def assert_same(one, other):

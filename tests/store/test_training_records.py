@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from margrove import BasicLinearClassifier, TableEncoder, load, save
 from margrove.errors import ModelFileError
 from margrove.store import describe
-from margrove.store.model_file import MOST_BYTES
 from margrove.store.container import pack, unpack
+from margrove.store.model_file import MOST_BYTES
 
 X, Y = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array(["low", "low", "high", "high"])
 RECORD: dict[str, Any] = {

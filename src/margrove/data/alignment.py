@@ -39,11 +39,8 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
 
 
 def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
-    """Return the table's column of that name, in the kind and with the levels of its description. Raise `InputError` if
-    a cell cannot be of the trained kind, such as a word in a column of numbers.
-
-    The codes of a category count the trained levels; a label that is not among them is `UNSEEN`.
-    """
+    """Return the table's column of that name, in the kind and with the levels of its description; a label that is not
+    among these is `UNSEEN`. Raise `InputError` if a cell cannot be of the trained kind, such as a word for a number."""
     name, kind = description["name"], description["kind"]
     if name not in table:  # `check_names` let it pass: absent is zero
         return Column(name, "numeric", np.zeros(table.n_rows))

@@ -59,19 +59,8 @@ _QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
 
 
 class TableChunks(ABC):
-    """The rows of a file as tables of at most so many rows; each iteration reads the file anew.
-
-    Made by `read_chunks`.
-
-    Attributes
-    ----------
-    source : str
-        The file's name.
-    rows : int
-        The most rows of a chunk.
-    n_rows : int
-        Rows in all.
-    """
+    """The rows of a file (``source``) as tables of at most ``rows`` rows, ``n_rows`` in all; each iteration reads the
+    file anew. Made by `read_chunks`."""
 
     n_rows: int
 
@@ -111,21 +100,14 @@ class TableChunks(ABC):
             yield refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
 
     def encoded(self, encoder: TableEncoder | None = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
-        """Return the same rows as numbers, in pairs (X, y), encoded by a `TableEncoder`.
+        """Return the same rows as numbers, in pairs (X, y). Its ``encoder`` belongs in front of the model.
 
         Parameters
         ----------
         encoder : TableEncoder, optional
-            A fitted one, such as that of a table of some of the rows. None learns one from all rows in a pass of its
-            own, with ``impute="mean"``: the median would need all rows at once.
+            A fitted one. None learns one in a pass over all rows, with ``impute="mean"``, which needs not all at once.
         text : str or list of str, optional
-            Columns of free text, where an encoder is learned: their words are hashed (``text_features="hashing"``),
-            since tf-idf needs all rows at once.
-
-        Returns
-        -------
-        EncodedChunks
-            Its ``encoder`` belongs in front of the model: ``make_pipeline(chunks.encoder, model)``.
+            Columns of free text, where an encoder is learned: their words are hashed, for the same reason.
         """
         from margrove.data.chunk_encoder import learn_encoder
 
@@ -184,11 +166,6 @@ def read_chunks(
         The most rows of a chunk.
     target, header, delimiter, encoding, missing, drop_unlabelled
         As in `read_table`.
-
-    Returns
-    -------
-    TableChunks
-        An iterable of `Table`; what ``fit_stream`` and ``certify`` take.
 
     Examples
     --------

@@ -35,16 +35,7 @@ _WRITTEN_OUT = 1e15  # larger numbers are shown with an exponent
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One named column of a table.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"numeric", "category", "boolean"}
-    values : ndarray of shape (n,)
-        Floats, codes or 0/1: see the table at the top of this module.
-    levels : tuple
-        The labels that the codes of a category stand for.
+    """One named column of a table: see the table at the top of this module.
 
     Examples
     --------
@@ -103,13 +94,8 @@ class Column:
         return cells
 
     def labels(self) -> NDArray[Any]:
-        """Return the cells as a person wrote them: strings, booleans, whole numbers as integers, other floats.
-
-        Raises
-        ------
-        InputError
-            If a cell is missing, since a NumPy array of strings or integers has no word for it.
-        """
+        """Return the cells as a person wrote them: strings, booleans, whole numbers as integers, other floats. Raise
+        `InputError` if one is missing: a NumPy array of strings or integers has no word for it."""
         if self.n_missing:
             raise InputError(
                 f"{count(self.n_missing, 'cell')} missing, so the column cannot serve as labels",
@@ -146,12 +132,8 @@ def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] |
 
 
 def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Column:
-    """Return a category column from codes into `levels`, which may come in any order and with repeats.
-
-    Levels are sorted, so that two tables with the same cells have the same column whatever order they were
-    met in. Outer spaces of a text level are dropped, as in the ``, `` separated files of the UCI archive;
-    levels that become equal are merged. Levels of mixed type are compared as text.
-    """
+    """Return a category column from codes into `levels`, which are sorted and merged where they are equal. Outer spaces
+    of text are dropped, as in the ``, `` separated files of the UCI archive; levels of mixed type become text."""
     plain = [_plain(level) for level in levels]
     if not all(isinstance(level, (int, float)) for level in plain):
         plain = [str(level).strip() for level in plain]
@@ -179,11 +161,8 @@ def text_column(name: str, values: NDArray[Any]) -> Column:
 
 
 def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:
-    """Infer a column from Python objects: booleans, else numbers, else dates, else text. Raise `InputError` if a cell
-    is a list, a dict or another object that is no single value.
-
-    None, NaN, NaT and pandas.NA are missing cells. Numbers and text mixed are text.
-    """
+    """Infer a column from Python objects: booleans, else numbers, else dates, else text, also where these are mixed.
+    Raise `InputError` if a cell is a list, a dict or another object that is no single value."""
     missing = np.fromiter((is_missing(value) for value in values), dtype=bool, count=len(values))
     present = [value for value, is_absent in zip(values, missing, strict=True) if not is_absent]
     if present and all(isinstance(value, (bool, np.bool_)) for value in present):

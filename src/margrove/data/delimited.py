@@ -18,7 +18,7 @@ from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, TextOptions, line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
 from margrove.data.memory import CELL, check_memory
-from margrove.data.source import Content, as_utf8, bad_byte, has_text
+from margrove.data.source import Content, as_utf8, bad_byte
 from margrove.data.table import Table
 from margrove.errors import InputError
 
@@ -71,7 +71,7 @@ def _parse(content: Content, dialect: Dialect) -> pa.Table:
         return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True)
     except pa.ArrowInvalid as error:
         reason = str(error)
-    if not has_text(content.data[dialect.body :]):
+    if not content.data[dialect.body :].strip():
         raise no_rows(content, dialect)
     fault = bad_byte(content) or trace(content, dialect)
     if fault is not None:

@@ -75,11 +75,8 @@ class TextOptions:
 
 
 def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield the records that are not blank, each with its first line, counted from 1, and the line after it.
-
-    Python's own parser is an order slower than pyarrow's, but it knows the lines. It serves to look at the head
-    of a file, and to locate a fault that pyarrow met.
-    """
+    """Yield the records that are not blank, each with its first line, counted from 1, and the line after it. Python's
+    own parser is an order slower than pyarrow's, but it knows the lines."""
     reader = csv.reader(text, delimiter=delimiter)
     line = 1
     for cells in reader:
@@ -237,10 +234,7 @@ def line_of_row(content: Content, dialect: Dialect, row: int) -> int:
 
 
 def trace(content: Content, dialect: Dialect) -> InputError | None:
-    """Return the first fault of a delimited file as an error: a ragged row, a cell too long, an open quote.
-
-    None where Python's parser finds none.
-    """
+    """Return the first fault of a file as an error, or None: a ragged row, a cell too long, an open quote."""
     with cell_limit():
         reader = csv.reader(_text(content), delimiter=dialect.delimiter)
         line = 1  # on which the record at hand begins

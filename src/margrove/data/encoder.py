@@ -92,10 +92,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     text : str or list of str, optional
         Columns of free text. A missing cell is a text without a word.
     text_features : {"tfidf", "hashing"}, default="tfidf"
-        What is made of the words of a text, both by scikit-learn's vectorisers and of length 1 for each row and column
-        of text. "tfidf" counts them, the rarer a word the heavier: their names are kept. "hashing" spreads whatever
-        words there are over `max_features` columns by number: nothing is kept, and nobody can say later which column
-        is which word.
+        "tfidf" counts words, the rarer the heavier, and keeps their names. "hashing" spreads whatever words there are
+        over `max_features` columns by number: nothing is kept.
     min_df : int, default=2
         Of "tfidf": leave out words that are in fewer rows than that.
     max_features : int, default=131072
@@ -152,20 +150,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     deviations_: list[float] = fitted()
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn levels, fills, means and scales.
-
-        Parameters
-        ----------
-        X : Table, data frame, array or sparse matrix
-        y : ignored
-            Of a target within a `Table` only the name is kept.
-        """
+        """Learn levels, fills, means and scales of a table, data frame, array or sparse matrix; ``y`` is ignored."""
         check_parameters(self)
         self.__dict__.pop("deviations_", None)  # those of an earlier fit
         table = self._read(X, reset=True)
         check_text_columns(table, text_names(self.text))
         if table.sparse is not None:
-            self.columns_, self.dropped_ = self._learn_sparse(table)
+            how = (self.impute, self.standardise, self.drop_constant)
+            self.columns_, self.dropped_ = describe_sparse(table, *how)
         else:
             self.columns_, self.dropped_ = self._learn_dense(table)
         if not self.columns_:
@@ -177,17 +169,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """Return the table as numbers; the encoder is not changed.
-
-        Parameters
-        ----------
-        X : Table, data frame, array or sparse matrix
-
-        Returns
-        -------
-        ndarray or CSR matrix of shape (n, width)
-            float32 where every number of `X` is, otherwise float64.
-        """
+        """Return the table as numbers, an array or CSR matrix: float32 where every number of it is, else float64."""
         check_is_fitted(self)
         table = self._read(X, reset=False)
         wanted = [description["name"] for description in self.columns_]
@@ -201,13 +183,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encode(columns, table.n_rows)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
-        """Return the names of the output's columns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Names for the columns of a training table that had none.
-        """
+        """Return the names of the output's columns; ``input_features`` are those of a table without names."""
         check_is_fitted(self)
         names = {column["index"]: column["name"] for column in (*self.columns_, *self.dropped_)}
         if input_features is not None:
@@ -253,10 +229,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn_dense(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
         kept, dropped, texts = [], [], text_names(self.text)
         for index, column in enumerate(table):
-            why = self._why_drop(column, is_text=column.name in texts)
-            if why is not None:
-                dropped.append({"name": column.name, "index": index, "why": why})
-            elif column.name in texts:
+            is_text = column.name in texts
+            if self.drop_constant and is_constant(column):
+                dropped.append({"name": column.name, "index": index, "why": "constant"})
+            elif self.drop_identifiers and not is_text and is_identifier(column):
+                dropped.append({"name": column.name, "index": index, "why": "identifier"})
+            elif is_text:
                 words = (self.text_features, self.min_df, self.max_features)
                 kept.append(describe_text(column, index, *words, source=table.source))
             elif column.kind == "category":
@@ -265,17 +243,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 numbers = (self.impute, self.standardise, self.add_indicator)
                 kept.append(describe_numeric(column, index, *numbers))
         return kept, dropped
-
-    def _why_drop(self, column: Column, *, is_text: bool) -> str | None:
-        if self.drop_constant and is_constant(column):
-            return "constant"
-        return "identifier" if self.drop_identifiers and not is_text and is_identifier(column) else None
-
-    def _learn_sparse(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
-        learned, constant = describe_sparse(table, impute=self.impute, standardise=self.standardise)
-        left_out = set(np.flatnonzero(constant).tolist()) if self.drop_constant else set()
-        kept = [column for column in learned if column["index"] not in left_out]
-        return kept, [{"name": table.names[j], "index": j, "why": "constant"} for j in sorted(left_out)]
 
     def _warn_dropped(self, source: str) -> None:
         reasons = {"constant": "are constant", "identifier": "name the rows (nearly every cell is different)"}

@@ -88,8 +88,10 @@ def _fill_of(present: NDArray[np.float64], impute: str) -> float:
     return float(np.median(present)) if impute == "median" else mean_and_deviation(present)[0]
 
 
-def describe_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[list[Description], NDArray[np.bool_]]:
-    """Return what is learned of each column of a sparse table, and a mask of the constant columns."""
+def describe_sparse(
+    table: Table, impute: str, standardise: bool, drop_constant: bool
+) -> tuple[list[Description], list[Description]]:
+    """Return what is learned of the columns of a sparse table, and those that are left out."""
     matrix = table.sparse.tocsc(copy=True).astype(np.float64, copy=False)
     matrix.sum_duplicates()
     n, d = matrix.shape
@@ -108,12 +110,10 @@ def describe_sparse(table: Table, *, impute: str, standardise: bool) -> tuple[li
         unit = np.where(largest > 0, largest, 1.0)
         squares = np.bincount(column_of, weights=(matrix.data / unit[column_of]) ** 2, minlength=d)
         scales = np.where(largest > 0, unit * np.sqrt(squares / n), 1.0)
-    learned = zip(table.names, fills.tolist(), scales.tolist(), strict=True)
-    descriptions = [
-        number_description(name, index, "numeric", fill, scale=scale)
-        for index, (name, fill, scale) in enumerate(learned)
-    ]
-    return descriptions, low == high
+    is_dropped = drop_constant & (low == high)
+    learned = list(enumerate(zip(table.names, fills.tolist(), scales.tolist(), is_dropped, strict=True)))
+    kept = [number_description(n, j, "numeric", fill, scale=scale) for j, (n, fill, scale, out) in learned if not out]
+    return kept, [{"name": name, "index": j, "why": "constant"} for j, (name, _, _, is_out) in learned if is_out]
 
 
 def mean_and_deviation(numbers: NDArray[np.float64]) -> tuple[float, float]:

@@ -50,7 +50,11 @@ class _EncoderFile(Schema):
         if draft.record["has_names"]:
             draft.fitted["feature_names_in_"] = np.array(names, dtype=object)
         if "deviations_" in draft.fitted:
-            _check_deviations(draft.fitted["deviations_"], sum(map(width, kept)))
+            found, n_columns = draft.fitted["deviations_"], sum(map(width, kept))
+            if not isinstance(found, list) or len(found) != n_columns:
+                raise FaultError(f"the deviations are {shown(found)}; a list of {n_columns} numbers was expected")
+            if not all(type(deviation) in (int, float) and 0 <= deviation < math.inf for deviation in found):
+                raise FaultError("the deviations are not all finite numbers from 0 on")
         return super().build(draft)
 
 
@@ -98,13 +102,6 @@ def _check_columns(kept: Any, dropped: Any, n_columns: int) -> None:
     every = sorted(column["index"] for column in (*kept, *dropped))
     if every != list(range(len(every))) or len(every) != n_columns:
         raise FaultError(f"the columns kept and left out are not those of a table of {n_columns}")
-
-
-def _check_deviations(found: Any, n_columns: int) -> None:
-    if not isinstance(found, list) or len(found) != n_columns:
-        raise FaultError(f"the deviations are {shown(found)}; a list of {n_columns} numbers was expected")
-    if not all(type(deviation) in (int, float) and 0 <= deviation < math.inf for deviation in found):
-        raise FaultError("the deviations are not all finite numbers from 0 on")
 
 
 def _check_texts(parameters: dict[str, Any], kept: list[Any], dropped: set[str]) -> None:

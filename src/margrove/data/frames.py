@@ -27,15 +27,6 @@ def as_table(X: Any, target: Target = None) -> Table:
     target : str or int, optional
         The name or position of the column to be predicted. None: there is none, all columns are features.
 
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InputError
-        If a column is nested or complex, a number is infinite, or a name occurs twice.
-
     Examples
     --------
     >>> import numpy as np

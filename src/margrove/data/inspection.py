@@ -57,11 +57,8 @@ def stray_words(column: Column) -> list[str]:
 
 
 def inspect_columns(table: Table) -> dict[str, list[str]]:
-    """Return the names of the table's unusual columns by kind, and warn once of each kind.
-
-    The kinds are "identifier", "constant", "stray words" and "free text". Constants of a sparse table are its empty
-    columns; free text whose cells nearly all differ is an identifier, too.
-    """
+    """Return the names of the table's unusual columns by kind, and warn once of each kind. Constants of a sparse table
+    are its empty columns; free text whose cells nearly all differ is an identifier, too."""
     found: dict[str, list[str]] = {"identifier": [], "constant": [], "stray words": [], "free text": []}
     if table.sparse is not None:
         used = np.bincount(table.sparse.indices, minlength=table.n_columns)

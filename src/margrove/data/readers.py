@@ -49,15 +49,6 @@ def read_table(
     drop_unlabelled : bool
         Leave out rows whose target is missing. Otherwise they are an error.
 
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is not a sound table. The message names file, line, column and cure.
-
     Examples
     --------
     >>> import io

@@ -91,9 +91,9 @@ def read_sample(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> Sample:
     """Return X, y and weights for a fit. float32 stays float32, sparse stays sparse, and no needless copy is made."""
-    X, y = _read_chunk(estimator, X, y, reset=True)
+    X, y = read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
-    weight = _settle_weights(X, y, sample_weight, class_weight)
+    weight = settle_weights(X, y, sample_weight, class_weight)
     check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
     return Sample(X, classes, codes.astype(np.int32), weight)
 
@@ -101,11 +101,12 @@ def read_sample(
 @as_input_error
 def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Values:
     """Return X, y and weights for a regression, as `read_sample` does for a classifier."""
-    X, z = _read_chunk(estimator, X, y, reset=True, y_numeric=True)
-    return Values(X, z, _settle_weights(X, z, sample_weight, None))
+    X, z = read_chunk(estimator, X, y, reset=True, y_numeric=True)
+    return Values(X, z, settle_weights(X, z, sample_weight, None))
 
 
-def _read_chunk(
+@as_input_error
+def read_chunk(
     estimator: BaseEstimator, X: Any, y: Any, *, reset: bool, y_numeric: bool = False
 ) -> tuple[Matrix, NDArray[Any]]:
     """Return some rows of a fit, checked; ``reset`` stores their columns, otherwise they must be those stored."""
@@ -117,9 +118,6 @@ def _read_chunk(
     if y.dtype.kind not in "biuUS":  # these cannot be anything but classes, and looking takes a while
         check_classification_targets(y)
     return merged(X), y
-
-
-read_chunk = as_input_error(_read_chunk)
 
 
 def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
@@ -280,7 +278,7 @@ def read_piece(
             cure="Give weights by class: {label: weight}.",
         )
     codes = np.searchsorted(classes, y)
-    weight = _settle_weights(X, y, sample_weight, None)
+    weight = settle_weights(X, y, sample_weight, None)
     if class_weight is not None:  # a piece may lack some of the classes that have a weight
         by_class = np.array([check_class_weight(class_weight, label) for label in classes])[codes]
         weight = by_class if weight is None else weight * by_class
@@ -327,7 +325,8 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
         )
 
 
-def _settle_weights(
+@as_input_error
+def settle_weights(
     X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, class_weight: ClassWeight
 ) -> NDArray[np.float64] | None:
     """Return the weight of each row: its own times its class's. None where all are one."""
@@ -353,9 +352,6 @@ def _settle_weights(
         by_class = class_weights(class_weight, classes, codes)[codes]
         weight = by_class if weight is None else weight * by_class
     return weight
-
-
-settle_weights = as_input_error(_settle_weights)
 
 
 def _encoder_first(learner: str) -> str:

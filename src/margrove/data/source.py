@@ -159,7 +159,7 @@ def open_content(source: Source) -> Content:
     if compression is not None:
         content = content.replaced(_decompressed(content, *compression))
         head = content.head()
-    if not has_text(head) and not has_text(content.data):
+    if re.search(rb"\S", head) is None and re.search(rb"\S", content.data) is None:
         raise content.error("the file is empty", cure="Was it fully written?")
     return content
 
@@ -167,11 +167,6 @@ def open_content(source: Source) -> Content:
 def _extension(name: str) -> str:
     endings = [ending.lower() for ending in Path(name).suffixes]
     return next((ending for ending in reversed(endings) if ending not in (".gz", ".bz2", ".xz")), "")
-
-
-def has_text(data: bytes) -> bool:
-    """Return whether there is anything but white space, without a copy."""
-    return re.search(rb"\S", data) is not None
 
 
 def open_file(path: Path) -> Content:
@@ -237,11 +232,8 @@ def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None =
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:
-    """Return the format of a file, judged by its first bytes and, where these are ambiguous, by the extension.
-
-    With ``is_encoded`` the user has named the encoding, and NUL bytes do not make the file binary. Raise `InputError`
-    for any other format.
-    """
+    """Return the format of a file, judged by its first bytes and, where these are ambiguous, by the extension. Raise
+    `InputError` for any other. With ``is_encoded``, a named encoding, NUL bytes do not make the file binary."""
     head = content.head()
     has_nul = b"\x00" in head
     for magic, known in _MAGIC.items():
@@ -297,10 +289,8 @@ def is_utf8(encoding: str) -> bool:
 
 
 def as_utf8(content: Content, encoding: str) -> Content:
-    """Return the file as text in UTF-8 without a byte-order mark. Raise `InputError` if it is not in that encoding.
-
-    UTF-8 is not checked here: the parser finds a bad byte at no extra cost, and `bad_byte` then locates it.
-    """
+    """Return the file as text in UTF-8 without a byte-order mark. Raise `InputError` if it is not in that encoding;
+    UTF-8 is not checked here: the parser finds a bad byte at no extra cost, and `bad_byte` then locates it."""
     mark = byte_order_mark(content.head())
     declared = (mark or "utf-8") if encoding == "auto" else encoding
     if is_utf8(declared) or declared.lower().replace("_", "-") == "utf-8-sig":

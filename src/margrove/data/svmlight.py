@@ -24,12 +24,8 @@ _PAIR = re.compile(rb"(qid|\d+):(\S*)")
 
 
 def read_svmlight(content: Content) -> Table:
-    """Read a sparse table whose features are called by their index: feature_1, feature_2, … Raise `InputError` if a
-    line is not a label followed by index:value pairs, or a value is infinite.
-
-    A feature_0 exists where the file has an index 0. A feature that a row does not name is zero there, and so
-    is one that no row names.
-    """
+    """Read a sparse table whose features are called by their index: feature_1, feature_2, …, and feature_0 where the
+    file has an index 0. Raise `InputError` if a line is not a label and index:value pairs, or a value is infinite."""
     matrix, y = parse_svmlight(content)
     if matrix.shape[0] == 0:
         raise content.error("the file has no rows", cure="Each line is a label and its features.")

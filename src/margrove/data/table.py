@@ -30,9 +30,7 @@ MOST_SHOWN = 30  # columns in a notebook: more would fill the page, and a sparse
 
 
 class Table:
-    """Named columns of equal length, and perhaps a target.
-
-    Usually made by `read_table` or `as_table`.
+    """Named columns of equal length, and perhaps a target; usually made by `read_table` or `as_table`.
 
     Parameters
     ----------
@@ -163,10 +161,7 @@ class Table:
     @overload
     def __getitem__(self, name: RowIndex | tuple[RowIndex, EllipsisType]) -> Table: ...
     def __getitem__(self, name: Any) -> Column | Table:
-        """Return the column of this name; or, given row indices, a mask or a slice, these rows.
-
-        scikit-learn's splitters ask for rows as ``table[rows, ...]``.
-        """
+        """Return the column of this name; or these rows (indices, mask or slice; scikit-learn asks ``rows, ...``)."""
         if not isinstance(name, str):
             return self.take(name[0] if isinstance(name, tuple) and name[1:] == (...,) else name)
         if name in self._place:
@@ -223,13 +218,7 @@ class Table:
         return Table(**(parts | changes))
 
     def labels(self) -> NDArray[Any]:
-        """Return the target's cells as a person wrote them: strings, booleans, integers or floats.
-
-        Raises
-        ------
-        InputError
-            If the table has no target, or the target has missing cells.
-        """
+        """Return the target's cells as a person wrote them: strings, booleans, integers or floats."""
         if self.target is None:
             cure = Advice("Name one: ", Setting("target", "..."), ".")
             raise InputError("the table has no target", file=self.source, cure=cure)

@@ -22,11 +22,8 @@ LEAST_ROWS_PER_CLASS = 2  # on average; beyond the above, fewer rows per class t
 
 
 def choose_target(table: Table, target: Target) -> Table:
-    """Take the target out of the table's columns, and note it. Raise `InputError` if there is no such column, or no
-    other.
-
-    ``target`` is a name, a position (counted from 0, or from the end where negative), or None for the last column.
-    """
+    """Take the target, a name, a position or None for the last column, out of the table's columns, and note it. Raise
+    `InputError` if there is no such column, or no other."""
     name = _target_name(table, target)
     why = "it is the last column" if target is None else "as asked"
     rest = table.without(name)
@@ -94,10 +91,7 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
 
 def quantity_words(table: Table) -> str | None:
     """Return the reason why the target is a quantity rather than a class, such as "0.5 is not a whole number", or None.
-
-    Numbers are classes if all are whole and repeat: there are 20 different ones at most, or two rows for each on
-    average.
-    """
+    Numbers are classes if all are whole and there are 20 different ones at most, or two rows for each on average."""
     target = table.target
     if target is None or target.kind != "numeric":
         return None
@@ -114,9 +108,7 @@ def quantity_words(table: Table) -> str | None:
 
 def check_target(table: Table, *, is_class: bool = False) -> None:
     """Raise `InputError` if the table has no target, or one that has a single class, is a quantity or an identifier.
-
-    With ``is_class`` the user has declared the target a class: then whole numbers are classes, however many.
-    """
+    With ``is_class`` the user has declared that whole numbers are classes, however many."""
     target = table.target
     if target is None:
         table.labels()  # raises, and says what to do

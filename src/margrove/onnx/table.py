@@ -82,9 +82,8 @@ class Inputs:
         if not levels:  # every cell was missing; to another machine, that saw other rows, it may be text or numbers
             return Value(self.graph, self._empty.setdefault(j, self.graph.fresh("codes")))
         if not isinstance(levels[0], str):
-            kind = "truth value" if isinstance(levels[0], bool) else "number"
             codes = codes_of_numbers(self.numbers([j]), levels)
-            self.kinds[j] = kind
+            self.kinds[j] = "truth value" if isinstance(levels[0], bool) else "number"
             return codes
         self._note(j, "text")
         self._levels.setdefault(j, []).extend(levels)
@@ -138,17 +137,9 @@ class Inputs:
             self.graph.add([name], "Concat", *(self.names[j] for j in places), axis=1)
         words = {j: missing_word(self._levels[j]) for j in self._levels}
         for (j, levels), name in self._codes.items():
-            keys = [words[j], *levels]
             codes = [MISSING, *range(FIRST_LEVEL, FIRST_LEVEL + len(levels))]
-            self.graph.add(
-                [name],
-                "LabelEncoder",
-                self.names[j],
-                keys_strings=keys,
-                values_int64s=codes,
-                default_int64=UNSEEN,
-                domain=ML,
-            )
+            coding = {"keys_strings": [words[j], *levels], "values_int64s": codes, "default_int64": UNSEEN}
+            self.graph.add([name], "LabelEncoder", self.names[j], **coding, domain=ML)
         tensors, facts = [], []
         for j in used:
             kind = self.kinds[j]

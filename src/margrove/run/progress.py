@@ -106,20 +106,14 @@ def as_one_of(stage: str, number: int, total: int) -> AbstractContextManager[Non
 
 
 class Course:
-    """The course of a fit: the reports of its solver, with their times.
+    """The course of a fit: the reports of its solver, with their times, and the ``goal`` at which it stops.
 
-    A solver reports about twenty times a second, so a very short fit reports nothing. Other watchers, such as the
-    command line's bar, keep getting the reports.
+    A solver reports about twenty times a second, so a very short fit reports nothing.
 
     Parameters
     ----------
     most : int, default=200
         Points that are kept of a longer course, evenly spread; the first and the last are among them.
-
-    Attributes
-    ----------
-    goal : float or None
-        The value at which the solver stops, according to its last report.
 
     Examples
     --------

@@ -15,11 +15,8 @@ SLICE = 0.05  # seconds: Ctrl-C takes effect within about this
 def run_in_slices(
     advance: Callable[[float], Status | None], effort: Effort, look_around: Callable[[], None] | None = None
 ) -> Status:
-    """Call ``advance(seconds)`` until it names a status, the time is over, or the user presses Ctrl-C.
-
-    ``look_around`` is called between slices. Ctrl-C is `Status.INTERRUPTED` or KeyboardInterrupt, as
-    ``effort.on_interrupt`` says.
-    """
+    """Call ``advance(seconds)``, and ``look_around`` between slices, until it names a status, the time is over, or the
+    user presses Ctrl-C: `Status.INTERRUPTED` or KeyboardInterrupt, as ``effort.on_interrupt`` says."""
     started = time.monotonic()
     try:
         while True:

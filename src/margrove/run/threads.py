@@ -32,11 +32,8 @@ def _blas() -> ThreadpoolController:
 
 @contextmanager
 def blas_held_back() -> Iterator[None]:
-    """Limit BLAS to one thread while threads of ours call it.
-
-    The first block entered sets the limit and the last one left restores it: overlapping limits of several Python
-    threads would otherwise restore each other's.
-    """
+    """Limit BLAS to one thread while threads of ours call it. The first block entered sets the limit and the last one
+    left restores it: overlapping limits of several Python threads would otherwise restore each other's."""
     global _holders, _held
     with _holding:
         if _holders == 0:

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.store.check import check_fields
+from margrove.store.container import Tensors
 from margrove.store.fault import FaultError, shown
-from margrove.store.versions import Tensors
 
 WHOLE = ("int64",)
 HALF_WHOLE = ("int32",)  # as scikit-learn's support vector machines have it

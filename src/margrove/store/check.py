@@ -29,14 +29,6 @@ def check_integer(value: Any, least: int, what: str, most: int = np.iinfo(np.int
     return value
 
 
-def check_names(names: Any, columns: int) -> Any:
-    """Return the names of the columns as scikit-learn keeps them."""
-    is_list = isinstance(names, list) and len(names) == columns
-    if not is_list or not all(type(name) is str for name in names) or len(set(names)) != columns:
-        raise FaultError(f"the names of the columns are {shown(names)}; {columns} different texts were expected")
-    return np.array(names, dtype=object)
-
-
 def check_target(target: Any, names: Any) -> str | None:
     """Return the name of the target, None if it has none: none of the columns'."""
     if target is not None and (type(target) is not str or target in names):

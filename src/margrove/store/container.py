@@ -10,6 +10,11 @@ r"""Bytes: a JSON header and named arrays, in one safetensors file with a digest
 Our header's ``sha256`` is the SHA-256 of the whole file with these 64 digits read as zeros: it covers every byte. It
 detects damage, not forgery: whoever changes a file on purpose can also compute a new digest. So nothing here or later
 trusts it.
+
+The header has a format number. A file of any earlier number is read, by bringing its header and arrays up one number at
+a time. To change the format: raise `FORMAT`, put a function into `UPGRADES` under the old number, keep the old golden
+file of ``tests/store/golden``, add a new one. A new parameter of an estimator is such a change: the upgrade gives it
+its old meaning.
 """
 
 from __future__ import annotations
@@ -17,15 +22,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from margrove.store.fault import FaultError
-from margrove.store.versions import Header, Tensors, check_format
+from margrove.store.fault import FaultError, shown
+
+Header: TypeAlias = dict[str, Any]
+Tensors: TypeAlias = dict[str, NDArray[np.generic]]
 
 KEY = "margrove"
 LENGTH_BYTES = 8
@@ -41,6 +49,12 @@ _deserialize: Any = safetensors.deserialize  # untyped in the library's stub
 
 FOREIGN = "it is not a Margrove model file"
 SAVE_ONE = "Give a file that margrove.save wrote."
+
+
+FORMAT = 1
+
+# format number of a file → what makes it a file of the next number
+UPGRADES: dict[int, Callable[[Header, Tensors], tuple[Header, Tensors]]] = {}
 
 
 def pack(header: Header, tensors: Tensors) -> bytearray:
@@ -71,8 +85,13 @@ def unpack(stream: BinaryIO) -> tuple[Header, Tensors]:
     _read(stream, raw, LENGTH_BYTES + length)
     if len(raw) < LENGTH_BYTES + length:
         raise FaultError(f"the file ends within its header, after {len(raw):,} bytes: it is cut off, or {FOREIGN[3:]}")
-    layout = _parse(raw[LENGTH_BYTES:])
-    header = _own_header(layout)
+    layout = _json_object(raw[LENGTH_BYTES:], f"{FOREIGN}, or its header is damaged", FOREIGN, SAVE_ONE)
+    metadata = layout.get("__metadata__")
+    text = metadata.get(KEY) if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise FaultError("it is a safetensors file, but not one of Margrove's: no 'margrove' in its metadata", SAVE_ONE)
+    damage = "its header is damaged: it is not"
+    header = _json_object(text, f"{damage} JSON", f"{damage} a JSON object")
     check_format(header)
     whole = LENGTH_BYTES + length + _data_bytes(layout)
     place = _digest_place(raw)
@@ -93,28 +112,15 @@ def _read(stream: BinaryIO, raw: bytearray, size: int) -> None:
         raw += piece
 
 
-def _parse(text: bytearray) -> dict[str, Any]:
+def _json_object(text: str | bytearray, damaged: str, other: str, cure: str | None = None) -> dict[str, Any]:
+    """Return a JSON object; raise ``damaged`` if the text is no JSON, ``other`` if it is another value."""
     try:
-        layout = json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of too many digits
-        raise FaultError(f"{FOREIGN}, or its header is damaged", SAVE_ONE) from error
-    if not isinstance(layout, dict):
-        raise FaultError(FOREIGN, SAVE_ONE)
-    return layout
-
-
-def _own_header(layout: dict[str, Any]) -> Header:
-    metadata = layout.get("__metadata__")
-    text = metadata.get(KEY) if isinstance(metadata, dict) else None
-    if not isinstance(text, str):
-        raise FaultError("it is a safetensors file, but not one of Margrove's: no 'margrove' in its metadata", SAVE_ONE)
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FaultError("its header is damaged: it is not JSON") from error
-    if not isinstance(header, dict):
-        raise FaultError("its header is damaged: it is not a JSON object")
-    return header
+        raise FaultError(damaged, cure) from error
+    if not isinstance(found, dict):
+        raise FaultError(other, cure)
+    return found
 
 
 def _data_bytes(layout: dict[str, Any]) -> int:
@@ -166,3 +172,25 @@ def _tensor(name: str, entry: dict[str, Any]) -> NDArray[np.generic]:
         raise FaultError(f"array {name!r} has an impossible shape") from error
     # Older versions of the library give bytes, which NumPy will not let a model write to.
     return np.require(array, requirements=["W", "A"])
+
+
+def check_format(header: Header) -> None:
+    """Refuse a file from the future, and one without a format number."""
+    number = header.get("format")
+    if type(number) is not int or number < 1:
+        raise FaultError(f"its format number is {shown(number)}; a whole number from 1 on was expected")
+    if number > FORMAT:
+        writer = shown(header.get("margrove"))
+        raise FaultError(
+            f"written by a newer Margrove ({writer}), in format {number}; this one reads formats up to {FORMAT}",
+            "Upgrade: pip install --upgrade margrove.",
+        )
+
+
+def bring_up_to_date(header: Header, tensors: Tensors) -> tuple[Header, Tensors]:
+    """The same model in today's format."""
+    while header["format"] < FORMAT:
+        number = header["format"]
+        header, tensors = UPGRADES[number](header, tensors)
+        header = {**header, "format": number + 1}
+    return header, tensors

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from margrove.store.container import Tensors
 from margrove.store.fault import FaultError, shown
-from margrove.store.versions import Tensors
 
 LONG = 1 << 20  # bytes of JSON
 _FIELDS = ("feature_names", "columns", "dropped", "labels", "certificate", "parameters", "deviations")

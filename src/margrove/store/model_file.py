@@ -16,10 +16,9 @@ from margrove.store import long_lists
 from margrove.store.arrays import Arrays
 from margrove.store.check import check_fields
 from margrove.store.codec import put_together, take_apart
-from margrove.store.container import pack, unpack
+from margrove.store.container import FORMAT, Header, Tensors, bring_up_to_date, pack, unpack
 from margrove.store.fault import FaultError, shown
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.store.versions import FORMAT, Header, Tensors, bring_up_to_date
 
 RECORD = "training_record_"  # the attribute of a model
 _FIELD, _TENSOR = "record", "training_record"  # its places in a file

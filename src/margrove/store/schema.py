@@ -25,10 +25,9 @@ from margrove.advice import Advice, Setting
 from margrove.errors import check_choice, check_flag, check_number, check_share, check_whole
 from margrove.status import Status
 from margrove.store.arrays import Array, Arrays
-from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_integer, check_names
+from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_integer
 from margrove.store.fault import FaultError, shown
-from margrove.store.labels import labels_from_json, labels_to_json
-from margrove.store.plain import from_json, to_json
+from margrove.store.plain import from_json, labels_from_json, labels_to_json, to_json
 
 # Parameters and the number of labels → the symbols of `Array` that follow from them. Machines are counted, never built:
 # the labels of a small file may ask for more than there is memory for.
@@ -207,8 +206,12 @@ def _names(model: Any, schema: Schema, arrays: Arrays) -> list[str] | None:
 
 
 def _read_names(value: Any, draft: Draft) -> None:
-    if value is not None:
-        draft.fitted["feature_names_in_"] = check_names(value, draft.d)
+    if value is None:
+        return
+    is_list = isinstance(value, list) and len(value) == draft.d
+    if not is_list or not all(type(name) is str for name in value) or len(set(value)) != draft.d:
+        raise FaultError(f"the names of the columns are {shown(value)}; {draft.d} different texts were expected")
+    draft.fitted["feature_names_in_"] = np.array(value, dtype=object)
 
 
 def _labels(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
