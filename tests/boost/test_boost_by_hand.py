@@ -21,7 +21,7 @@ import pytest
 
 from margrove import AdaBoostClassifier, certify
 from margrove.boost.problem import BoostProblem
-from margrove.boost.rounds import Boosting, Learned
+from margrove.boost.rounds import Boosting
 from margrove.tree.problem import Cells, TreeProblem
 
 X, Y = np.array([[1.0], [2.0], [3.0]]), np.array(["a", "b", "a"])
@@ -76,7 +76,7 @@ def test_weights_after_each_round_are_those_on_paper():
 
     def learn(weight, t):
         seen.append(weight)
-        return Learned(t, said[t])
+        return t, said[t], None
 
     boosting = Boosting(BoostProblem(rows, n_rounds=3), learn)
     while boosting.step() is None:

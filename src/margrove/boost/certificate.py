@@ -170,7 +170,6 @@ def solver_certificate(model: Any) -> Certificate:
 
 
 def _information(model: FittedVote) -> tuple[Claim, ...]:
-    """Return the claims that only inform."""
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
     if rounds.validation_error is not None:
@@ -187,13 +186,11 @@ def certify_boost_problem(
     problem: BoostProblem, model: BoostModel, rounds: Rounds, *, visit_limit: int = VISIT_LIMIT
 ) -> tuple[Claim, ...]:
     """Return the claims of boosted trees that solve this problem, made again from data and parameters."""
-    grove = model.grove
-    trees: list[TreeModel] = []
-    for t in range(grove.n_trees):  # before any row goes down a tree
-        trees.append(grove.tree(t))
-        if unfit := _unfit(problem.learner, trees[t], t):
+    trees = model.grove.trees
+    for t, tree in enumerate(trees):  # before any row goes down a tree
+        if unfit := _unfit(problem.learner, tree, t):
             return (unfit,)
-    if not (grove.n_trees == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
+    if not (len(trees) == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
         return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
     cells = problem.learner.cells
     searched = _Searched(trees, visit_limit, is_sparse=cells.sparse is not None)
@@ -442,8 +439,7 @@ def _information_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
 def _claims_of_drawn_trees(model: FittedMedian, cells: Cells, target: Floats, first: Floats) -> tuple[Claim, ...]:
     """Return the claims of plain trees: the same seed draws the same rows, so the trees can be searched again."""
     assert model.model_ is not None
-    grove, generator = model.model_.grove, np.random.RandomState(model._seed())
-    trees = [grove.tree(t) for t in range(grove.n_trees)]
+    trees, generator = model.model_.grove.trees, np.random.RandomState(model._seed())
     searched = _Searched(trees, VISIT_LIMIT, is_sparse=cells.sparse is not None)
     unfit: list[Claim] = []
 

@@ -114,12 +114,11 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         """The learners, fitted: made of the trees when they are first asked for."""
         check_is_fitted(self)
         assert self.model_ is not None
-        grove = self.model_.grove
         noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
         own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
         own |= {"status_": Status.CONVERGED, "ccp_alpha_": 0.0}
         estimators = []
-        for tree in map(grove.tree, range(grove.n_trees)):  # each as if it had grown its tree itself
+        for tree in self.model_.grove.trees:  # each as if it had grown its tree itself
             estimators.append(clone(self.estimator_))
             vars(estimators[-1]).update(own, tree_=tree, grown_=tree, categorical_=dict(self.categorical_))
         return estimators
@@ -149,7 +148,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         grove = self.model_.grove
         cells = read_cells(self, X, grove.columns)
         engine, effort = fitted_by(self), Effort(n_jobs=self.n_jobs)
-        for tree in map(grove.tree, range(grove.n_trees)):
+        for tree in grove.trees:
             yield self._of_nodes(tree)[engine.apply_trees(tree, cells, effort)]
 
     @abstractmethod

@@ -90,8 +90,8 @@ def _read_grove(layouts: Any, draft: Draft) -> None:
         raise FaultError("grove.start leaves a tree without nodes")
     if grove.start[-1] != len(grove.feature):
         raise FaultError("grove.start does not end with the last node")
-    for t in range(grove.n_trees):
-        check_tree(grove.tree(t), f"tree {t}", is_regression=not draft.schema.is_classifier)
+    for t, tree in enumerate(grove.trees):
+        check_tree(tree, f"tree {t}", is_regression=not draft.schema.is_classifier)
 
 
 def _rounds(model: Any, schema: Schema, arrays: Arrays) -> dict[str, str]:
@@ -142,10 +142,4 @@ CLASSES_FILE = _BoostFile(
     machines=single,
     parts=_PARTS,
 )
-NUMBERS_FILE = _BoostFile(
-    _SEEN,
-    _SCALARS,
-    machines=single,
-    is_classifier=False,
-    parts=_PARTS,
-)
+NUMBERS_FILE = _BoostFile(_SEEN, _SCALARS, machines=single, is_classifier=False, parts=_PARTS)

@@ -54,9 +54,8 @@ class Asked:
 def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, before: list[Any]) -> Boosted:
     """Boost any learner that takes weights, by its own ``fit`` and ``predict``."""
     classes, problem = asked.classes, asked.problem
-    X_rows, X_held_out = taken_rows(X, asked.rows), None
-    if problem.held_out is not None:
-        X_held_out = taken_rows(X, asked.rows_held_out)
+    X_rows = taken_rows(X, asked.rows)
+    X_held_out = None if problem.held_out is None else taken_rows(X, asked.rows_held_out)
     label = classes[problem.learner.target]
     # Margrove's complexity and significance tests count rows, so the weights of its learners sum to the number of rows;
     # scikit-learn gives its own learners weights that sum to one.
@@ -71,7 +70,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
             with on_interrupt("raise"):  # an interrupted learner is discarded
                 fitted.fit(X_rows, label, sample_weight=weight * scale)
         held_out = None if X_held_out is None else codes_of(fitted, X_held_out, classes)
-        return Learned(fitted, codes_of(fitted, X_rows, classes), held_out)
+        return fitted, codes_of(fitted, X_rows, classes), held_out
 
     boosting = Boosting(problem, learn)
 

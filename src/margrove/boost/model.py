@@ -39,6 +39,11 @@ class Grove(TreeArrays):
         """The class that each node predicts: the first of the heaviest."""
         return np.asarray(np.argmax(self.value, axis=1), dtype=np.int32)
 
+    @property
+    def trees(self) -> list[TreeModel]:
+        """Return all trees, made anew."""
+        return [self.tree(t) for t in range(self.n_trees)]
+
     def tree(self, t: int) -> TreeModel:
         """Return the tree of round t, counted from 0."""
         return TreeModel(**self._between(t, t + 1))

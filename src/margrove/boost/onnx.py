@@ -15,18 +15,16 @@ from margrove.onnx.graph import Value
 from margrove.onnx.model import written
 from margrove.onnx.prediction import Prediction, decided, one_hot, softmax
 from margrove.onnx.table import Columns
-from margrove.tree.onnx import Ensemble
+from margrove.tree.onnx import TreeEnsemble
 
 
 def boosted_classes(model: Any, columns: Columns) -> Prediction:
     """`AdaBoostClassifier`."""
     k, weights = len(model.classes_), model.estimator_weights_
     if model.model_ is not None:
-        grove = model.model_.grove
-        ensemble = Ensemble(grove.columns)
-        for t in range(grove.n_trees):
-            tree = grove.tree(t)
-            ensemble.add(tree, tree.value.argmax(axis=1), np.full(tree.n_nodes, weights[t]))
+        ensemble = TreeEnsemble(model.model_.grove.columns)
+        for tree, weight in zip(model.model_.grove.trees, weights, strict=True):
+            ensemble.add(tree, tree.value.argmax(axis=1), np.full(tree.n_nodes, weight))
         votes = ensemble.into(columns, k)
     else:
         pairs = zip(model.estimators_, weights.tolist(), strict=True)
@@ -54,10 +52,8 @@ def boosted_numbers(model: Any, columns: Columns) -> Prediction:
     """`AdaBoostRegressor`: the median of what the learners predict, weighted by their votes."""
     graph, n_learners = columns.graph, len(model.estimator_weights_)
     if model.model_ is not None:
-        grove = model.model_.grove
-        ensemble = Ensemble(grove.columns)
-        for t in range(grove.n_trees):
-            tree = grove.tree(t)
+        ensemble = TreeEnsemble(model.model_.grove.columns)
+        for t, tree in enumerate(model.model_.grove.trees):
             ensemble.add(tree, np.full(tree.n_nodes, t), tree.value[:, 0])
         predicted = ensemble.into(columns, n_learners)
     else:

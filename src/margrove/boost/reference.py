@@ -36,7 +36,7 @@ def boost(problem: BoostProblem) -> BoostSolution:
         tree = before.grove.tree(t) if before is not None and is_done else grow(replace(learner, weight=weight))
         label = np.argmax(tree.value, axis=1)
         label_held_out = None if held_out is None else label[tree.apply(held_out.cells)]
-        return Learned(tree, label[tree.apply(learner.cells)], label_held_out)
+        return tree, label[tree.apply(learner.cells)], label_held_out
 
     boosting = Boosting(problem, learn)
     while (status := boosting.step()) is None:

@@ -12,21 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import _num_samples
 
+from margrove.boost import r2
 from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.model import BoostModel, Grove
-from margrove.boost.r2 import (
-    CHANCE,
-    LOSSES,
-    Loss,
-    average,
-    drawn_rows,
-    lifted,
-    losses,
-    next_weights,
-    vote,
-    weighted_median,
-)
 from margrove.data.sample import settle_weights
 from margrove.engine import choose
 from margrove.errors import check_choice
@@ -79,7 +68,7 @@ certificate_
 
     _default_learner = DecisionTreeRegressor(max_depth=3)
 
-    loss: Loss = checked(check_choice, allowed=LOSSES, default="linear")
+    loss: r2.Loss = checked(check_choice, allowed=r2.LOSSES, default="linear")
 
     estimator_errors_: Floats = fitted()
     estimator_weights_: Floats = fitted()
@@ -98,7 +87,7 @@ certificate_
         generator = np.random.RandomState(self._seed())
 
         def grow(weight: Floats) -> tuple[TreeModel, Floats]:
-            problem = self._tree_problem(learner, cells, target, drawn_rows(weight, generator))
+            problem = self._tree_problem(learner, cells, target, r2.drawn_rows(weight, generator))
             # The time limit is of all rounds together; an interrupted tree is discarded.
             effort = replace(self._effort(), time_limit=None, on_interrupt="raise")
             engine = choose(self.engine, problem, effort)
@@ -150,7 +139,7 @@ certificate_
     ) -> tuple[Any, Any, Floats]:
         """Return a learner with seeds of its own, and rows of X and the target that are drawn after the seeds."""
         learner = Seeds(generator).give(clone(learner))
-        rows = drawn_rows(weight, generator)
+        rows = r2.drawn_rows(weight, generator)
         return learner, taken_rows(X, rows), target[rows]
 
     def _tree_problem(
@@ -180,13 +169,13 @@ certificate_
 
     def predict(self, X: Any) -> Floats:
         """The median of what the learners predict, weighted by their votes."""
-        return weighted_median(self._predictions(X), self.estimator_weights_)
+        return r2.weighted_median(self._predictions(X), self.estimator_weights_)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """`predict` after each round."""
         predictions = self._predictions(X)
         for t in range(1, self.n_estimators_ + 1):
-            yield weighted_median(predictions[:, :t], self.estimator_weights_[:t])
+            yield r2.weighted_median(predictions[:, :t], self.estimator_weights_[:t])
 
 
 class _Boosting:
@@ -203,22 +192,22 @@ class _Boosting:
 
     def advance(self, seconds: float) -> Status | None:
         """Do one round, however long it takes. Return the status if it was the last."""
-        weight = lifted(self.weight, self.first)
+        weight = r2.lifted(self.weight, self.first)
         learned, predicted = self.learn(weight)
-        loss = losses(predicted, self.target, weight, self.owner.loss)
-        error = average(loss, weight)
-        if error >= CHANCE and self.learners:
+        loss = r2.losses(predicted, self.target, weight, self.owner.loss)
+        error = r2.average(loss, weight)
+        if error >= r2.CHANCE and self.learners:
             return Status.NO_BETTER_THAN_CHANCE
         self.learners.append(learned)
         self.errors.append(max(0.0, error))
-        self.votes.append(vote(error, self.owner.learning_rate))
+        self.votes.append(r2.vote(error, self.owner.learning_rate))
         n_done, n_rounds = len(self.learners), int(self.owner.n_estimators)
         report(Progress("boost", n_done, n_rounds, error, "average loss"))
         if error <= 0:
             return Status.PERFECT_LEARNER
-        if error >= CHANCE:
+        if error >= r2.CHANCE:
             return Status.NO_BETTER_THAN_CHANCE
-        self.weight = next_weights(weight, loss, error, self.owner.learning_rate)
+        self.weight = r2.next_weights(weight, loss, error, self.owner.learning_rate)
         return Status.CONVERGED if n_done >= n_rounds else None
 
 

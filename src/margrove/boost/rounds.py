@@ -7,7 +7,6 @@ of Margrove's trees its rows are not cells: the problem has a target and weights
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -28,46 +27,34 @@ from margrove.status import Status
 Learner = TypeVar("Learner")
 
 
-@dataclass(frozen=True)
-class Learned(Generic[Learner]):
-    """A learner, and the class it predicts for each row; -1 where it is none of the classes."""
-
-    learner: Learner
-    label: NDArray[np.integer]  # (n,)
-    label_held_out: NDArray[np.integer] | None = None
+# A learner, the class that it predicts for each row, and for each row held out; -1 where it is none of the classes.
+Learned = tuple[Learner, NDArray[np.integer], NDArray[np.integer] | None]
 
 
 class Boosting(Generic[Learner]):
     """AdaBoost under way: ``learn`` fits the learner of round t (from 0) to the rows with weights that sum to one."""
 
-    def __init__(
-        self,
-        problem: BoostProblem,
-        learn: Callable[[NDArray[np.float64], int], Learned[Learner]],
-    ) -> None:
+    def __init__(self, problem: BoostProblem, learn: Callable[[NDArray[np.float64], int], Learned[Learner]]) -> None:
         self.problem, self.learn = problem, learn
-        n, n_classes = len(problem.learner.target), problem.n_classes
+        n = len(problem.learner.target)
         given = np.ones(n) if problem.learner.weight is None else problem.learner.weight
         self.first_weight = self.weight = given / given.sum()
-        self.votes = np.zeros((n, n_classes))
+        self.votes = np.zeros((n, problem.n_classes))
         self.loss = 1.0
         self.learners: list[Learner] = []
-        self._error: list[float] = []
-        self._vote: list[float] = []
-        self._training_error: list[float] = []
+        self._seen: list[tuple[float, float, float]] = []  # error, vote and training error of each round
         self._validation_error: list[float] = []
         if problem.held_out is not None:
-            held_out = problem.held_out
-            m = len(held_out.target)
-            self.votes_held_out = np.zeros((m, n_classes))
-            self.weight_held_out = np.full(m, 1 / m) if held_out.weight is None else held_out.weight
-            self.weight_held_out = self.weight_held_out / self.weight_held_out.sum()
+            m = len(problem.held_out.target)
+            self.votes_held_out = np.zeros((m, problem.n_classes))
+            weight = np.full(m, 1 / m) if problem.held_out.weight is None else problem.held_out.weight
+            self.weight_held_out = weight / weight.sum()
 
     def step(self) -> Status | None:
         """Do one round. Return the status if it was the last."""
-        t, n_classes, target = len(self.learners), self.problem.n_classes, self.problem.learner.target
-        learned = self.learn(self.weight, t)
-        is_wrong = learned.label != target
+        n_classes, target = self.problem.n_classes, self.problem.learner.target
+        learner, label, label_held_out = self.learn(self.weight, len(self.learners))
+        is_wrong = label != target
         error = float(self.weight[is_wrong].sum())
         if is_no_better_than_chance(error, n_classes):
             return Status.NO_BETTER_THAN_CHANCE
@@ -78,13 +65,11 @@ class Boosting(Generic[Learner]):
         weight = np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()  # which is 1 but for rounding
         self.loss *= z
-        self.learners.append(learned.learner)
-        self._error.append(error)
-        self._vote.append(a)
-        _cast(self.votes, learned.label, a)
-        self._training_error.append(float(self.first_weight[judged(self.votes) != target].sum()))
-        if self.problem.held_out is not None and learned.label_held_out is not None:
-            _cast(self.votes_held_out, learned.label_held_out, a)
+        self.learners.append(learner)
+        _cast(self.votes, label, a)
+        self._seen.append((error, a, float(self.first_weight[judged(self.votes) != target].sum())))
+        if self.problem.held_out is not None and label_held_out is not None:
+            _cast(self.votes_held_out, label_held_out, a)
             is_missed = judged(self.votes_held_out) != self.problem.held_out.target
             self._validation_error.append(float(self.weight_held_out[is_missed].sum()))
         return self._end(error)
@@ -104,16 +89,11 @@ class Boosting(Generic[Learner]):
     @property
     def rounds(self) -> Rounds:
         """The rounds so far."""
-        return Rounds(
-            np.array(self._error),
-            np.array(self._vote),
-            np.array(self._training_error),
-            None if self.problem.held_out is None else np.array(self._validation_error),
-            self.problem.n_classes,
-        )
+        error, votes, training_error = np.array(self._seen).reshape(-1, 3).T
+        held_out = None if self.problem.held_out is None else np.array(self._validation_error)
+        return Rounds(error, votes, training_error, held_out, self.problem.n_classes)
 
 
 def _cast(votes: NDArray[np.float64], label: NDArray[np.integer], vote: float) -> None:
-    """Add one learner's votes."""
     rows = np.flatnonzero(label >= 0)
     votes[rows, label[rows]] += vote

@@ -41,6 +41,10 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: boo
     heaviest = (weight[children[:, 1]] > weight[children[:, 0]]).astype(np.int32)
     goes_right = (np.asarray(tree.missing_go_to_left)[inner] == 0).astype(np.int32)
     value = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
+    if has_classes:  # shares, or weights: counts of rows are integers
+        value = value / value.sum(axis=1, keepdims=True) * weight[:, None]
+        whole = np.round(value)
+        value = whole if np.allclose(value, whole, rtol=_ROUNDING, atol=_ROUNDING) else value
 
     def where_inner(numbers: NDArray[Any], blank: float) -> NDArray[Any]:
         spread = np.full(len(order), blank, dtype=numbers.dtype)
@@ -63,7 +67,7 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: boo
         gain=where_inner(gain, np.nan),
         n_tests=where_inner(np.full(len(inner), np.nan), 0.0),
         n_candidates=where_inner(np.full(len(inner), np.nan), 0.0),
-        value=(_weights_of_classes(value, weight) if has_classes else value)[order],
+        value=value[order],
         **blank_levels(len(order)),
     )
 
@@ -106,13 +110,6 @@ def _for_any_number(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
         is_even = mean.astype(np.float32) == below
     largest = np.where(is_even, mean, np.nextafter(mean, -np.inf))
     return np.where(np.isfinite(above), largest, threshold)  # beyond float32 there is nothing to round
-
-
-def _weights_of_classes(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of each class in each node, from their shares; counts of rows are integers."""
-    weights = value / value.sum(axis=1, keepdims=True) * weight[:, None]
-    whole = np.round(weights)
-    return np.asarray(whole if np.allclose(weights, whole, rtol=_ROUNDING, atol=_ROUNDING) else weights)
 
 
 def adopt_sklearn(estimator: type, model: Any) -> Any:

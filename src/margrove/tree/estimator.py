@@ -177,19 +177,17 @@ class DecisionTree(TreeParameters):
         if self.significance is not None:
             cut = stop_by_significance(tree, self.significance, criterion=criterion, correct=self.correct_significance)
             tree = tree.cut(cut)
-        if self.prune == "reduced_error" and held_out is not None:
-            leaf = tree.apply(held_out.cells) if grower is None else grower.leaves(tree, held_out.cells)
-            sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
-            tree = prune(tree, "reduced_error", criterion=criterion, held_out=sums)
-        elif self.prune is not None and self.prune != "cost_complexity":
-            tree = prune(
-                tree, self.prune, level=self.prune_level, criterion=criterion, correct=self.correct_significance
-            )
+        if self.prune is not None and self.prune != "cost_complexity":
+            sums = None
+            if held_out is not None:
+                leaf = tree.apply(held_out.cells) if grower is None else grower.leaves(tree, held_out.cells)
+                sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
+            correct, level = self.correct_significance, self.prune_level
+            tree = prune(tree, self.prune, level=level, criterion=criterion, correct=correct, held_out=sums)
         return prune(tree, "cost_complexity", alpha=alpha) if alpha > 0 else tree
 
     @property
     def _is_alpha_chosen(self) -> bool:
-        """Return whether ``ccp_alpha_`` is chosen by cross-validation."""
         return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
 
     # ------------------------------------------------------------------------------------------------- a fitted tree
@@ -201,10 +199,14 @@ class DecisionTree(TreeParameters):
         check_is_fitted(self)
         return solver_certificate(self)
 
+    @property
+    def _fitted_tree(self) -> TreeModel:
+        check_is_fitted(self)
+        return self.tree_
+
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
         """The leaf of each row: its number in ``tree_``."""
-        check_is_fitted(self)
-        return self._leaves(read_cells(self, X, self.tree_.columns))
+        return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
         return fitted_by(self).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
@@ -223,13 +225,11 @@ class DecisionTree(TreeParameters):
 
     def get_depth(self) -> int:
         """The depth of the deepest leaf; 0 where there is only the root."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
+        return self._fitted_tree.max_depth
 
     def get_n_leaves(self) -> int:
         """The number of leaves."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
+        return self._fitted_tree.n_leaves
 
     @property
     def max_features_(self) -> int:
@@ -247,13 +247,10 @@ class DecisionTree(TreeParameters):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Of each column the gain of its splits, weighted by their rows, as a share of all."""
-        check_is_fitted(self)
-        inner = ~self.tree_.is_leaf
-        total = np.bincount(
-            self.tree_.feature[inner],
-            self.tree_.weight[inner] * np.maximum(self.tree_.gain[inner], 0),
-            len(self.tree_.columns),
-        )
+        tree = self._fitted_tree
+        inner = ~tree.is_leaf
+        gain = tree.weight[inner] * np.maximum(tree.gain[inner], 0)
+        total = np.bincount(tree.feature[inner], gain, len(tree.columns))
         return np.asarray(total / total.sum() if total.sum() > 0 else total, dtype=np.float64)
 
     def permutation_importances(
@@ -299,8 +296,7 @@ class DecisionTree(TreeParameters):
 
     def p_values(self) -> NDArray[np.float64]:
         """The p-value of each node's split, corrected for the tests it was chosen from; NaN at leaves."""
-        check_is_fitted(self)
-        return split_p_values(self.tree_, criterion=self._settled_criterion(), correct=self.correct_significance)
+        return split_p_values(self._fitted_tree, criterion=self._settled_criterion(), correct=self.correct_significance)
 
     def rules(
         self, *, style: Style = "nested", max_depth: int | None = None, max_levels: int | None = MOST_LEVELS
@@ -310,14 +306,8 @@ class DecisionTree(TreeParameters):
         and the exports always do. Of numbers it says value ± spread: the standard deviation of the leaf's rows, or with
         ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
-        return tree_rules(
-            self.tree_,
-            self._labels(),
-            style=style,
-            max_depth=max_depth,
-            spread=self._spread(),
-            max_levels=max_levels,
-        )
+        tree, labels, spread = self.tree_, self._labels(), self._spread()
+        return tree_rules(tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels)
 
     def _spread(self) -> NDArray[np.float64] | None:
         """Of numbers, how far the rows of each node lie from its value; None of classes."""
@@ -333,24 +323,20 @@ class DecisionTree(TreeParameters):
 
     def to_python(self, name: str = "predict") -> str:
         """A Python function that predicts as this tree does, with nothing but the standard library."""
-        check_is_fitted(self)
-        return to_python(self.tree_, self._labels(), name)
+        return to_python(self._fitted_tree, self._labels(), name)
 
     def to_sql(self, table: str | Sequence[str] | None = None, dialect: Dialect = "standard") -> str:
         """An SQL expression, or with a table's name (``("schema", "table")``) a query, that predicts as this tree does.
         ``dialect="mysql"`` and ``"sqlserver"`` quote as these do."""
-        check_is_fitted(self)
-        return to_sql(self.tree_, self._labels(), table, dialect)
+        return to_sql(self._fitted_tree, self._labels(), table, dialect)
 
     def to_c(self, name: str = "predict") -> str:
         """A C function that predicts as this tree does."""
-        check_is_fitted(self)
-        return to_c(self.tree_, self._labels(), name)
+        return to_c(self._fitted_tree, self._labels(), name)
 
     def to_dataframe(self, library: str = "pandas") -> Any:
         """One line for each node."""
-        check_is_fitted(self)
-        return to_dataframe(self.tree_, self._labels(), library)
+        return to_dataframe(self._fitted_tree, self._labels(), library)
 
     def _labels(self) -> NDArray[Any] | None:
         return getattr(self, "classes_", None)

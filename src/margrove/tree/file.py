@@ -202,9 +202,5 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
 _PARTS = (*table_parts(lambda model: model.tree_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
 _SCALARS = {**ENDED, "ccp_alpha_": Scalar(float)}
 
-CLASSIFIER_FILE = Schema(
-    scalars=_SCALARS,
-    machines=single,
-    parts=_PARTS,
-)
+CLASSIFIER_FILE = Schema(scalars=_SCALARS, machines=single, parts=_PARTS)
 REGRESSOR_FILE = Schema(scalars=_SCALARS, machines=single, is_classifier=False, parts=_PARTS)

@@ -82,9 +82,8 @@ def drawn_rows(groups: NDArray[Any], share: float, seed: int) -> NDArray[np.bool
 
 
 def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, grower: Grower) -> float:
-    """Return the α, of those between the steps of the path, under which trees grown from four fifths of the rows score
-    best on the last fifth. Where the time ends or a tree is stopped early, the folds before decide; without any α is
-    0."""
+    """Return the α, of those between the steps of the path, whose trees score best on the fifth of rows left out. Where
+    the time ends, the folds before decide; without any α is 0."""
     alphas = candidate_alphas(path.ccp_alphas)
     scores: list[list[float]] = []  # (folds, alphas)
     for train, test in _folds(problem, seed):
@@ -96,12 +95,13 @@ def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, g
         own, held_out = cost_complexity_path(grown), some_rows(problem, test)
         leaf = grower.leaves(grown, held_out.cells)
         found: list[float] = []
-        for alpha in alphas:
+        for alpha in alphas.tolist():
             if not grower.has_time():
-                return _best(alphas, scores)
-            found.append(_score(held_out, grown, ends_of_rows(grown, own.cut_at(float(alpha)))[leaf]))
-        scores.append(found)
-    return _best(alphas, scores)
+                break
+            found.append(_score(held_out, grown, ends_of_rows(grown, own.cut_at(alpha))[leaf]))
+        else:
+            scores.append(found)  # of all α
+    return choose_alpha(alphas, np.transpose(scores)) if scores else 0.0
 
 
 def _score(held_out: TreeProblem, tree: TreeModel, leaf: NDArray[np.int32]) -> float:
@@ -112,11 +112,6 @@ def _score(held_out: TreeProblem, tree: TreeModel, leaf: NDArray[np.int32]) -> f
     distance = np.abs(tree.value[leaf, 0] - held_out.target)
     power = 1 if held_out.growth.criterion == "absolute_error" else 2
     return -float(np.average(distance**power, weights=held_out.weight))
-
-
-def _best(alphas: NDArray[np.float64], scores: list[list[float]]) -> float:
-    """Return the α that the folds with a full list of scores choose; 0 without any."""
-    return choose_alpha(alphas, np.transpose(scores)) if scores else 0.0
 
 
 def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -37,7 +37,7 @@ Asked = tuple[int, tuple[int, ...]]  # a column, and of a test of codes the bran
 
 
 @dataclass
-class Ensemble:
+class TreeEnsemble:
     """Trees on their way into a ``TreeEnsemble``: node by node, leaf by leaf."""
 
     columns: Sequence[TreeColumn]
@@ -173,6 +173,6 @@ def tree_regression(model: Any, columns: Columns) -> Prediction:
 
 def _leaf(tree: TreeModel, columns: Columns) -> Value:
     """The number of each row's leaf, (n,) int64: a sum of one whole number, which a double holds exactly."""
-    ensemble = Ensemble(tree.columns)
+    ensemble = TreeEnsemble(tree.columns)
     ensemble.add(tree, np.zeros(tree.n_nodes, dtype=np.int64), np.arange(tree.n_nodes))
     return ensemble.into(columns, 1).cast("int64").flat()

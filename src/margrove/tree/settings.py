@@ -62,7 +62,6 @@ class DrawnSeed:
             self._drawn_seed = seed
 
     def _seed(self) -> int:
-        """Return the seed of all that is random in this fit."""
         return settle_seed(getattr(self, "_drawn_seed", self.random_state))
 
 
