@@ -15,6 +15,7 @@ from margrove.estimator import with_parameters
 from margrove.linear_svm.layout import weights_of
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem, LinearProblem
 from margrove.status import Status, worst
+from margrove.svm.path import RegularisationPath
 from margrove.svm.problem import check_costs, penalties
 
 if TYPE_CHECKING:
@@ -25,20 +26,8 @@ _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
 @dataclass(frozen=True, repr=False)
-class LinearPath:
-    """Models along C, ascending.
-
-    Attributes
-    ----------
-    Cs : array of shape (k,)
-    models : tuple of k fitted `LinearSVC` or `LinearSVR`
-    status : Status
-        ``converged``, or why the path ended early; ``models`` are then those that were reached.
-    """
-
-    Cs: NDArray[np.float64]
-    models: tuple[LinearSupportVectorMachine, ...]
-    status: Status
+class LinearPath(RegularisationPath):
+    """Each `LinearSVC` or `LinearSVR` along C; see `margrove.svm.path.RegularisationPath`."""
 
     def __repr__(self) -> str:
         if not self.models:

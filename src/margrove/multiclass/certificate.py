@@ -8,10 +8,9 @@ raises an error.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.data.sample import codes_of
@@ -19,22 +18,9 @@ from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
 from margrove.multiclass.problem import columns_of, rows_of, weights_of
 from margrove.run.progress import as_one_of
-from margrove.status import Status
 from margrove.svm.layout import code_of, machine_names
 
 _HELD = "machines whose certificate holds"
-
-
-class FittedScheme(Protocol):
-    """A fitted scheme."""
-
-    classes_: NDArray[Any]
-    code_: NDArray[np.int8]
-    min_distance_: float
-    errors_corrected_: int
-    machine_names_: tuple[str, ...]
-    status_: Status
-    _machines: Any  # `margrove.multiclass.machines.Machines`, which a certificate must not import
 
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -45,16 +31,11 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             f"{type(model).__name__} is of {package}, and its codes have no certificate",
             cure="Fit Margrove's estimator of that name.",
         )
-    claims = code_claims(model)
-    if model._machines.is_shared:
-        whole = certify(model._machines.estimators[0], X, y, sample_weight)
-        return _certificate(model, "recomputed", whole.n_rows, (*claims, *whole.claims))
     certificates = column_certificates(model, X, y, sample_weight)
-    n = len(np.asarray(y).ravel())
-    return _certificate(model, "recomputed", n, (*claims, *merged(certificates, model.machine_names_)))
+    return _certificate(model, "recomputed", len(np.asarray(y).ravel()), certificates)
 
 
-def column_certificates(model: FittedScheme, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
+def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
     """Return the certificate of each machine of a fitted scheme, on its own rows; one where machines share a
     kernel, with a number for each machine in every line.
 
@@ -82,28 +63,25 @@ def column_certificates(model: FittedScheme, X: Any, y: Any, sample_weight: Any 
     return found
 
 
-def told_certificate(model: FittedScheme) -> Certificate:
+def told_certificate(model: Any) -> Certificate:
     """Return the certificates of a fitted scheme and its machines as they are: recomputed only if every machine's
     is."""
     machines = model._machines
-    own = [getattr(_last(each), "certificate_", None) for each in machines.estimators]
+    learners = [each.steps[-1][1] if hasattr(each, "steps") else each for each in machines.estimators]
+    own = [getattr(each, "certificate_", None) for each in learners]
     known = [each for each in own if isinstance(each, Certificate)]
     is_known = len(known) == len(own)
-    claims = code_claims(model)
     n_rows = max((each.n_rows for each in known), default=0)
-    if is_known:
-        claims += known[0].claims if machines.is_shared else merged(known, model.machine_names_)
     if is_known and all(each.source == "recomputed" for each in known):
-        return _certificate(model, "recomputed", n_rows, claims)
+        return _certificate(model, "recomputed", n_rows, known)
     # A solver's own certificate proves nothing: no claim holds, and none is counted.
-    claims = tuple(replace(claim, holds=None) for claim in claims if claim.name != _HELD)
-    return _certificate(model, "solver", n_rows, claims)
+    found = _certificate(model, "solver", n_rows, known if is_known else [])
+    return replace(found, claims=tuple(replace(each, holds=None) for each in found.claims if each.name != _HELD))
 
 
-def code_claims(model: FittedScheme) -> tuple[Claim, ...]:
+def code_claims(model: Any) -> tuple[Claim, ...]:
     """Return the claims of the code, from its matrix alone."""
-    code, classes = model.code_, model.classes_
-    fault = _fault(model, code, classes)
+    code, fault = model.code_, _fault(model)
     if fault is not None:
         return (Claim("the code", (float(code.shape[1]),), None, False, fault),)
     zeros = " (a zero counts ½)" if (code == 0).any() else ""
@@ -117,8 +95,9 @@ def code_claims(model: FittedScheme) -> tuple[Claim, ...]:
     )
 
 
-def _fault(model: FittedScheme, code: NDArray[np.int8], classes: NDArray[Any]) -> str | None:
-    """Return why this matrix is not the code of these machines, or None."""
+def _fault(model: Any) -> str | None:
+    """Return why the matrix is not the code of the machines, or None."""
+    code, classes = model.code_, model.classes_
     try:
         check_code(code, classes)
     except ParameterError as error:
@@ -171,10 +150,9 @@ def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Cla
     return tuple(lines)
 
 
-def _last(estimator: Any) -> Any:
-    return estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-
-
-def _certificate(model: FittedScheme, source: Source, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
-    names = machine_names(model.classes_, model.code_)
-    return Certificate(type(model).__name__, str(model.status_), source, n_rows, names, claims)
+def _certificate(model: Any, source: Source, n_rows: int, machines: list[Certificate]) -> Certificate:
+    """Return the certificate of the code and of its machines, as far as they have any."""
+    claims = code_claims(model)
+    if machines:
+        claims += machines[0].claims if model._machines.is_shared else merged(machines, model.machine_names_)
+    return Certificate.of(model, source, n_rows, machine_names(model.classes_, model.code_), claims)

@@ -26,13 +26,7 @@ from margrove.estimator import Interruptible, check_parameters, checked, estimat
 from margrove.multiclass.certificate import told_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
-from margrove.multiclass.machines import (
-    CodedProblem,
-    Fitting,
-    Machines,
-    check_learner,
-    fit_machines,
-)
+from margrove.multiclass.machines import CodedProblem, FittedMachines, check_learner, fit_machines
 from margrove.multiclass.problem import columns_of
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
@@ -82,7 +76,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     engine_: str = fitted()
     n_features_in_: int = fitted()
     feature_names_in_: NDArray[Any] = fitted()
-    _machines: Machines = fitted()
+    _machines: FittedMachines = fitted()
 
     @abstractmethod
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
@@ -112,9 +106,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         check_parameters(self)
         check_learner(self._settled_estimator(), sample_weight)
         problem = self._problem(X, y, sample_weight)
-        how = Fitting(type(self).__name__, self.n_jobs, self.verbose)
         with on_interrupt(self._on_interrupt):  # the machines are clones
-            machines = fit_machines(self._settled_estimator(), problem, how)
+            machines = fit_machines(self, self._settled_estimator(), problem)
         self._keep(problem.classes, problem.code, machines, problem.X.shape[1] if machines.is_pairwise else None)
         return self
 
@@ -131,7 +124,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return CodedProblem(X, labels, sample_weight, classes, code, columns_of(code, codes), self._scheme)
 
     def _keep(
-        self, classes: NDArray[Any], code: NDArray[np.int8], machines: Machines, n_features: int | None = None
+        self, classes: NDArray[Any], code: NDArray[np.int8], machines: FittedMachines, n_features: int | None = None
     ) -> None:
         """All at once, and only now: a fit that is broken off leaves the model as it was."""
         first = machines.estimators[0]

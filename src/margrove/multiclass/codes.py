@@ -16,6 +16,25 @@ max_min        n_bits                                  the best of `TRIES`      
 
 Distance (Allwein, Schapire and Singer, 2000): d(r, s) = Σ (1 − c_r c_s)/2, so a zero counts ½. Without zeros it is
 Hamming's, and ⌊(d − 1)/2⌋ wrong machines are always corrected. See `errors_corrected` for codes with zeros.
+
+Examples
+--------
+>>> from margrove.multiclass.codes import *
+>>> one_vs_one(3)
+array([[-1, -1,  0],
+       [ 1,  0, -1],
+       [ 0,  1,  1]], dtype=int8)
+>>> binary(4).tolist()
+[[-1, -1], [-1, 1], [1, -1], [1, 1]]
+>>> [minimum_distance(code) for code in (one_vs_rest(5), hadamard(5), exhaustive(5))]
+[2.0, 4.0, 8.0]
+>>> [minimum_distance(draw(26, 15, random_state=0)) for draw in (random, max_min)]
+[2.0, 4.0]
+>>> errors_corrected(exhaustive(5)), errors_corrected(one_vs_one(5))
+(3, 0)
+>>> check_code([[1, 1], [1, -1], [1, 1]], ["a", "b", "c"])
+Traceback (most recent call last):
+margrove.errors.ParameterError: code: column 0 has no −1: a machine needs two sides. Leave it out.
 """
 
 from __future__ import annotations
@@ -30,6 +49,7 @@ from scipy.linalg import hadamard as sylvester
 from sklearn.utils import check_random_state
 
 from margrove.errors import ParameterError, check_choice, check_whole, listed, shown
+from margrove.svm.layout import code_matrix
 
 Code = NDArray[np.int8]  # (K, machines)
 
@@ -60,77 +80,30 @@ __all__ = [
 
 
 def one_vs_rest(n_classes: int) -> Code:
-    """Return a machine for each class against the rest; for two classes one machine, with the second class as +1.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import one_vs_rest
-    >>> one_vs_rest(3)
-    array([[ 1, -1, -1],
-           [-1,  1, -1],
-           [-1, -1,  1]], dtype=int8)
-    """
-    if n_classes == 2:
-        return np.array([[-1], [1]], np.int8)
-    return np.where(np.eye(n_classes) > 0, 1, -1).astype(np.int8)
+    """Return a machine for each class against the rest; for two classes one machine, with the second class as +1."""
+    return code_matrix("ovr", n_classes)
 
 
 def one_vs_one(n_classes: int) -> Code:
-    """Return a machine for each pair of classes i < j, with j as +1 as in scikit-learn; the others are 0.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import one_vs_one
-    >>> one_vs_one(3)
-    array([[-1, -1,  0],
-           [ 1,  0, -1],
-           [ 0,  1,  1]], dtype=int8)
-    """
-    first, second = np.triu_indices(n_classes, 1)
-    code = np.zeros((n_classes, len(first)), np.int8)
-    machines = np.arange(len(first))
-    code[first, machines], code[second, machines] = -1, 1
-    return code
+    """Return a machine for each pair of classes i < j, with j as +1 as in scikit-learn; the others are 0."""
+    code = code_matrix("ovo", n_classes)
+    return code if n_classes == 2 else -code
 
 
 def binary(n_classes: int) -> Code:
-    """Return the number of each class in ⌈log2 K⌉ bits, the highest first: the fewest machines possible.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import binary
-    >>> binary(4)
-    array([[-1, -1],
-           [-1,  1],
-           [ 1, -1],
-           [ 1,  1]], dtype=int8)
-    """
+    """Return the number of each class in ⌈log2 K⌉ bits, the highest first: the fewest machines possible."""
     n_bits = fewest_bits(n_classes)
     return _signs(np.arange(n_classes)[:, None] >> np.arange(n_bits)[::-1] & 1)
 
 
 def hadamard(n_classes: int) -> Code:
-    """Return rows of Sylvester's matrix of order N ≥ K without the constant column: any two words are N/2 apart.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import hadamard, minimum_distance
-    >>> hadamard(5).shape, minimum_distance(hadamard(5))
-    ((5, 7), 4.0)
-    """
+    """Return rows of Sylvester's matrix of order N ≥ K without the constant column: any two words are N/2 apart."""
     order = 2 ** fewest_bits(n_classes)
     return np.asarray(sylvester(order, dtype=np.int8)[:n_classes, 1:])
 
 
 def exhaustive(n_classes: int) -> Code:
-    """Return every split of the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import exhaustive, minimum_distance
-    >>> exhaustive(4).shape, minimum_distance(exhaustive(4))
-    ((4, 7), 4.0)
-    """
+    """Return every split of the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart."""
     if n_classes > MOST_EXHAUSTIVE:
         raise ParameterError(
             f"code='exhaustive' has 2^(K − 1) − 1 machines, and for {n_classes} classes that is "
@@ -140,22 +113,8 @@ def exhaustive(n_classes: int) -> Code:
 
 
 def random(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
-    """Return words of random bits: any two differ, and no column is constant, or another one, or its complement.
-
-    Parameters
-    ----------
-    n_classes : int
-    n_bits : int, optional
-        None is ⌈10 log2 K⌉ (Allwein, Schapire and Singer), or all the 2^(K−1) − 1 columns there are.
-    random_state : int, RandomState or None
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import minimum_distance, random
-    >>> code = random(26, 15, random_state=0)
-    >>> code.shape, minimum_distance(code)
-    ((26, 15), 2.0)
-    """
+    """Return words of random bits: any two differ, and no column is constant, or another one, or its complement. None
+    is ⌈10 log2 K⌉ bits (Allwein, Schapire and Singer), or all the 2^(K−1) − 1 columns there are."""
     n_bits = settle_bits(n_classes, n_bits)
     generator = _generator(random_state)
     # With few bits, words drawn one by one would often be equal; with many, columns might.
@@ -180,19 +139,7 @@ def _generator(random_state: int | np.random.RandomState | None) -> np.random.Ra
 
 
 def max_min(n_classes: int, n_bits: int | None = None, random_state: int | np.random.RandomState | None = None) -> Code:
-    """Return the one of `TRIES` random codes whose nearest words are furthest apart; of equals the first.
-
-    Parameters
-    ----------
-    n_classes, n_bits, random_state
-        As in `random`.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import max_min, minimum_distance
-    >>> minimum_distance(max_min(26, 15, random_state=0))
-    4.0
-    """
+    """Return the one of `TRIES` random codes whose nearest words are furthest apart; of equals the first."""
     generator = _generator(random_state)
     return max((random(n_classes, n_bits, generator) for _ in range(TRIES)), key=minimum_distance)
 
@@ -239,23 +186,8 @@ CODES = (*_BY_NAME, *_DRAWN)
 def code_for(
     code: Any, classes: NDArray[Any], n_bits: int | None = None, random_state: int | np.random.RandomState | None = None
 ) -> Code:
-    """Return the code of that name for these classes, or the given one, checked.
-
-    Parameters
-    ----------
-    code : str or array of shape (K, machines)
-        A name of the table above, or a matrix of +1, −1 and 0, a row for each class in sorted order; of a data frame
-        whose index names the classes, in any order.
-    classes : array of shape (K,)
-    n_bits, random_state
-        Of "random" and "max_min".
-
-    Raises
-    ------
-    ParameterError
-        If there is no such code, or a given one does not separate two classes, has a machine without two sides or one
-        that repeats another, or is a data frame that names other classes.
-    """
+    """Return the code of that name for these classes, or the given matrix, checked: a row for each class in sorted
+    order; of a data frame whose index names the classes, in any order."""
     if isinstance(code, str) and code in _DRAWN:
         return _DRAWN[code](len(classes), n_bits, random_state)
     if n_bits is not None:
@@ -305,16 +237,7 @@ def _signs(bits: NDArray[Any]) -> Code:
 
 
 def distances(code: ArrayLike) -> NDArray[np.float64]:
-    """Return d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import distances
-    >>> distances([[1, 1, 0], [-1, 1, 1], [0, -1, -1]])
-    array([[0.5, 1.5, 2. ],
-           [1.5, 0. , 2.5],
-           [2. , 2.5, 0.5]])
-    """
+    """Return d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½."""
     words = np.asarray(code, dtype=np.float64)
     return np.asarray((words.shape[1] - words @ words.T) / 2)
 
@@ -331,14 +254,7 @@ def errors_corrected(code: ArrayLike) -> int:
     Without zeros it is ⌊(d − 1)/2⌋. The value of a machine for a class that it never saw is arbitrary, so with zeros
     only this is guaranteed: for the true class r, another class s and e errors, decoding is right if 2 e < D + (a −
     b)/2, where D counts the machines that separate r from s, a those that know r and not s, b those that know s and not
-    r. −1: nothing is guaranteed, even if all of them are right.
-
-    Examples
-    --------
-    >>> from margrove.multiclass.codes import errors_corrected, exhaustive, one_vs_one
-    >>> errors_corrected(exhaustive(5)), errors_corrected(one_vs_one(5))
-    (3, 0)
-    """
+    r. −1: nothing is guaranteed, even if all of them are right."""
     words = np.asarray(code, dtype=np.float64)
     known = (words != 0).astype(np.float64)
     parting = (known @ known.T - words @ words.T) / 2
@@ -352,16 +268,7 @@ def errors_corrected(code: ArrayLike) -> int:
 
 
 def check_code(code: Any, classes: NDArray[Any]) -> Code:
-    """Return a given matrix as a code for these classes. Raises `ParameterError` with the rows or columns at fault.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.multiclass.codes import check_code
-    >>> check_code([[1, 1], [1, -1], [1, 1]], np.array(["a", "b", "c"]))
-    Traceback (most recent call last):
-    margrove.errors.ParameterError: code: column 0 has no −1: a machine needs two sides. Leave it out.
-    """
+    """Return a given matrix as a code for these classes. Raises `ParameterError` with the rows or columns at fault."""
     try:
         matrix = np.asarray(code, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

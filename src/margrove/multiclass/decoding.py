@@ -50,13 +50,6 @@ DECODINGS = tuple(LOSSES)
 def losses(values: Values, code: NDArray[np.int8], decoding: str) -> Values:
     """Return the loss of the word of each class, shape (n, K).
 
-    Parameters
-    ----------
-    values : array of shape (n, machines)
-        Of the machines: > 0 for their positive side.
-    code : array of shape (K, machines)
-    decoding : {"hamming", "hinge", "exponential", "linear"}
-
     Examples
     --------
     >>> import numpy as np

@@ -13,7 +13,7 @@ from margrove.data.frames import is_frame
 from margrove.errors import ParameterError
 from margrove.estimator import with_parameters
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
-from margrove.multiclass.machines import ONE_KERNEL, Machines, last_step, sharing_of
+from margrove.multiclass.machines import ONE_KERNEL, FittedMachines, last_step, sharing_of
 from margrove.store.arrays import Array, Arrays, check_entries
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of, put_together, steps_from_json, steps_to_json, take_apart
@@ -120,7 +120,7 @@ def _read_machines(records: Any, draft: Draft) -> None:
     is_pairwise = bool(get_tags(template).input_tags.pairwise)
     rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
     flips = is_shared and model._scheme == "ovo" and len(labels) > 2
-    machines = Machines(estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise)
+    machines = FittedMachines(estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise)
     for each, own in zip(estimators, rows, strict=True):
         _check_machine(each, template, labels if is_shared else None, d if own is None else len(own))
     if is_shared:

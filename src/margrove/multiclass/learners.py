@@ -2,31 +2,21 @@
 
 from margrove.learner import Learner, register
 
+
+def _scheme(name: str, called: str, *peers: str) -> Learner:
+    return Learner(
+        f"margrove.multiclass.classifiers:{name}",
+        called=called,
+        certify="margrove.multiclass.certificate:certify_coded",
+        explain="margrove.multiclass.explain:Machines",
+        file="margrove.multiclass.file:SCHEME_FILE",
+        onnx="margrove.multiclass.onnx:coded_classifier",
+        peers=peers,
+    )
+
+
 register(
-    Learner(
-        "margrove.multiclass.classifiers:OneVsRestClassifier",
-        called="one machine for each class",
-        certify="margrove.multiclass.certificate:certify_coded",
-        explain="margrove.multiclass.explain:Machines",
-        file="margrove.multiclass.file:SCHEME_FILE",
-        onnx="margrove.multiclass.onnx:coded_classifier",
-        peers=("sklearn.multiclass:OneVsRestClassifier",),
-    ),
-    Learner(
-        "margrove.multiclass.classifiers:OneVsOneClassifier",
-        called="one machine for each pair of classes",
-        certify="margrove.multiclass.certificate:certify_coded",
-        explain="margrove.multiclass.explain:Machines",
-        file="margrove.multiclass.file:SCHEME_FILE",
-        onnx="margrove.multiclass.onnx:coded_classifier",
-        peers=("sklearn.multiclass:OneVsOneClassifier",),
-    ),
-    Learner(
-        "margrove.multiclass.classifiers:BitStringClassifier",
-        called="machines by bit strings",
-        certify="margrove.multiclass.certificate:certify_coded",
-        explain="margrove.multiclass.explain:Machines",
-        file="margrove.multiclass.file:SCHEME_FILE",
-        onnx="margrove.multiclass.onnx:coded_classifier",
-    ),
+    _scheme("OneVsRestClassifier", "one machine for each class", "sklearn.multiclass:OneVsRestClassifier"),
+    _scheme("OneVsOneClassifier", "one machine for each pair of classes", "sklearn.multiclass:OneVsOneClassifier"),
+    _scheme("BitStringClassifier", "machines by bit strings"),
 )

@@ -60,7 +60,7 @@ class CodedProblem:
 
 
 @dataclass(frozen=True)
-class Machines:
+class FittedMachines:
     """Fitted machines: one estimator with all of them (``is_shared``), or one for each column."""
 
     estimators: list[Any]
@@ -181,49 +181,41 @@ def sharing_of(estimator: Any) -> str:
 # ---- the fit
 
 
-@dataclass(frozen=True)
-class Fitting:
-    """The way the machines are fitted, and the name of the estimator that reports it."""
-
-    owner: str
-    n_jobs: int | None = None  # of them at a time
-    verbose: bool = False
-
-
-def fit_machines(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
-    """Fit all machines of a code. Ctrl-C raises, unless they share a kernel: then they end together, each with its
-    current solution."""
+def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
+    """Fit all machines of a code, as many at a time as the scheme says. Ctrl-C raises, unless they share a kernel: then
+    they end together, each with its current solution."""
     sharing = sharing_of(estimator)
     if sharing == ONE_KERNEL:
-        return _fit_together(estimator, problem, how)
+        return _fit_together(scheme, estimator, problem)
     is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
     of_all_rows = None
     if sharing == ONE_TABLE:
         problem = replace(problem, X=_read_once(problem.X))
-        of_all_rows = ReadOnce(problem.X) if how.n_jobs in (None, 1) else None  # its order stays in its process
-    fitted = _fit_each(estimator, problem, how, is_pairwise=is_pairwise, of_all_rows=of_all_rows)
+        of_all_rows = ReadOnce(problem.X) if scheme.n_jobs in (None, 1) else None  # its order stays in its process
+    fitted = _fit_each(scheme, estimator, problem, is_pairwise=is_pairwise, of_all_rows=of_all_rows)
     rows = [column.rows if is_pairwise else None for column in problem.columns]
-    return Machines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
+    return FittedMachines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
 
 
-def _fit_together(estimator: Any, problem: CodedProblem, how: Fitting) -> Machines:
+def _fit_together(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
     machine = clone(estimator).set_params(
         multiclass=problem.code if problem.scheme == "code" else problem.scheme,
         decision_function_shape="ovr",
         break_ties=False,
-        verbose=estimator.verbose or how.verbose,
+        verbose=estimator.verbose or scheme.verbose,
     )
     machine.fit(problem.X, problem.y, problem.sample_weight)
     flips = problem.scheme == "ovo" and len(problem.code) > 2
     is_pairwise = machine.kernel == "precomputed"
-    return Machines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
+    return FittedMachines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
 
 
 def _fit_each(
-    estimator: Any, problem: CodedProblem, how: Fitting, *, is_pairwise: bool, of_all_rows: ReadOnce | None
+    scheme: Any, estimator: Any, problem: CodedProblem, *, is_pairwise: bool, of_all_rows: ReadOnce | None
 ) -> list[Any]:
     total = len(problem.columns)
-    route = _weight_route(estimator)
+    # A pipeline passes weights to its last step.
+    route = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
     estimator = clone(estimator)  # once: for a machine of a few rows, get_params takes longer than the fit
 
     def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
@@ -235,16 +227,16 @@ def _fit_each(
         return X, column.sign.astype(np.int64), {} if weight is None else {route: weight}
 
     machines, names = [], machine_names(problem.classes, problem.code)
-    if how.n_jobs in (None, 1):
+    if scheme.n_jobs in (None, 1):
         found = (_fit_within(estimator, data_of(number), number, total) for number in range(total))
     else:
-        together = Parallel(n_jobs=how.n_jobs, return_as="generator")
+        together = Parallel(n_jobs=scheme.n_jobs, return_as="generator")
         found = together(delayed(_fit_one)(estimator, *data_of(number)) for number in range(total))
     for number, (machine, seconds) in enumerate(found):
         machines.append(machine)
         report(Progress(STAGE, number + 1.0, float(total)))
-        if how.verbose:
-            print(f"[{how.owner}] machine {number + 1} of {total}, {names[number]}: {seconds:.2f} s")
+        if scheme.verbose:
+            print(f"[{type(scheme).__name__}] machine {number + 1} of {total}, {names[number]}: {seconds:.2f} s")
     return machines
 
 
@@ -259,8 +251,3 @@ def _fit_one(estimator: Any, X: Any, sign: NDArray[np.int64], weight: dict[str, 
     if getattr(last_step(machine), "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # half of the machines are no classifier
     return machine, time.perf_counter() - started
-
-
-def _weight_route(estimator: Any) -> str:
-    """Return the name of the weights in ``fit``: a pipeline passes them to its last step."""
-    return f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"

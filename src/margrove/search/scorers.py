@@ -126,19 +126,9 @@ def _is_same_table(X: Any, Z: Any) -> bool:
 class Scores:
     """The scores of cells.
 
-    Parameters
-    ----------
-    scoring, scorer
-        As the search was given it, and as scikit-learn understands it.
-    given : tuple
-        X, y and the weights of rows, as the search was given them.
-    splits : Splits
-    target : array of shape (n,)
-        What a cell's own score, that of ``scoring=None``, compares with: codes of classes, or numbers.
-    cell : callable(rows, values)
-        A cell as an estimator.
-    absent : list
-        For each fold the machines of classes that it does not train on: they are not predicted there.
+    ``given`` is X, y and the weights of rows as the search was given them; ``target`` what a cell's own score, that of
+    ``scoring=None``, compares with: codes of classes, or numbers; ``cell(rows, values)`` makes an estimator of a cell;
+    ``absent`` are for each fold the machines of classes that it does not train on: they are not predicted there.
     """
 
     def __init__(

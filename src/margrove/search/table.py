@@ -15,17 +15,9 @@ _TIMES = ("fit_time", "score_time")
 
 
 class ScoreTable:
-    """Cells by folds. The numbers of a cell are NaN until it is entered.
-
-    Parameters
-    ----------
-    grid : mapping
-        The values of each axis, slowest axis first; one value where an axis is not searched.
-    n_folds : int
-    measures : mapping
-        What the solver says of a cell in a fold, by its column in ``cv_results_``: "mean_…" averages the folds, "max_…"
-        takes the largest.
-    """
+    """Cells by folds. The numbers of a cell are NaN until it is entered. ``grid`` has the values of each axis, slowest
+    axis first. ``measures`` are what the solver says of a cell in a fold, by its column in ``cv_results_``: "mean_…"
+    averages the folds, "max_…" takes the largest."""
 
     def __init__(self, grid: Mapping[str, NDArray[np.float64]], n_folds: int, measures: Mapping[str, str]) -> None:
         self.grid, self._measures = dict(grid), measures

@@ -14,7 +14,7 @@ SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form's tube �
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -51,35 +51,8 @@ from margrove.svm.problem import Dual, classification
 _OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
 _SINGLE = 1e9  # the rounding of float32 over that of float64
 
-# The numbers of a finding that claims are made of.
-_NUMBERS = (
-    "violation",
-    "equality",
-    "outside",
-    "off_b",
-    "sum_alpha",
-    "unit",
-    "rounding",
-    "size",
-    "primal",
-    "dual",
-    "norm",
-    "is_hard_margin",
-    "is_indefinite",
-)
-
 # Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """β, f = Σ β K of its rows, and b of one machine, read off a model."""
-
-    beta: NDArray[np.float64]
-    f: NDArray[np.float64]
-    b: float
-    stray: float  # Σ|β| of support vectors that are none of its rows
 
 
 @_QUIETLY
@@ -143,7 +116,7 @@ def certify_duals(
         rows = dual.point[: len(dual.point) // 2] if form.is_doubled else dual.point
         f, own, stray = _sums(kernel, points, rows, support, beta, on_share if is_reported else None)
         stated = classification(dual.y, dual.upper, dual.point) if dual.hulls else dual
-        machine = _SETTLE[form](name, stated, Claimed(own, f, float(intercept[number]), stray))
+        machine = _read_off(form, name, stated, own, f, float(intercept[number]), stray)
         f = np.tile(f, 2) if form.is_doubled else f / machine.scale
         finding = judge(machine, f, diagonal[dual.point])
         if form is ONE_CLASS:
@@ -155,37 +128,22 @@ def certify_duals(
     return Certificate.of(model, "recomputed", points.shape[0], names, claims)
 
 
-def _as_kept(name: str, dual: Dual, claimed: Claimed) -> Machine:
-    return Machine(name, dual, dual.y * claimed.beta, claimed.b, stray=claimed.stray)
-
-
-def _unscaled(name: str, dual: Dual, claimed: Claimed) -> Machine:
-    rho = float(dual.alpha.sum() / (dual.y @ claimed.beta))  # below 0 with an indefinite kernel, as LIBSVM has it
-    alpha = rho * dual.y * claimed.beta
-    return Machine(name, dual, alpha, rho * claimed.b, rho, float(np.divide(1.0, rho)), stray=rho * claimed.stray)
-
-
-def _apart(name: str, dual: Dual, claimed: Claimed) -> Machine:
-    alpha = np.concatenate([np.maximum(claimed.beta, 0), np.maximum(-claimed.beta, 0)])
-    return Machine(name, dual, alpha, claimed.b, stray=claimed.stray)
-
-
-def _with_tube(name: str, dual: Dual, claimed: Claimed) -> Machine:
-    z = dual.p[len(claimed.f) :]  # p = −z, z
-    both = _lifted(dual, claimed, z - claimed.f)
-    alpha = np.concatenate([np.maximum(claimed.beta, 0) + both, np.maximum(-claimed.beta, 0) + both])
-    rho = _radius(dual, alpha, np.tile(z - claimed.f, 2), claimed.b)
-    return Machine(name, dual, alpha, claimed.b, rho, stray=claimed.stray)
-
-
-# Functions that read α, b and ρ of each form off β and b of a model; formulas above.
-_SETTLE: dict[Form, Callable[[str, Dual, Claimed], Machine]] = {
-    CLASSIFICATION: _as_kept,
-    NU_CLASSIFICATION: _unscaled,
-    ONE_CLASS: _as_kept,
-    REGRESSION: _apart,
-    NU_REGRESSION: _with_tube,
-}
+def _read_off(
+    form: Form, name: str, dual: Dual, beta: NDArray[np.float64], f: NDArray[np.float64], b: float, stray: float
+) -> Machine:
+    """Return the machine whose α, b and ρ are read off β and b of a model, by the formulas above; f = Σ β K of its
+    rows, ``stray`` is Σ|β| of support vectors that are none of them."""
+    if form is NU_CLASSIFICATION:
+        rho = float(dual.alpha.sum() / (dual.y @ beta))  # below 0 with an indefinite kernel, as LIBSVM has it
+        return Machine(name, dual, rho * dual.y * beta, rho * b, rho, float(np.divide(1.0, rho)), stray=rho * stray)
+    if not form.is_doubled:
+        return Machine(name, dual, dual.y * beta, b, stray=stray)
+    alpha, rho = np.concatenate([np.maximum(beta, 0), np.maximum(-beta, 0)]), 0.0
+    if form is NU_REGRESSION:
+        residual = dual.p[len(f) :] - f  # p = −z, z
+        alpha = alpha + np.tile(_lifted(dual, beta, residual - b), 2)
+        rho = _radius(dual, alpha, np.tile(residual, 2), b)
+    return Machine(name, dual, alpha, b, rho, stray=stray)
 
 
 def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
@@ -202,16 +160,16 @@ def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: f
     return float(np.mean(finite)) if finite else 0.0
 
 
-def _lifted(dual: Dual, claimed: Claimed, residual: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lifted(dual: Dual, beta: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the common part of α and α*. A model keeps their difference; where ν leaves no tube (ε = 0) both may be
     above 0, and their common part is missing from Σ(α + α*) = ν ΣC. It belongs to rows whose residual is b, so it is
-    given to those nearest to it, up to their bounds."""
-    missing = (float(dual.alpha.sum()) - float(np.abs(claimed.beta).sum())) / 2
-    both = np.zeros(len(residual))
+    given to those of the least ``distance`` from it, up to their bounds."""
+    missing = (float(dual.alpha.sum()) - float(np.abs(beta).sum())) / 2
+    both = np.zeros(len(beta))
     if not missing > BOUND_TOLERANCE * float(dual.alpha.sum()):
         return both
-    order = np.argsort(np.abs(residual - claimed.b), kind="stable")
-    room = np.maximum(dual.upper[: len(residual)] - np.abs(claimed.beta), 0)[order]
+    order = np.argsort(np.abs(distance), kind="stable")
+    room = np.maximum(dual.upper[: len(beta)] - np.abs(beta), 0)[order]
     both[order] = np.clip(missing - (np.cumsum(room) - room), 0, room)
     return both
 
@@ -299,35 +257,42 @@ def claims_of(
     machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
 ) -> tuple[Claim, ...]:
     """Return the claims of the certificate."""
-    numbers = {name: np.array([getattr(each, name) for each in findings], np.float64) for name in _NUMBERS}
+
+    def numbers(name: str) -> NDArray[np.float64]:
+        return np.array([getattr(each, name) for each in findings], np.float64)
+
+    violation, rounding, primal, dual = map(numbers, ("violation", "rounding", "primal", "dual"))
     # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
-    limits = tol * numbers["unit"] * np.where(numbers["is_hard_margin"] > 0, 2.0, 1.0)
-    is_semidefinite = False if numbers["is_indefinite"].any() else kernel.is_semidefinite
-    scale = np.array([machine.scale for machine in machines])
-    counts = np.array([row_counts(*each, form) for each in zip(machines, findings, strict=True)])
+    limits = tol * numbers("unit") * np.where(numbers("is_hard_margin") > 0, 2.0, 1.0)
+    is_semidefinite = False if numbers("is_indefinite").any() else kernel.is_semidefinite
+    grades = [
+        row_grades(machine, finding.grade, int(machine.dual.point.max()) + 1)
+        for machine, finding in zip(machines, findings, strict=True)
+    ]
+    counts = np.array([np.bincount(each, minlength=HARD + 1) for each in grades])
     support, n = count_support(machines) if form.is_classifier else (0, 1)
-    claims = [Claim.bounded("violation", numbers["violation"], limits, "worst breach of the KKT conditions")]
-    if not (numbers["rounding"] <= limits).all():
+    claims = [Claim.bounded("violation", violation, limits, "worst breach of the KKT conditions")]
+    if not (rounding <= limits).all():
         words = "an estimate; the KKT conditions cannot be checked to tol"
-        claims.append(Claim.bounded("rounding of f", numbers["rounding"], limits, words))
-    sums = BOUND_TOLERANCE * numbers["sum_alpha"]
+        claims.append(Claim.bounded("rounding of f", rounding, limits, words))
+    sums = BOUND_TOLERANCE * numbers("sum_alpha")
     words = "|Σ y α|, 0 when feasible" if form.is_classifier else "|Σ y α − δ|, 0 when feasible"
-    claims.append(Claim.bounded("equality residual", numbers["equality"], sums, words))
+    claims.append(Claim.bounded("equality residual", numbers("equality"), sums, words))
     shares = np.full(len(findings), BOUND_TOLERANCE)
-    claims.append(Claim.bounded("α outside [0, C]", numbers["outside"], shares, "worst excess, as a share of its C"))
-    claims.append(Claim.bounded("b outside its interval", numbers["off_b"], limits, "KKT leaves b between two numbers"))
-    claims.append(_gap_claim(numbers["primal"], numbers["dual"], numbers["size"], is_semidefinite))
-    claims.append(Claim("primal", per_machine(numbers["primal"]), words=form.primal))
-    claims.append(Claim("dual", per_machine(numbers["dual"]), words=form.dual))
+    claims.append(Claim.bounded("α outside [0, C]", numbers("outside"), shares, "worst excess, as a share of its C"))
+    claims.append(Claim.bounded("b outside its interval", numbers("off_b"), limits, "KKT leaves b between two numbers"))
+    claims.append(_gap_claim(primal, dual, numbers("size"), is_semidefinite))
+    claims.append(Claim("primal", per_machine(primal), words=form.primal))
+    claims.append(Claim("dual", per_machine(dual), words=form.dual))
     if form.is_classifier and is_semidefinite is not False:
         with np.errstate(divide="ignore"):
-            width = 2 / (scale * numbers["norm"])
+            width = 2 / (np.array([machine.scale for machine in machines]) * numbers("norm"))
         claims.append(Claim("margin width", per_machine(width), words="2/‖w‖, in the feature space"))
     for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
         claims.append(Claim(f"{name} points", per_machine(counts[:, grade]), words=words))
     if form.is_classifier:
         words = f"{support} of {n} rows are support vectors: without any other row nothing changes"
-        is_solved = bool((numbers["violation"] <= limits).all())
+        is_solved = bool((violation <= limits).all())
         if not is_solved:
             words = "not solved to tol: nothing is known of what leaving a row out would change"
         claims.append(Claim("leave-one-out bound", (support / n if is_solved else 1.0,), words=words))
@@ -348,14 +313,6 @@ def _gap_claim(
         words += ", if the kernel is positive semidefinite"
     is_possible = bool((gap >= -BOUND_TOLERANCE * (size + np.abs(primal) + np.abs(dual))).all())
     return Claim("duality gap", per_machine(gap), None, None if is_possible else False, words)
-
-
-def row_counts(machine: Machine, finding: Finding, form: Form) -> NDArray[np.intp]:
-    """Return the number of rows of each grade."""
-    grades = finding.grade
-    if form.is_doubled:
-        grades = row_grades(machine, grades, int(machine.dual.point.max()) + 1)
-    return np.bincount(grades, minlength=HARD + 1)
 
 
 def solver_certificate(

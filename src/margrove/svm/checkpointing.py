@@ -34,12 +34,12 @@ def kernel_key(kernel: Kernel) -> tuple[str, float, float, float]:
     return kernel.name, float(kernel.gamma), float(kernel.coef0), float(kernel.degree)
 
 
-def keeper(record: Record) -> Callable[[Callable[[], Any]], None]:
-    """Return the function that writes α between slices, when the interval is over."""
+def keeper(record: Record, write: Callable[[Callable[[], Any]], None]) -> Callable[[Callable[[], Any]], None]:
+    """Return the function that writes between slices, when the interval is over."""
 
     def look(present: Callable[[], Any]) -> None:
         if record.is_due:
-            keep(record, present())
+            write(present)
 
     return look
 

@@ -39,7 +39,7 @@ from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, rows_by_class, training_data
+from margrove.svm.training import Machines, TrainingData, rows_of_machines, training_data, weighted_rows
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
@@ -112,11 +112,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
         data = training_data(self, sample.X)
-        rows_of = rows_by_class(sample)
-        duals = []
-        for column in code.T:
-            rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
-            duals.append(self._pose(column[sample.codes[rows]], sample.weight, rows))
+        rows = rows_of_machines(code, sample.codes, weighted_rows(sample.weight, len(sample.codes)))
+        duals = [self._pose(sign, sample.weight, own) for own, sign in rows]
         names = machine_names(sample.classes, code)
         self._check_duals(duals, names)
         return Machines(data, duals, names)
@@ -248,11 +245,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     @abstractmethod
     def _held_out_values(
-        self,
-        sample: Sample,
-        data: TrainingData,
-        sample_weight: ArrayLike | None,
-        splits: Splits,
+        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
     ) -> NDArray[np.float64]:
         """Return f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
 

@@ -11,19 +11,15 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from margrove.data.sample import Sample, check_class_weight
 from margrove.search.folds import Splits, weight_in_fold
-from margrove.svm.kernels import Matrix
-from margrove.svm.search_problem import DualVariables, Fold
-from margrove.svm.training import TrainingData
+from margrove.svm.search_problem import DualVariables, Fold, SearchProblem
+from margrove.svm.solving import kernel_cache
+from margrove.svm.training import TrainingData, rows_of_machines
 
 
 def machines_of(code: NDArray[np.int8], codes: NDArray[np.int32]) -> tuple[DualVariables, ...]:
     """Return the variables of the machine of each column of a code matrix, over the rows of its classes."""
-    rows_of = [np.flatnonzero(codes == k) for k in range(len(code))]
-    machines = []
-    for column in code.T:
-        rows = np.sort(np.concatenate([rows_of[k] for k in np.flatnonzero(column)]))
-        machines.append(DualVariables(column[codes[rows]], -np.ones(len(rows)), rows))
-    return tuple(machines)
+    rows = rows_of_machines(code, codes, np.arange(len(codes)))
+    return tuple(DualVariables(sign, -np.ones(len(own)), own) for own, sign in rows)
 
 
 def search_order(sample: Sample, splits: Splits) -> tuple[NDArray[np.int64], Splits]:
@@ -63,8 +59,24 @@ def folds_of(
     return tuple(folds)
 
 
-def points_in_order(data: TrainingData, order: NDArray[np.int64]) -> Matrix:
-    """Return the points, or their Gram matrix, with the rows in ``order``."""
-    if np.array_equal(order, np.arange(len(order))):
-        return data.points
-    return data.points[np.ix_(order, order)] if data.solver_kernel.name == "precomputed" else data.points[order]
+def posed_search(
+    model: Any,
+    data: TrainingData,
+    order: NDArray[np.int64],
+    machines: tuple[DualVariables, ...],
+    folds: tuple[Fold, ...],
+) -> SearchProblem:
+    """Return the machines on the folds, without units, as a problem whose rows are in ``order``."""
+    points = data.points
+    if not np.array_equal(order, np.arange(len(order))):
+        points = points[np.ix_(order, order)] if data.solver_kernel.name == "precomputed" else points[order]
+    return SearchProblem(
+        points,
+        (data.solver_kernel,),
+        machines,
+        folds,
+        tol=float(model.tol),
+        max_iter=int(model.max_iter),
+        cache_bytes=kernel_cache(model.cache_size),
+        precision=model.precision,
+    )

@@ -262,14 +262,6 @@ def kernel_sums(
     A tile fits a core's own cache, so that exp and the sums beside the product do not wait for memory; stretches of
     rows go to threads, each of which calls BLAS by itself. A row's sum is always added up in the same order: the result
     does not depend on the number of threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from margrove.svm.kernels import Kernel, kernel_sums
-    >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
-    >>> kernel_sums(Kernel("linear"), X, np.array([0, 1, 2]), np.array([1.0, 0.0, -1.0]))
-    array([-2., -2., -7.])
     """
     sums, support = np.zeros(len(rows)), np.flatnonzero(beta)
     is_foreign = kernel.function is not None  # it may not be safe to call from threads
@@ -279,11 +271,22 @@ def kernel_sums(
     with blas_held_back():  # threads of its own bring tiles that small nothing but waiting
         for first in range(0, len(support), step):
             some = support[first : first + step]
-            if kernel.name == "precomputed":
-                add = _sum_given(X, rows, rows[some], beta[some], tile)
-            else:
-                points = X[rows[some]]
-                add = _sum_made(kernel, X, rows, points if is_foreign else points.astype(np.float64), beta[some], tile)
+            points = rows[some] if kernel.name == "precomputed" else X[rows[some]]
+            if kernel.is_native:
+                points = points.astype(np.float64)
+
+            def add(stretch: slice, some: Any = some, points: Any = points) -> NDArray[np.float64]:
+                own = rows[stretch] if kernel.name == "precomputed" else X[rows[stretch]]
+                total = np.zeros(len(own) if kernel.name == "precomputed" else own.shape[0])
+                for start in range(0, len(some), tile):
+                    part = slice(start, start + tile)
+                    if kernel.name == "precomputed":
+                        values = np.asarray(X[np.ix_(own, points[part])], dtype=np.float64)
+                    else:
+                        values = kernel.matrix(own, points[part])
+                    total += values @ beta[some[part]]
+                return total
+
             n_threads = threads_allowed() if not is_foreign and len(rows) * len(some) > _WORTH_THREADS else 1
             for done, (stretch, found) in enumerate(
                 zip(stretches, _over(add, stretches, n_threads), strict=True), start=1
@@ -302,31 +305,3 @@ def _over(
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             yield from pool.map(add, stretches)
-
-
-def _sum_given(
-    gram: Matrix, rows: NDArray[np.int64], columns: NDArray[np.int64], beta: NDArray[np.float64], tile: int
-) -> Callable[[slice], NDArray[np.float64]]:
-    def add(stretch: slice) -> NDArray[np.float64]:
-        return np.asarray(
-            sum(
-                np.asarray(gram[np.ix_(rows[stretch], columns[part])], dtype=np.float64) @ beta[part]
-                for part in _parts(len(columns), tile)
-            )
-        )
-
-    return add
-
-
-def _sum_made(
-    kernel: Kernel, X: Matrix, rows: NDArray[np.int64], points: Matrix, beta: NDArray[np.float64], tile: int
-) -> Callable[[slice], NDArray[np.float64]]:
-    def add(stretch: slice) -> NDArray[np.float64]:
-        own = X[rows[stretch]]
-        return np.asarray(sum(kernel.matrix(own, points[part]) @ beta[part] for part in _parts(len(beta), tile)))
-
-    return add
-
-
-def _parts(n: int, tile: int) -> Iterator[slice]:
-    return (slice(start, start + tile) for start in range(0, n, tile))

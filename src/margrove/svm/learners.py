@@ -1,66 +1,67 @@
 """The estimators of `margrove.svm`, described for the registry."""
 
+from typing import Any
+
 from margrove.learner import Learner, Offer, register
 
-register(
-    Learner(
-        "margrove.svm.svc:SVC",
-        called="a support vector machine",
-        certify="margrove.svm.certificate:certify_svc",
+
+def _machine(place: str, *, certify: str, file: str, onnx: str, **others: Any) -> Learner:
+    return Learner(
+        f"margrove.svm.{place}",
+        certify=f"margrove.svm.certificate:{certify}",
         explain="margrove.svm.explain:explain_machine",
-        has_unit_margin=True,
-        file="margrove.svm.file:SVC_FILE",
-        onnx="margrove.svm.onnx:support_vector_classifier",
-        peers=("sklearn.svm:SVC",),
+        file=f"margrove.svm.file:{file}",
+        onnx=f"margrove.svm.onnx:{onnx}",
+        peers=(f"sklearn.svm:{place.partition(':')[2]}",),
         adopt="margrove.svm.adopted:adopt_sklearn",
+        **others,
+    )
+
+
+register(
+    _machine(
+        "svc:SVC",
+        called="a support vector machine",
+        certify="certify_svc",
+        file="SVC_FILE",
+        onnx="support_vector_classifier",
+        has_unit_margin=True,
         search="margrove.svm.search:SVCCV",
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
         # (german_credit, pima), takes three times as long on the largest, and is not what SVC() means in Python.
         offer=Offer("svm", "the widest margin, with a boundary that bends", place=8, is_searched=True),
     ),
-    Learner(
-        "margrove.svm.svc:NuSVC",
+    _machine(
+        "svc:NuSVC",
         called="a support vector machine",
-        certify="margrove.svm.certificate:certify_nu_svc",
-        explain="margrove.svm.explain:explain_machine",
+        certify="certify_nu_svc",
+        file="NU_SVC_FILE",
+        onnx="support_vector_classifier",
         has_unit_margin=True,
-        file="margrove.svm.file:NU_SVC_FILE",
-        onnx="margrove.svm.onnx:support_vector_classifier",
-        peers=("sklearn.svm:NuSVC",),
-        adopt="margrove.svm.adopted:adopt_sklearn",
     ),
-    Learner(
-        "margrove.svm.svr:SVR",
+    _machine(
+        "svr:SVR",
         called="a support vector regression",
-        certify="margrove.svm.certificate:certify_svr",
-        explain="margrove.svm.explain:explain_machine",
-        file="margrove.svm.file:SVR_FILE",
-        onnx="margrove.svm.onnx:kernel_regression",
-        peers=("sklearn.svm:SVR",),
-        adopt="margrove.svm.adopted:adopt_sklearn",
+        certify="certify_svr",
+        file="SVR_FILE",
+        onnx="kernel_regression",
         search="margrove.svm.search:SVRCV",
         # Not listed: its C and ε are in the unit of the target, and only a search knows them.
         offer=Offer("svm", "the flattest surface that leaves small errors alone", task="regress", is_listed=False),
     ),
-    Learner(
-        "margrove.svm.svr:NuSVR",
+    _machine(
+        "svr:NuSVR",
         called="a support vector regression",
-        certify="margrove.svm.certificate:certify_nu_svr",
-        explain="margrove.svm.explain:explain_machine",
-        file="margrove.svm.file:NU_SVR_FILE",
-        onnx="margrove.svm.onnx:kernel_regression",
-        peers=("sklearn.svm:NuSVR",),
-        adopt="margrove.svm.adopted:adopt_sklearn",
+        certify="certify_nu_svr",
+        file="NU_SVR_FILE",
+        onnx="kernel_regression",
     ),
-    Learner(
-        "margrove.svm.one_class:OneClassSVM",
+    _machine(
+        "one_class:OneClassSVM",
         called="a one-class support vector machine",
-        certify="margrove.svm.certificate:certify_one_class",
-        explain="margrove.svm.explain:explain_machine",
-        file="margrove.svm.file:ONE_CLASS_FILE",
-        onnx="margrove.svm.onnx:one_class",
-        peers=("sklearn.svm:OneClassSVM",),
-        adopt="margrove.svm.adopted:adopt_sklearn",
+        certify="certify_one_class",
+        file="ONE_CLASS_FILE",
+        onnx="one_class",
         needs_target=False,
     ),
 )

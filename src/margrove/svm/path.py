@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,20 +23,25 @@ _DEFAULT = 10.0 ** np.linspace(-2, 3, 20)
 
 
 @dataclass(frozen=True)
-class SupportVectorPath:
+class RegularisationPath:
     """Models along C, ascending.
 
     Attributes
     ----------
     Cs : array of shape (k,)
-    models : tuple of k fitted `SVC`
+    models : tuple of k fitted models
     status : Status
         ``converged``, or why the path ended early; ``models`` are then those that were reached.
     """
 
     Cs: NDArray[np.float64]
-    models: tuple[SVC, ...]
+    models: tuple[Any, ...]
     status: Status
+
+
+@dataclass(frozen=True)
+class SupportVectorPath(RegularisationPath):
+    """Each `SVC` along C; see `RegularisationPath`."""
 
     @property
     def margins(self) -> NDArray[np.float64]:

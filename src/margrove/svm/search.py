@@ -25,13 +25,12 @@ from margrove.search.live_line import LiveLine
 from margrove.search.scorers import Scores, name_of
 from margrove.search.table import ScoreTable
 from margrove.status import Status
-from margrove.svm.checkpointing import kernel_key
-from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
+from margrove.svm.checkpointing import keeper, kernel_key
+from margrove.svm.folds import folds_of, machines_of, posed_search, search_order
 from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.problem import check_costs, penalties, regression
 from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution
-from margrove.svm.solving import kernel_cache
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
 from margrove.svm.training import settle_kernel, training_data
@@ -87,19 +86,10 @@ class SupportVectorSearch(CrossValidatedSearch):
         order, machines, folds, splits = self._machines(data, weight, splits)  # these count the rows in ``order``
         check_costs(grid["C"].max() * np.array([fold.weight.max() for fold in folds]))
         training = training_data(template, X)
-        kernels = (training.solver_kernel,)
+        problem = posed_search(self, training, order, machines, folds)
         if training.solver_kernel.name != "precomputed":
             kernels = tuple(self._settled(X, float(gamma)) for gamma in grid["gamma"])
-        problem = SearchProblem(
-            points_in_order(training, order),
-            kernels,
-            machines,
-            folds,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            cache_bytes=kernel_cache(self.cache_size),
-            precision=self.precision,
-        )
+            problem = replace(problem, kernels=kernels)
         return problem, splits
 
     def _fill(self, problem: SearchProblem, table: ScoreTable, scores: Scores) -> Status:
@@ -121,7 +111,9 @@ class SupportVectorSearch(CrossValidatedSearch):
                 scores.enter(table, places[number], solution.values, found)
 
             part = replace(part, take=take)
-            effort = replace(self._effort().left(started), look_around=_keeper(record, table))
+            effort = self._effort().left(started)
+            if record is not None:
+                effort = replace(effort, look_around=keeper(record, lambda _: record.write(table.columns)))
             engine = choose(self.engine, part, effort)
             self.engine_ = engine.name
             later = part.n_cells * (n_folds - 1 - numbers[-1])  # at most: cells are given up on the way
@@ -182,21 +174,6 @@ class SupportVectorSearch(CrossValidatedSearch):
         super()._refit(*given)
         if self.checkpoint is not None and self.status_ is Status.CONVERGED:
             settle_checkpoint(self.checkpoint).remove()
-
-
-def _keeper(record: Record | None, table: ScoreTable) -> Callable[[Callable[[], Any]], None] | None:
-    """Return what writes the table down between slices, when the interval is over."""
-    if record is None:
-        return None
-    kept = table.is_entered.sum()
-
-    def look(_: Callable[[], Any]) -> None:
-        nonlocal kept
-        if record.is_due and table.is_entered.sum() > kept:
-            kept = table.is_entered.sum()
-            record.write(table.columns)
-
-    return look
 
 
 class _SVCOfValues(SVC):

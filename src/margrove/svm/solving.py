@@ -68,7 +68,7 @@ def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solv
     if model.checkpoint is not None:
         fingerprint = solve_fingerprint(machines.data.points, machines.data.solver_kernel, duals)
         record = Record(settle_checkpoint(model.checkpoint), fingerprint)
-        effort = replace(effort, look_around=keeper(record))
+        effort = replace(effort, look_around=keeper(record, lambda present: keep(record, present())))
         starts = resumed(duals, record)
         if model.verbose and starts is not duals:
             print(f"[{type(model).__name__}] goes on from its checkpoint")
@@ -215,11 +215,6 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: Trai
     )
 
 
-def shows_margin(machine: Machine, finding: Finding) -> bool:
-    """Return whether ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0."""
-    return machine.rho * float(machine.dual.alpha.sum()) > float(machine.dual.upper @ finding.slack)
-
-
 def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
     """Warn of a solve that ended early, or of a margin (ν-SVC) that is too small to show at this tol."""
     name = type(model).__name__
@@ -239,7 +234,9 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
     if model._form is not NU_CLASSIFICATION:
         return
     for each in solved:
-        if not shows_margin(each.machine, each.finding):
+        # ρ νΣC > Σ C ξ: by weak duality some w then has a margin at this ν, and ‖w‖ is not 0.
+        dual = each.machine.dual
+        if not each.machine.rho * float(dual.alpha.sum()) > float(dual.upper @ each.finding.slack):
             message = (
                 f"{name}: the margin of {each.machine.name} is below what tol={model.tol:g} can tell from 0; raise nu, "
                 "or lower tol."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +20,14 @@ from margrove.run.effort import on_interrupt
 from margrove.search.folds import Splits
 from margrove.status import Status, worst
 from margrove.svm.classifier import SupportVectorClassifier
-from margrove.svm.folds import folds_of, machines_of, points_in_order, search_order
+from margrove.svm.folds import folds_of, machines_of, posed_search, search_order
 from margrove.svm.kkt import CLASSIFICATION, NU_CLASSIFICATION
 from margrove.svm.layout import code_matrix
 from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, largest_nu
-from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution
-from margrove.svm.solving import kernel_cache
+from margrove.svm.search_problem import Unit, UnitSolution
 from margrove.svm.training import TrainingData
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
@@ -195,11 +195,7 @@ class SVC(SupportVectorClassifier):
         return fit_path(self, X, y, Cs, sample_weight)
 
     def _held_out_values(
-        self,
-        sample: Sample,
-        data: TrainingData,
-        sample_weight: ArrayLike | None,
-        splits: Splits,
+        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
     ) -> NDArray[np.float64]:
         order, splits = search_order(sample, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
@@ -210,18 +206,8 @@ class SVC(SupportVectorClassifier):
             values[splits[number][1]] = solution.values[0].T
 
         C = np.array([_FINITE if self._is_hard else float(self.C)])
-        problem = SearchProblem(
-            points_in_order(data, order),
-            (data.solver_kernel,),
-            machines_of(code, sample.codes[order]),
-            folds,
-            tuple(Unit(0, number, C) for number in range(len(folds))),
-            take,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            cache_bytes=kernel_cache(self.cache_size),
-            precision=self.precision,
-        )
+        problem = posed_search(self, data, order, machines_of(code, sample.codes[order]), folds)
+        problem = replace(problem, units=tuple(Unit(0, number, C) for number in range(len(folds))), take=take)
         self._note_folds(solve(problem, self.engine, self._effort()))
         return values
 
@@ -290,11 +276,7 @@ probability, checkpoint
     nu: float = checked(check_nu, default=0.5)
 
     def _held_out_values(
-        self,
-        sample: Sample,
-        data: TrainingData,
-        sample_weight: ArrayLike | None,
-        splits: Splits,
+        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
     ) -> NDArray[np.float64]:
         code = code_matrix(self.multiclass, len(sample.classes))
         values = np.full((len(sample.codes), code.shape[1]), np.nan)

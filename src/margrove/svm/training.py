@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython, Setting
 from margrove.data.memory import free_memory
-from margrove.data.sample import Sample
 from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
 from margrove.svm.kernels import KERNELS, Kernel, KernelFunction, Matrix, called, diagonal_of, squared_distances
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, check_costs
@@ -223,12 +222,15 @@ def weighted_rows(weight: NDArray[np.float64] | None, n: int) -> NDArray[np.int6
     return np.arange(n) if weight is None else np.flatnonzero(weight > 0)
 
 
-def rows_by_class(sample: Sample) -> list[NDArray[np.int64]]:
-    """Return the rows of each class whose weight is not 0."""
-    counted = weighted_rows(sample.weight, len(sample.codes))
-    order = counted[np.argsort(sample.codes[counted], kind="stable")]
-    ends = np.cumsum(np.bincount(sample.codes[counted], minlength=len(sample.classes)))
-    return np.split(order, ends[:-1])
+def rows_of_machines(
+    code: NDArray[np.int8], codes: NDArray[np.int32], rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int8]]]:
+    """Yield, for each column of a code matrix, those of the rows whose class it knows, ascending, and their signs."""
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    by_class = np.split(order, np.cumsum(np.bincount(codes[rows], minlength=len(code)))[:-1])
+    for column in code.T:
+        own = np.sort(np.concatenate([by_class[k] for k in np.flatnonzero(column)]))
+        yield own, column[codes[own]]
 
 
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
