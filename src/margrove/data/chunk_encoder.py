@@ -1,9 +1,4 @@
-"""A `TableEncoder` learned from chunks of a table: as it would be from the whole, with impute="mean".
-
-Means and deviations are merged chunk by chunk: of two parts with n_a, n_b numbers and means m_a, m_b,
-
-    Σ(x − m)² = Σ_a(x − m_a)² + Σ_b(x − m_b)² + (m_b − m_a)² n_a n_b / (n_a + n_b)
-"""
+"""A `TableEncoder` learned from chunks of a table: as it would be from the whole, with impute="mean"."""
 
 from __future__ import annotations
 
@@ -13,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from margrove.data.columns import Column, Kind, Level, named
 from margrove.data.encoder import TableEncoder
@@ -34,8 +30,7 @@ class _Statistics:
     levels: set[Level] = field(default_factory=set)
     n_missing: int = 0
     n_present: int = 0
-    mean: float = 0.0
-    squares: float = 0.0  # Σ (x − mean)²
+    moments: StandardScaler = field(default_factory=StandardScaler)  # mean and variance, without missing cells
     least: float = np.inf
     most: float = -np.inf
     is_text: bool = False  # whose words are to be numbers
@@ -54,12 +49,8 @@ class _Statistics:
                 self.levels |= {column.levels[code] for code in column.present()}
         elif n:
             numbers = numbers_of(column).astype(np.float64)
-            present = numbers[~np.isnan(numbers)]
-            mean = float(present.mean())
-            far, total = mean - self.mean, self.n_present + n
-            self.squares += float(((present - mean) ** 2).sum()) + far**2 * self.n_present * n / total
-            self.mean += far * n / total
-            self.least, self.most = min(self.least, float(present.min())), max(self.most, float(present.max()))
+            self.moments.partial_fit(numbers[:, None])
+            self.least, self.most = min(self.least, np.nanmin(numbers)), max(self.most, np.nanmax(numbers))
         self.n_present += n
 
     def why_dropped(self) -> str | None:
@@ -79,10 +70,12 @@ class _Statistics:
             return text_description(self.name, index, "hashing", MOST_WORDS)
         if self.kind == "category":
             return category_description(self.name, index, sorted(self.levels, key=str), self.n_missing > 0)
+        mean = float(self.moments.mean_[0])
         if self.kind == "boolean":
-            return number_description(self.name, index, self.kind, self.mean)
-        deviation = float(np.sqrt(self.squares / (self.n_present + self.n_missing)))
-        return number_description(self.name, index, self.kind, self.mean, self.mean, deviation or 1.0)
+            return number_description(self.name, index, self.kind, mean)
+        # Missing cells become the mean.
+        deviation = float(np.sqrt(self.moments.var_[0] * self.n_present / (self.n_present + self.n_missing)))
+        return number_description(self.name, index, self.kind, mean, mean, deviation or 1.0)
 
 
 def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = None) -> TableEncoder:

@@ -152,12 +152,9 @@ def _plain(level: object) -> Level:
 
 def text_column(name: str, values: NDArray[Any]) -> Column:
     """Return a category column from a NumPy array of strings; the empty string is a missing cell."""
-    levels, codes = np.unique(values, return_inverse=True)
-    column = category_column(name, codes, levels.tolist())
-    if "" not in column.levels:
-        return column
-    empty = column.levels.index("")  # sorted, so it is the first
-    return Column(name, "category", column.values - np.int32(empty + 1), column.levels[1:])
+    levels, codes = np.unique(np.char.strip(values), return_inverse=True)
+    n_empty = int("" in levels[:1])  # sorted, so it is the first, and its code becomes that of a missing cell
+    return Column(name, "category", codes.astype(np.int32) - np.int32(n_empty), tuple(levels[n_empty:].tolist()))
 
 
 def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:

@@ -26,8 +26,7 @@ from margrove.data.encoding import (
     describe_category,
     describe_numeric,
     describe_sparse,
-    encode_dense,
-    encode_sparse,
+    encode,
     encoded_name,
     origins,
     scale_sparse,
@@ -275,14 +274,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         numeric = [column.values.dtype for column in columns if column.kind == "numeric"]
         dtype = np.result_type(*numeric) if numeric else np.dtype(np.float64)
         widths = [width(description) for description in self.columns_]
+        encoded = (encode(*each, dtype) for each in zip(columns, self.columns_, strict=True))
         if self._gives_sparse(sum(widths)):
-            described = zip(columns, self.columns_, strict=True)
-            return scipy.sparse.hstack([encode_sparse(*each, dtype) for each in described], format="csr")
+            return scipy.sparse.hstack([scipy.sparse.csr_matrix(part) for part in encoded], format="csr")
         out = np.zeros((n, sum(widths)), dtype=dtype)
-        start = 0
-        for column, description, size in zip(columns, self.columns_, widths, strict=True):
-            encode_dense(column, description, out[:, start : start + size])
-            start += size
+        for part, end, size in zip(encoded, np.cumsum(widths), widths, strict=True):
+            if scipy.sparse.issparse(part):
+                cells = part.tocoo()
+                out[cells.row, end - size + cells.col] = cells.data
+            else:
+                out[:, end - size : end] = part
         return out
 
     def _gives_sparse(self, total_width: int) -> bool:

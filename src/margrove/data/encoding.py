@@ -169,39 +169,22 @@ def encoded_name(origin: Origin, levels: Iterable[Level] = ()) -> str:
     return origin.column if origin.level is None else f"{origin.column}={origin.level}"
 
 
-def encode_dense(column: Column, description: Mapping[str, Any], out: NDArray[Any]) -> None:
-    """Write a column, encoded, into `out` of shape (n, width), which holds zeros."""
+def encode(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> Matrix:
+    """Return an encoded column, shape (n, width): numbers as an array, categories and text as a CSR matrix."""
+    if description["kind"] == "text":
+        return encode_text(column, description, dtype)
     if description["kind"] == "category":
         codes = _output_codes(column, description)
-        known = np.flatnonzero(codes >= 0)
-        out[known, codes[known]] = 1
-        return
-    if description["kind"] == "text":
-        out[:] = encode_text(column, description, out.dtype).toarray()
-        return
+        indptr = np.concatenate(([0], np.cumsum(codes >= 0)))
+        cells = (np.ones(indptr[-1], dtype=dtype), codes[codes >= 0], indptr)
+        return scipy.sparse.csr_matrix(cells, shape=(len(column), width(description)))
     numbers = numbers_of(column)
     is_absent = np.isnan(numbers)
     # In float64 whatever comes in: a mean rounded to float32 would shift a column whose spread is small.
-    cells = (numbers - np.float64(description["mean"])) / description["scale"]
-    cells[is_absent] = (description["fill"] - description["mean"]) / description["scale"]
-    out[:, 0] = cells
-    if description["indicator"]:
-        out[:, 1] = is_absent
-
-
-def encode_sparse(column: Column, description: Mapping[str, Any], dtype: DTypeLike) -> scipy.sparse.csr_matrix:
-    """Return an encoded column as a CSR matrix of shape (n, width)."""
-    n, d = len(column), width(description)
-    if description["kind"] == "text":
-        return encode_text(column, description, dtype)
-    if description["kind"] != "category":
-        cells = np.zeros((n, d), dtype=dtype)
-        encode_dense(column, description, cells)
-        return scipy.sparse.csr_matrix(cells)
-    codes = _output_codes(column, description)
-    is_known = codes >= 0
-    indptr = np.concatenate(([0], np.cumsum(is_known)))
-    return scipy.sparse.csr_matrix((np.ones(indptr[-1], dtype=dtype), codes[is_known], indptr), shape=(n, d))
+    encoded = (numbers - np.float64(description["mean"])) / description["scale"]
+    encoded[is_absent] = (description["fill"] - description["mean"]) / description["scale"]
+    columns = [encoded, is_absent] if description["indicator"] else [encoded]
+    return np.column_stack(columns).astype(dtype, copy=False)
 
 
 def _output_codes(column: Column, description: Mapping[str, Any]) -> NDArray[np.int32]:

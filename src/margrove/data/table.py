@@ -104,7 +104,10 @@ class Table:
         columns = [column.summary() for column in islice(self, MOST_SHOWN)]
         more = self.n_columns - len(columns)
         note = f"<p>… and {more:,} more columns</p>" if more else ""
-        return title + (_html_table(columns) if columns else "") + note
+        if not columns:
+            return title + note
+        rows = "".join(_html_row("td", column.values()) for column in columns)
+        return f"{title}<table><thead>{_html_row('th', columns[0])}</thead><tbody>{rows}</tbody></table>{note}"
 
     def __len__(self) -> int:
         return self.n_rows
@@ -227,12 +230,6 @@ class Table:
     def summary(self) -> list[dict[str, Any]]:
         """Return one plain dict per feature: name, kind, missing, distinct, example (a range, or some values)."""
         return [column.summary() for column in self]
-
-
-def _html_table(records: Sequence[dict[str, Any]]) -> str:
-    """Return records of the same keys as a table of HTML."""
-    rows = "".join(_html_row("td", record.values()) for record in records)
-    return f"<table><thead>{_html_row('th', records[0])}</thead><tbody>{rows}</tbody></table>"
 
 
 def _html_row(tag: str, cells: Iterable[Any]) -> str:

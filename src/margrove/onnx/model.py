@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.learner import description_of, loaded
 from margrove.onnx.graph import Graph, Tensor, Value, onnx_package
 from margrove.onnx.prediction import Prediction
-from margrove.onnx.table import Columns, Inputs, TableColumns
+from margrove.onnx.table import Columns, GraphInputs, TableColumns
 from margrove.store.fault import FaultError, shown
 
 _LABEL_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "double", "U": "string", "O": "string"}
@@ -49,7 +49,7 @@ def export(model: Any) -> Export:
         )
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
-    inputs = Inputs(graph, names, int(model.n_features_in_))
+    inputs = GraphInputs(graph, names, int(model.n_features_in_))
     predicted = written(model, TableColumns(inputs, range(len(inputs.names))))
     tensors, facts = inputs.make()
     outputs = _outputs(graph, predicted, {tensor.name for tensor in tensors})

@@ -51,7 +51,7 @@ class Columns:
         return Columns(self.numbers(places), len(places))
 
 
-class Inputs:
+class GraphInputs:
     """The inputs of the graph. Requests for columns are noted, and the inputs are made of them in the end: only then
     it is known which columns are text."""
 
@@ -152,7 +152,7 @@ class Inputs:
 class TableColumns(Columns):
     """Some columns of the table that comes in."""
 
-    def __init__(self, inputs: Inputs, places: Sequence[int]) -> None:
+    def __init__(self, inputs: GraphInputs, places: Sequence[int]) -> None:
         self.graph, self._inputs, self._places, self.width = inputs.graph, inputs, list(places), len(places)
 
     def numbers(self, places: Sequence[int] | None = None) -> Value:
