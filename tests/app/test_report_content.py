@@ -232,7 +232,7 @@ def test_what_speaks_for_a_class_is_said_of_it_and_drawn_to_one_side():
     assert [b.caption for b in bars] == [f"What speaks for {name!r}" for name in ("Adelie", "Chinstrap", "Gentoo")]
     assert bars[0].bars[0].label == "low bill_length_mm"  # the Adelie's bill is the shortest
     assert all(0 < bar.share <= 1 for b in bars for bar in b.bars)
-    assert not any(b.is_two_sided for b in bars)
+    assert not any(b.left for b in bars)
 
 
 def test_the_sure_example_leads_by_more_than_the_borderline_one():

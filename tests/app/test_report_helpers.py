@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from margrove.app.claims import number_text, value_texts
-from margrove.app.report.cells import estimate_text
 from margrove.app.report.charts import label
 from margrove.app.report.command import size_words
 from margrove.app.report.html import in_script
-from margrove.app.report.plain_words import p_text, sentence
+from margrove.app.report.plain_words import estimate_text, p_text, sentence
 from margrove.app.report.writing import plain
 from margrove.certificate import Claim
 from margrove.explanation import leads

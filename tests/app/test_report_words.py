@@ -22,8 +22,8 @@ from margrove.app.estimate.task import Predicted
 from margrove.app.history import Contender
 from margrove.app.report import model_on_table as subjects
 from margrove.app.report.blocks import Block, Card, Folded, Grid, Report, Words, charts_of
-from margrove.app.report.cells import typical, typical_words
 from margrove.app.report.charts import wrapped
+from margrove.app.report.explain import typical, typical_words
 from margrove.app.report.plain_words import status_words
 from margrove.app.report.sections.details import _remark
 from margrove.app.report.writing import report_of

@@ -199,9 +199,9 @@ def _tell_course(screen: Screen, learner: Any) -> None:
 
 def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
     screen.heading("Pictures")
-    if judged.n:
-        wrong = judged.n - judged.n_right
-        screen.say(f"{judged.n_right:,} of {judged.n:,} judged pictures are right; {wrong:,} wrong", indent=2)
+    if n := len(judged.rows):
+        n_right = int(judged.is_right.sum())
+        screen.say(f"{n_right:,} of {n:,} judged pictures are right; {n - n_right:,} wrong", indent=2)
     for true, predicted, count in judged.confusions[:1]:
         times = "once" if count == 1 else f"{count:,} times"
         screen.say(f"most often confused: {true} taken for {predicted} ({times})", indent=2)

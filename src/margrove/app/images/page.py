@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import share_interval
-from margrove.app.images.models import network_of
+from margrove.app.images.models import network_of, refuse_unlabelled
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.report.blocks import (
     Bitmap,
@@ -36,12 +37,14 @@ from margrove.app.report.blocks import (
     Thumbnail,
     Words,
 )
+from margrove.app.report.charts import capital
 from margrove.app.report.proof import certificate_words, claims_grid, leave_one_out
 from margrove.app.report.tree_picture import drawn_tree
 from margrove.app.screen.display import percent, verdict_words
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.data.columns import some
+from margrove.errors import InputError
 from margrove.explanation import explanation_of
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.maps import used_maps
@@ -56,6 +59,12 @@ _THUMBNAIL = 96  # pixels
 _OF_TRAINING = (
     "What was checked: the network gives the loss and the errors that its training ended with. Whether other weights "
     "would be better, nobody can prove."
+)
+_NEW = "Every picture was judged by the model as it was saved."
+_OF_SEEN = (
+    "Beware: the model learned from these very pictures, so this says little of others. Give a folder of other "
+    "pictures, or look at the page that `margrove images` wrote: each picture there was judged by a model that had not "
+    "seen it."
 )
 _UNPROVEN = "It does not prove that the answers are right: how often they are, is said above."
 
@@ -83,18 +92,42 @@ class JudgedPictures:
         return np.asarray(self.truth == self.predicted)
 
     @property
-    def n(self) -> int:
-        return len(self.rows)
-
-    @property
-    def n_right(self) -> int:
-        return int(self.is_right.sum())
+    def counts(self) -> Counter[tuple[str, str]]:
+        """The number of pictures of each pair of a true and a predicted class."""
+        return Counter(zip(self.truth.tolist(), self.predicted.tolist(), strict=True))
 
     @property
     def confusions(self) -> list[tuple[str, str, int]]:
         """True class, predicted class, how often; the most frequent first."""
-        counts = Counter(zip(self.truth.tolist(), self.predicted.tolist(), strict=True))
-        return sorted(((t, p, n) for (t, p), n in counts.items() if t != p), key=lambda each: -each[2])
+        return [(true, other, n) for (true, other), n in self.counts.most_common() if true != other]
+
+
+def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
+    """Predict the pictures of a folder and return the page. Raise `InputError` if no picture lies in the folder of a
+    class that the model knows.
+
+    Pictures outside all classes of the model are left out, and counted."""
+    learner = learner_of(model)
+    is_known = np.isin(pictures.labels, learner.classes_.astype(str))
+    if not is_known.any():
+        refuse_unlabelled(model, pictures)
+    known = pictures.take(np.flatnonzero(is_known))
+    is_on_codes = network_of(model) is not learner
+    given = model[0].transform(known) if is_on_codes else known
+    predicted = np.asarray(learner.predict(given)).astype(str)
+    certificate, is_training = learner.certificate_, False
+    if certificate.n_rows == len(known):  # then they may be the pictures that it learned from: the proof tells
+        with suppress(InputError):  # another number of classes or rows: no certificate of theirs
+            found = certify(learner, given, known.labels)
+            if found.holds:
+                certificate, is_training = found, True
+    n_left = len(pictures) - len(known)
+    how = _OF_SEEN if is_training else _NEW
+    if n_left:
+        how += f" {n_left:,} of {len(pictures):,} pictures lie in no folder of a class of the model's and are left out."
+    judged = JudgedPictures(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
+    codes = given if is_training and is_on_codes else None
+    return page_of(model, judged, codes, certificate, is_recomputed=is_training)
 
 
 def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
@@ -104,7 +137,7 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     near = _nearest_support(learner, codes)
     maker = _of_network(first, learner)
     sections = [_in_short(judged, maker)]
-    if judged.n:
+    if len(judged.rows):
         sections.append(_examples("wrong", "Wrong", judged, ~judged.is_right, near))
         sections.append(_examples("right", "Right", judged, judged.is_right, near))
         sections.append(_mistakes(judged))
@@ -118,8 +151,7 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
 
 def _of_network(first: Any, learner: Any) -> str:
     """Return the learner and its input, in one sentence."""
-    name = explanation_of(learner).called
-    name = f"{name[:1].upper()}{name[1:]}"
+    name = capital(explanation_of(learner).called)
     if first is learner:
         return f"{name}: {first.network_name_}"
     return f"{name}, on {first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
@@ -130,10 +162,11 @@ def _in_short(judged: JudgedPictures, maker: str) -> Section:
     classes = some([f"{label} {count:,}" for label, count in counts.items()], MOST_CLASSES)
     blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}.")]
     data: dict[str, Any] = {"pictures": len(judged.pictures), "classes": dict(counts), "model": maker}
-    if judged.n:
-        low, high = share_interval(judged.n_right, judged.n, judged.n_rounds, len(judged.pictures))
+    if n := len(judged.rows):
+        n_right = int(judged.is_right.sum())
+        low, high = share_interval(n_right, n, judged.n_rounds, len(judged.pictures))
         largest, size = counts.most_common(1)[0]
-        share, baseline = judged.n_right / judged.n, size / len(judged.pictures)
+        share, baseline = n_right / n, size / len(judged.pictures)
         interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f} %"
         label = "right, of pictures it has not seen" if judged.is_unseen else "right, of the pictures it learned from"
         figures = [
@@ -142,10 +175,10 @@ def _in_short(judged: JudgedPictures, maker: str) -> Section:
         ]
         blocks.append(Headline(figures))
         if judged.confusions:
-            true, other, n = judged.confusions[0]
-            times = "once" if n == 1 else f"{n:,} times"
+            true, other, often = judged.confusions[0]
+            times = "once" if often == 1 else f"{often:,} times"
             blocks.append(Words(f"The most common mistake: {true} taken for {other}, {times}."))
-        data |= {"judged": judged.n, "right": judged.n_right, "low": low, "high": high, "baseline": baseline}
+        data |= {"judged": n, "right": n_right, "low": low, "high": high, "baseline": baseline}
     blocks.append(Words(judged.how, "note" if judged.is_unseen else "warning"))
     return Section("summary", "In short", blocks, {**data, "how": judged.how})
 
@@ -173,7 +206,7 @@ def _examples(
     beside = ""
     if any(example.near for example in examples):
         beside = " Below each: the support vectors nearest to it, training pictures that decide, with their class."
-    words = f"{of_all[:1].upper()}{of_all[1:]}, of each class in turn.{beside}"
+    words = f"{capital(of_all)}, of each class in turn.{beside}"
     return Section(key, title, [Words(words), Gallery(examples)], data)
 
 
@@ -211,21 +244,20 @@ def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...
 
 
 def _mistakes(judged: JudgedPictures) -> Section:
-    names, truth, predicted = judged.pictures.classes, judged.truth, judged.predicted.astype(str)
+    names, counts = judged.pictures.classes, judged.counts
     blocks: list[Block] = []
     if len(names) <= MOST_CLASSES:
-        counts = [[int(((truth == true) & (predicted == other)).sum()) for other in names] for true in names]
-        blocks.append(Matrix(names, counts, "A row for each class, a column for each answer.", "class", "taken for"))
+        matrix = [[counts[true, other] for other in names] for true in names]
+        blocks.append(Matrix(names, matrix, "A row for each class, a column for each answer.", "class", "taken for"))
     elif judged.confusions:
         rows = [[true, other, f"{n:,}"] for true, other, n in judged.confusions[:MOST_CONFUSIONS]]
         caption = "The most frequent mistakes."
         blocks.append(Grid(["class", "taken for", "pictures"], rows, caption, frozenset({2})))
+    n_true, n_predicted = Counter(judged.truth.tolist()), Counter(judged.predicted.tolist())
     rows = []
     for name in names:
-        is_name, says_name = truth == name, predicted == name
-        hits = int((is_name & says_name).sum())
-        shares = [percent(hits / n) if n else "–" for n in (int(is_name.sum()), int(says_name.sum()))]
-        rows.append([name, f"{int(is_name.sum()):,}", *shares])
+        shares = [percent(counts[name, name] / n) if n else "–" for n in (n_true[name], n_predicted[name])]
+        rows.append([name, f"{n_true[name]:,}", *shares])
     header = ["class", "pictures", "found (recall)", "right when it says so (precision)"]
     by_class = Grid(header, rows, "", frozenset({1, 2, 3}))
     blocks.append(by_class if len(names) <= MOST_CLASSES else Folded("Each class", [by_class]))
@@ -239,7 +271,7 @@ def _tree(model: Any, pictures: PictureFolder) -> Section:
     rules = str(tree.rules())
     blocks: list[Block] = [
         Words("The tree asks one map of the network after the other: how strongly does it respond to the picture?"),
-        *drawn_tree(tree),
+        drawn_tree(tree),
         Folded("The same as rules", [Listing(rules)]),
     ]
     which = used_maps(tree)[:MOST_MAPS]

@@ -65,17 +65,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars with their numbers beside them; ``left`` and ``right`` name the sides."""
+    """Bars with their numbers beside them; ``left`` and ``right`` name the sides of bars to both sides."""
 
     bars: Sequence[Bar]
     caption: str
     left: str = ""
     right: str = ""
-
-    @property
-    def is_two_sided(self) -> bool:
-        """True if there are bars to both sides."""
-        return bool(self.left)
 
 
 @dataclass(frozen=True)
@@ -102,11 +97,12 @@ class Chart:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing as SVG whose texts are escaped already, and its description."""
+    """A drawing as SVG whose texts are escaped already, its description, and its colours with their names."""
 
     title: str
     svg: str
     alt: str
+    legend: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -136,24 +132,12 @@ class Example:
     taken_for: str = ""
     near: Sequence[Thumbnail] = ()
 
-    @property
-    def words(self) -> str:
-        """The classes in one line."""
-        return f"{self.true}, taken for {self.taken_for}" if self.taken_for else self.true
-
 
 @dataclass(frozen=True)
 class Gallery:
     """Pictures side by side."""
 
     examples: Sequence[Example]
-
-
-@dataclass(frozen=True)
-class Legend:
-    """The colours of classes in the picture above."""
-
-    names: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -171,15 +155,11 @@ class Folded:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(Folded):
     """Blocks in a frame."""
 
-    title: str
-    blocks: Sequence[Block]
 
-
-Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Bitmap | Gallery | Legend | Listing | Folded | Card
+Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Bitmap | Gallery | Listing | Folded
 
 
 @dataclass(frozen=True)
@@ -214,5 +194,5 @@ class Report:
 
 def charts_of(blocks: Sequence[Block]) -> list[Chart]:
     """Return the charts among blocks, at any depth."""
-    inner = [charts_of(b.blocks) if isinstance(b, Card | Folded) else [b] for b in blocks]
+    inner = [charts_of(b.blocks) if isinstance(b, Folded) else [b] for b in blocks]
     return [block for found in inner for block in found if isinstance(block, Chart)]

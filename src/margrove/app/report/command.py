@@ -8,7 +8,7 @@ from pathlib import Path
 
 from margrove.app.files import check_output, read_model, report_path, write_content
 from margrove.app.images.models import pictures_for
-from margrove.app.images.report import report_of_pictures
+from margrove.app.images.page import report_of_pictures
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.report.writing import check_format, in_format, report_of
 from margrove.app.screen.advice import warnings_in_shell

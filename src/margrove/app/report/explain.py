@@ -8,14 +8,15 @@ The names of the fields below are keys of the report as JSON.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.report.cells import cell_text, each_typical, typical, typical_words, value_text
 from margrove.app.report.model_on_table import Subject
+from margrove.data import Column, Table
+from margrove.data.columns import clip
 from margrove.explanation import RowVoter, leads, summed
 from margrove.tree.words import rounded
 
@@ -23,6 +24,8 @@ _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
 _MOST_PUSHES = 8  # that somebody reads
 _NEIGHBOURS = 4
 _EXAMPLES = 3
+_LONGEST_CELL = 60  # letters
+_USUAL = 0.1  # of the rows, at least, have what is called usual
 _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equal
 
 
@@ -170,8 +173,15 @@ def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, An
     table = subject.sample
     if table.sparse is not None or table.n_columns > _MOST_COLUMNS:
         return {}
-    usual = [typical(column) for column in table]
-    lead = subject.explanation.lead(subject.encode(each_typical(table, place, usual)), code, other)
+    usual, d = [typical(column) for column in table], table.n_columns
+    # The row as it is, then with each column in turn set to its typical value, at last with all of them.
+    columns = []
+    for j, column in enumerate(table):
+        cells = np.repeat(column.values[[place]], d + 2)
+        cells[[j + 1, d + 1]] = usual[j]
+        columns.append(replace(column, values=cells))
+    changed = Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
+    lead = subject.explanation.lead(subject.encode(changed), code, other)
     pushes = [
         Push(c.name, cell_text(c, place), float(lead[0] - after), value_text(c, value), typical_words(c, value))
         for c, after, value in zip(table, lead[1:-1], usual, strict=True)
@@ -256,3 +266,45 @@ def level_shares(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     if others < 0.5:
         shares[largest] = 1 - others
     return shares
+
+
+def typical(column: Column) -> Any:
+    """Return the median of numbers, or the most frequent level or truth value, as the column stores it; missing if that
+    is more frequent than any level, or than all numbers."""
+    present, n_missing = column.values[~column.is_missing], column.n_missing
+    most = len(present) if column.kind == "numeric" else np.bincount(present, minlength=1).max()
+    if n_missing > most:
+        return column.values[column.is_missing][0]
+    if column.kind == "numeric":
+        # Of an even number of cells the lower middle: a value that occurs, so 0.5 children are never typical.
+        return np.sort(present)[(len(present) - 1) // 2]
+    return np.bincount(present).argmax()
+
+
+def cell_text(column: Column, row: int) -> str:
+    """Return the text of a cell."""
+    return value_text(column, column.values[row])
+
+
+def value_text(column: Column, value: Any) -> str:
+    """Return the text of a value that the column stores."""
+    if _is_missing(column, value):
+        return "missing"
+    if column.kind == "numeric":
+        return rounded(float(value))
+    if column.kind == "boolean":
+        return "yes" if value else "no"
+    return clip(str(column.levels[int(value)]), _LONGEST_CELL)
+
+
+def typical_words(column: Column, value: Any) -> str:
+    """Describe the typical value of a column: "usually" only where a tenth of the rows have it."""
+    text = value_text(column, value)
+    has_it = column.is_missing if _is_missing(column, value) else column.values == value
+    if has_it.mean() >= _USUAL:
+        return f"usually {text}"
+    return f"median {text}" if column.kind == "numeric" else f"compared with {text}"
+
+
+def _is_missing(column: Column, value: Any) -> bool:
+    return bool(np.isnan(value) if column.kind == "numeric" else value < 0)

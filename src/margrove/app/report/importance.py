@@ -7,16 +7,16 @@ table is that of the training, models with the same settings are fitted and scor
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.models import features_of
-from margrove.app.report.cells import with_column
 from margrove.app.report.held_out import N_FOLDS, Folds, Part
 from margrove.app.report.model_on_table import Subject, codes_of
+from margrove.data import Table
 from margrove.errors import MargroveError
 
 _MOST_COLUMNS = 200  # of more none is shuffled or scored: nobody reads as many
@@ -155,12 +155,18 @@ def _losses(subject: Subject, folds: Folds) -> Losses | None:
     generator = np.random.default_rng(0)
 
     def shuffled(name: str) -> float:
-        tables = [with_column(part.table, name, generator.permutation(part.table[name].values)) for part in parts]
-        return score([_predicted(part, table) for part, table in zip(parts, tables, strict=True)])
+        return score([_predicted(part, _shuffled(part.table, name, generator)) for part in parts])
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
     return Losses(losses, len(truth), is_new)
+
+
+def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:
+    """Return the table with the cells of one column in another order."""
+    values = generator.permutation(table[name].values)
+    columns = [replace(column, values=values) if column.name == name else column for column in table]
+    return Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
 
 
 def _predicted(part: Part, table: Any) -> NDArray[Any]:

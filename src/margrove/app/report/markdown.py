@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from margrove.app.report import blocks
-from margrove.app.report.blocks import Bars, Block, Gallery, Grid, Report
+from margrove.app.report.blocks import Block, Grid, Report
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~#&])")  # what Markdown, or HTML inside it, would read
 _BAR = 20  # letters of a full bar
@@ -36,8 +36,13 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
             yield from _grid(Grid(["", "", ""], rows, "", frozenset({1})))
         elif isinstance(block, Grid):
             yield from _grid(block)
-        elif isinstance(block, Bars):
-            yield from _bars(block)
+        elif isinstance(block, blocks.Bars):
+            rows = []
+            for bar in block.bars:
+                drawn = "█" * max(1, round(_BAR * min(1.0, abs(bar.share))))
+                rows.append([bar.label, f"← {drawn}" if bar.share < 0 else drawn, bar.text])
+            sides = f"{block.left} ←→ {block.right}" if block.left else ""
+            yield from _grid(Grid(["", sides, ""], rows, block.caption, frozenset({2})))
         elif isinstance(block, blocks.Matrix):
             header = [f"{block.down} ↓ {block.across} →", *block.labels]
             pairs = zip(block.labels, block.counts, strict=True)
@@ -49,23 +54,20 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
             yield from _grid(block.table)
         elif isinstance(block, blocks.Picture | blocks.Bitmap):
             yield escaped(block.alt)
-        elif isinstance(block, Gallery):
-            yield from _gallery(block)
+        elif isinstance(block, blocks.Gallery):
+            has_near = any(example.near for example in block.examples)
+            rows = []
+            for example in block.examples:
+                taken_for = f", taken for {example.taken_for}" if example.taken_for else ""
+                near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
+                rows.append([example.picture.name, f"{example.true}{taken_for}", near][: 2 + has_near])
+            yield from _grid(Grid(["file", "", "nearest"][: 2 + has_near], rows))
         elif isinstance(block, blocks.Listing):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
             yield f"{fence}text\n{block.text}\n{fence}"
-        elif isinstance(block, blocks.Card | blocks.Folded):
+        elif isinstance(block, blocks.Folded):
             yield f"### {escaped(block.title)}" if isinstance(block, blocks.Card) else f"**{escaped(block.title)}**"
             yield from _written(block.blocks)
-
-
-def _gallery(gallery: Gallery) -> Iterator[str]:
-    has_near = any(example.near for example in gallery.examples)
-    rows = []
-    for example in gallery.examples:
-        near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
-        rows.append([example.picture.name, example.words, *([near] if has_near else [])])
-    yield from _grid(Grid(["file", "", *(["nearest"] if has_near else [])], rows))
 
 
 def _grid(grid: Grid) -> Iterator[str]:
@@ -74,12 +76,3 @@ def _grid(grid: Grid) -> Iterator[str]:
     rule = ["---:" if place in grid.numeric else "---" for place in range(len(grid.header))]
     lines = [[escaped(name) for name in grid.header], rule, *([escaped(cell) for cell in row] for row in grid.rows)]
     yield "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _bars(bars: Bars) -> Iterator[str]:
-    sides = f"{bars.left} ←→ {bars.right}" if bars.is_two_sided else ""
-    rows = []
-    for bar in bars.bars:
-        drawn = "█" * max(1, round(_BAR * min(1.0, abs(bar.share))))
-        rows.append([bar.label, f"← {drawn}" if bar.share < 0 else drawn, bar.text])
-    yield from _grid(Grid(["", sides, ""], rows, bars.caption, frozenset({2})))

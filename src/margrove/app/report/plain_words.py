@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from margrove.data.columns import clip
 from margrove.status import Status
 from margrove.tree.rules import p_words
+from margrove.tree.words import rounded
 
 _MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
@@ -67,3 +68,8 @@ def sentence(text: str) -> str:
     """Return a text as a sentence: with a capital first and a full stop last."""
     text = text.strip()
     return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")
+
+
+def estimate_text(number: float) -> str:
+    """Return an estimate with its significant digits: four, and all before the point."""
+    return rounded(float(f"{number:.4g}") if abs(number) < 1000 else round(number))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.report.blocks import Block, Legend, Picture
+from margrove.app.report.blocks import Picture
 from margrove.plots.style import OKABE_ITO, colour_of
 from margrove.plots.tree_boxes import BAR, SMALL, Box, boxes_of, lay_out
 from margrove.tree.words import labels_of
@@ -18,16 +18,8 @@ _DEEPEST = 6
 _MOST_LEVELS = 4  # named at a branch
 
 
-def drawn_tree(learner: Any) -> list[Block]:
-    """Draw a fitted tree, with the colours of its classes."""
-    names = [str(label) for label in getattr(learner, "classes_", ())]
-    has_colours = 0 < len(names) <= len(OKABE_ITO)  # of more the colours begin anew
-    legend = [Legend([(name, colour_of(code)) for code, name in enumerate(names)])] if has_colours else []
-    return [tree_picture(learner), *legend]
-
-
-def tree_picture(learner: Any) -> Picture:
-    """Draw a fitted tree, as deep as it stays readable."""
+def drawn_tree(learner: Any) -> Picture:
+    """Draw a fitted tree, as deep as it stays readable, with the colours of its classes."""
     tree = learner.tree_
     labels = labels_of(tree, getattr(learner, "classes_", None))
     per_depth = np.cumsum(np.bincount(tree.depth))
@@ -46,7 +38,10 @@ def tree_picture(learner: Any) -> Picture:
         f'<svg viewBox="{view}" {size} role="img" aria-label="{escape(alt)}" xmlns="http://www.w3.org/2000/svg" '
         f'class="tree" data-root="{1.25 * (boxes[0].x + _MARGIN):.0f}">{"".join(lines)}{"".join(shapes)}</svg>'
     )
-    return Picture("Its questions", svg, alt)
+    names = [str(name) for name in getattr(learner, "classes_", ())]
+    has_colours = len(names) <= len(OKABE_ITO)  # of more the colours begin anew
+    legend = [(name, colour_of(code)) for code, name in enumerate(names)] if has_colours else []
+    return Picture("Its questions", svg, alt, legend)
 
 
 def _line(box: Box, child: Box) -> str:

@@ -6,11 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, note
-from margrove.app.report.cells import estimate_text
 from margrove.app.report.explain import ExplainedRow, Push, examples
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
-from margrove.app.report.plain_words import share_words, signed
+from margrove.app.report.plain_words import estimate_text, share_words, signed
 from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.explanation import counted
 

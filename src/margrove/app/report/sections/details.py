@@ -19,10 +19,11 @@ from margrove.app.report.charts import (
     learning_chart,
     percent,
     pr_chart,
+    residual_chart,
     roc_chart,
     score_text,
+    truth_chart,
 )
-from margrove.app.report.family_charts import residual_chart, truth_chart
 from margrove.app.report.findings import Findings
 from margrove.app.report.importance import ColumnImportance
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
@@ -214,7 +215,7 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     blocks.append(Grid(header, rows[:_MOST_COLUMNS], "", frozenset({1, 2, 3})))
     ranked = rankings(judged)
     if ranked:
-        blocks += [roc_chart(ranked, len(classes)), pr_chart(ranked, len(classes))]
+        blocks += [roc_chart(ranked, len(classes)), pr_chart(ranked)]
     bins = calibration(judged)
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))

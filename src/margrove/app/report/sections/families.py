@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, note
-from margrove.app.report.cells import cell_text
-from margrove.app.report.charts import digits
-from margrove.app.report.family_charts import (
+from margrove.app.report.charts import (
     course_chart,
+    digits,
     margins_chart,
     pruning_chart,
     rounds_chart,
     search_chart,
     vote_margins_chart,
 )
+from margrove.app.report.explain import cell_text
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import p_text
@@ -77,7 +77,7 @@ def machine_section(found: Findings) -> Section | None:
 def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     learner = subject.learner
     rules = learner.rules(style="lines")
-    blocks: list[Block] = drawn_tree(learner)
+    blocks: list[Block] = [drawn_tree(learner)]
     names = [str(label) for label in getattr(learner, "classes_", ())]
     rows = []
     for rule in rules.rules[:_MOST_RULES]:
@@ -173,8 +173,7 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
     grades = _grades(subject, rows)
     is_one = len(judged.classes) == 2
     axis = "distance from the boundary" if is_one else "least distance from a boundary"
-    title, parts = "How far on the right side (margins)", _parts(judged.classes, truth, grades)
-    blocks.append(margins_chart("margins", title, distance, parts, axis))
+    blocks.append(margins_chart(distance, _parts(judged.classes, truth, grades), axis))
     if not is_one:
         blocks.append(note(_OVER_ALL_MACHINES))
     if subject.is_training and grades is None:
