@@ -55,6 +55,7 @@ HEAD = 1 << 22  # bytes that are looked at to recognise the format and the diale
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
 MOST_RECORD = 1 << 28  # bytes; a row that does not end within this is refused
 FREE_SHARE = 0.5  # of the free disk that parsed rows may take
+_LINE_END = rb"\r\n|\n|\r(?!\Z)"  # a carriage return at the end of a block may be half of one
 _QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
 
 
@@ -236,8 +237,8 @@ class _TextFile:
                 if len(rest) > MOST_RECORD:
                     problem = f"no row ends within {len(rest) >> 20} MiB"
                     raise InputError(problem, file=self.path, line=line + 1, cure="Check for an unclosed quote.")
-                while skipped > line and (end := _line_end(rest)):
-                    rest, line = rest[end:], line + 1
+                while skipped > line and (end := re.search(_LINE_END, rest)):
+                    rest, line = rest[end.end() :], line + 1
                 # Where no record ends in the block, it is longer than the block: read on.
                 cut = _last_record(rest, delimiter) if skipped <= line else 0
                 if cut:
@@ -247,12 +248,6 @@ class _TextFile:
                 rest = rest[cut:] + data
             if rest.strip() and skipped <= line:
                 yield line, Content(self.path, held=rest)
-
-
-def _line_end(data: bytes) -> int:
-    """Return the offset after the first line, 0 if it does not end here. A carriage return at the end may be half."""
-    found = re.search(rb"\r\n|\n|\r(?!\Z)", data)
-    return found.end() if found else 0
 
 
 def _lines_in(data: bytes) -> int:

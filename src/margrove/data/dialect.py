@@ -107,6 +107,7 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
         has_names = _has_names(cells, missing) if header == "auto" else bool(header)
     names = [name.strip() if has_names else "" for name in cells[0]]
     columns = tuple(name or f"column_{place}" for place, name in enumerate(names, start=1))
+    above = islice(io.StringIO(head, newline=""), (next_line if has_names else line) - 1)  # \r\n, \n, \r end a line
     return Dialect(
         delimiter=chosen,
         decimal_point=_decimal_point(cells[1:], chosen),
@@ -115,7 +116,7 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
         unnamed=frozenset(column for column, name in zip(columns, names, strict=True) if has_names and not name),
         missing=missing,
         first_line=line,
-        body=_offset_of_line(head, next_line if has_names else line),
+        body=sum(len(text.encode()) for text in above),
     )
 
 
@@ -157,12 +158,6 @@ def cell_limit() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(limit)
-
-
-def _offset_of_line(head: str, line: int) -> int:
-    """Return the byte at which a line (counted from 1) begins; \\r\\n, \\n and a lone \\r each end one."""
-    lines = io.StringIO(head, newline="")
-    return sum(len(text.encode()) for text in islice(lines, line - 1))
 
 
 def squeezed(data: bytes) -> bytes:

@@ -152,7 +152,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn levels, fills, means and scales of a table, data frame, array or sparse matrix; ``y`` is ignored."""
         check_parameters(self)
         self.__dict__.pop("deviations_", None)  # those of an earlier fit
-        table = self._read(X, reset=True)
+        table = read_features(self, X)
         check_text_columns(table, text_names(self.text))
         if table.sparse is not None:
             how = (self.impute, self.standardise, self.drop_constant)
@@ -170,7 +170,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Matrix:
         """Return the table as numbers, an array or CSR matrix: float32 where every number of it is, else float64."""
         check_is_fitted(self)
-        table = self._read(X, reset=False)
+        everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
+        table = read_features(self, X, names=[column["name"] for column in everything])
         wanted = [description["name"] for description in self.columns_]
         check_names(table, wanted, known=[*(column["name"] for column in self.dropped_), self.target_ or ""])
         if table.sparse is not None:
@@ -217,13 +218,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _read(self, X: Any, *, reset: bool) -> Table:
-        return read_features(self, X, names=None if reset else self._names_in())
-
-    def _names_in(self) -> list[str]:
-        everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
-        return [column["name"] for column in everything]
 
     def _learn_dense(self, table: Table) -> tuple[list[Description], list[dict[str, Any]]]:
         kept, dropped, texts = [], [], text_names(self.text)
