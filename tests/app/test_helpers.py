@@ -13,7 +13,7 @@ from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import report_path
 from margrove.app.history import has_rows, rows_fingerprint
 from margrove.app.options.budget import budget_words, parse_budget
-from margrove.app.options.hints import share_wrong
+from margrove.app.options.facts import share_wrong
 from margrove.app.options.menu import parse_params
 from margrove.app.provenance import plain
 from margrove.app.proving import warning_words

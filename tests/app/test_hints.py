@@ -12,7 +12,7 @@ import pytest
 from typer.testing import Result
 
 import margrove
-from margrove.app.options.hints import hints_of, share_wrong
+from margrove.app.options.facts import hints_of, share_wrong
 
 Run = Callable[..., Result]
 

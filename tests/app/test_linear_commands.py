@@ -16,7 +16,7 @@ import margrove
 from margrove.app.choose import search as searching
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
-from margrove.app.options.preparation import Preparation
+from margrove.app.options.table import Preparation
 
 Run = Callable[..., Result]
 

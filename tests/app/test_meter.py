@@ -112,7 +112,7 @@ def test_a_countdown_draws_the_time_left_what_runs_and_below_it_the_best() -> No
     meter = Countdown(Budget(60.0), "tree")
     meter.enter("round 2 of 5")
     meter.begin("[red]svm")
-    meter.best("perceptron", 0.9, is_share=True)
+    meter.best("perceptron, 90.0 %")
     meter.advance()
     meter.watch(falling(1.0))
     screen = Console(file=io.StringIO(), width=100)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
-from typing import Any
 
 from margrove.app.files import read_model
 from margrove.app.images.models import pictures_for, refuse_unlabelled
 from margrove.app.models import features_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
-from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.advice import warnings_told
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate
 from margrove.app.screen.progress import metered
 from margrove.certificate import certify as recompute
-from margrove.data import Table
 from margrove.errors import ParameterError
 from margrove.explanation import explanation_of
 
@@ -30,25 +27,20 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
         refuse_unlabelled(model, pictures)
     if reading.target is None:
         reading = replace(reading, target=target_of(model))
-    with metered(screen, "recomputing the certificate"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_told(screen), metered(screen, "recomputing the certificate"):
         if pictures is None:
-            table, targets = _rows_for(model, reading)
+            match explanation_of(model).task:
+                case "classes":
+                    table = reading.labelled()
+                    targets = table.labels()
+                case "numbers":
+                    table, targets = reading.valued()
+                case "novelty":
+                    table, targets = reading.unlabelled(), None
             source, certificate = table.source, recompute(model, features_of(model, table), targets)
         else:
             source, certificate = str(pictures.root), recompute(model, pictures, pictures.labels)
-    for message in warnings_in_shell(caught):
-        screen.warn(message)
     screen.say(f"{model_path} on {source}")
     tell_certificate(screen, certificate)
     screen.document({"command": "certify", "model": model_path, "table": source, **certificate.to_dict()})
     return certificate.holds is True
-
-
-def _rows_for(model: Any, reading: Reading) -> tuple[Table, Any]:
-    """Return the table and the targets that this kind of model takes: classes, numbers or None."""
-    task = explanation_of(model).task
-    if task == "classes":
-        table = reading.labelled()
-        return table, table.labels()
-    return (reading.unlabelled(), None) if task == "novelty" else reading.valued()

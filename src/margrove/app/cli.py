@@ -93,28 +93,14 @@ def predict(
     model: typed.ModelFile,
     file: typed.Rows = None,
     output: Annotated[str, typed.of_output("--output", "-o", help="The CSV file; '-' is standard output.")] = "-",
-    scores: Annotated[
-        bool,
-        typed.of_output("--scores", help="Add the decision value of each machine, or the probability of each class."),
-    ] = False,
-    probabilities: Annotated[
-        bool, typed.of_output("--probabilities", help="Add the probability of each class, where it has them.")
-    ] = False,
-    keep: Annotated[
-        str,
-        typed.of_output(
-            metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, as they stand there."
-        ),
-    ] = "none",
-    raw: Annotated[bool, typed.of_output("--raw", help="Write text cells unchanged, including formulas.")] = False,
+    wanted: typed.WantedOptions,
     cells: typed.CellOptions,
     shown: typed.ShownOptions,
 ) -> None:
     """Predict the rows of a table; its columns are matched by name, in any order."""
-    from margrove.app.predict import Wanted
     from margrove.app.predict import predict as work
 
-    work(shown.screen(output), model, cells.reading(file), output, Wanted(scores, probabilities, keep, raw))
+    work(shown.screen(output), model, cells.reading(file), output, wanted)
 
 
 @app.command(epilog="Example:  margrove show income.margrove")

@@ -13,9 +13,9 @@ from rich.text import Text
 from margrove.app.estimate.classes import CLASSES, decimals_of
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
+from margrove.app.options.facts import facts_of, tell_facts
 from margrove.app.options.menu import choices
-from margrove.app.options.preparation import table_for
-from margrove.app.options.table import Reading, facts_of, tell_facts
+from margrove.app.options.table import Reading, table_for
 from margrove.app.options.training import Training
 from margrove.app.proving import fit_model
 from margrove.app.screen.advice import error_in_shell

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import io
 import sys
-import warnings
 from typing import Any
 
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, is_classifier, learner_of
 from margrove.app.options.table import STANDARD_STREAM
-from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.advice import warnings_told
 from margrove.app.screen.console import Screen, put
-from margrove.app.show import CODE, tree_code
+from margrove.app.show import of_trees
 from margrove.data.columns import some
 from margrove.errors import InputError, check_choice
+from margrove.explanation import explanation_of
 from margrove.store import write_libsvm_model, write_onnx
 
-FORMATS = (*CODE, "libsvm", "onnx")
-_SHOWN_COLUMNS = 12
+_SHOWN_COLUMNS, _REST = 12, "more (--json lists them)"
 _ENDINGS = {"python": "py", "sql": "sql", "c": "c", "libsvm": "model", "onnx": "onnx"}
 
 
 def export(screen: Screen, path: str, to: str, output: str) -> None:
     """Write the model for another program: a tree as code, an SVM as LIBSVM's model file, any model as an ONNX
     graph."""
-    check_choice("--to", to, FORMATS)
+    check_choice("--to", to, _ENDINGS)
     check_output(output, f"model.{_ENDINGS[to]}", path)
     if output == STANDARD_STREAM and to == "onnx" and (screen.is_json or sys.stdout.isatty()):
         raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
@@ -36,12 +35,13 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
         model, record["codes"] = _after_the_network(screen, model, path)
     if to == "libsvm":
         content, facts = _libsvm(screen, model, path)
-        record |= facts
     elif to == "onnx":
-        content, facts = _onnx(model, path)
-        record |= facts
+        file = _Buffer(path)
+        made = write_onnx(model, file)
+        content, facts = file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
     else:
-        content = f"{tree_code(model, path, to, '--to ' + to)}\n".encode()
+        content, facts = _tree_code(model, path, to), {}
+    record |= facts
     if output == STANDARD_STREAM:
         if screen.is_json:
             record["content"] = content.decode()
@@ -79,33 +79,28 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
     """Return LIBSVM's text, and the names of its columns and labels."""
     learner, encoder = learner_of(model), encoder_of(model)
     file = _Buffer(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_told(screen):
         write_libsvm_model(learner, file)
-    for words in warnings_in_shell(caught):
-        screen.warn(words)
     names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
     if names is not None:
-        few = _few([f"{number} {name}" for number, name in enumerate(names, start=1)])
+        few = some([f"{number} {name}" for number, name in enumerate(names, start=1)], _SHOWN_COLUMNS, rest=_REST)
         screen.warn(f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}.")
     labels = learner.classes_.tolist() if is_classifier(learner) else None
     return file.getvalue(), {"columns": names, "labels": labels}
 
 
-def _onnx(model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
-    """Return the graph, its inputs and outputs."""
-    file = _Buffer(path)
-    made = write_onnx(model, file)
-    return file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
-
-
-def _few(columns: list[str]) -> str:
-    return some(columns, _SHOWN_COLUMNS, rest="more (--json lists them)")
+def _tree_code(model: Any, path: str, language: str) -> bytes:
+    """Return a tree as code."""
+    model = of_trees(model, path, f"--to {language}")
+    if explanation_of(model).is_vote:
+        problem = f"--to {language} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
+        raise InputError(problem, file=path, cure="Train one: --model tree.")
+    return f"{getattr(model, f'to_{language}')()}\n".encode()
 
 
 def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
     """Print the inputs and outputs of the graph."""
-    few = _few([f"{fact['name']} ({fact['kind']})" for fact in inputs])
+    few = some([f"{fact['name']} ({fact['kind']})" for fact in inputs], _SHOWN_COLUMNS, rest=_REST)
     screen.say(f"in: {few}", indent=2)
     screen.say(f"out: {', '.join(outputs)}", indent=2)
     words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +18,8 @@ from margrove.app.history import has_rows
 from margrove.app.images.models import pictures_for
 from margrove.app.models import features_of, is_classifier, learner_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
-from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.options.typed import WantedOptions
+from margrove.app.screen.advice import warnings_told
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
@@ -58,60 +58,35 @@ class Predictions:
         return [list(cells) for cells in zip(*self.kept.values(), self.labels.tolist(), *scores, strict=True)]
 
     def to_csv(self, *, is_raw: bool = False) -> bytes:
-        """Return the CSV file, in UTF-8; unless raw, with an apostrophe before text that a spreadsheet would run."""
+        """Return the CSV file, in UTF-8; unless raw, nothing in it is a formula."""
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         for row in (self.header, *self.rows()):
-            writer.writerow(row if is_raw else [_inert(cell) for cell in row])
+            # Text that a spreadsheet would run gets an apostrophe in front.
+            is_formula = [not is_raw and isinstance(cell, str) and _FORMULA.match(cell) for cell in row]
+            writer.writerow([f"'{cell}" if runs else cell for cell, runs in zip(row, is_formula, strict=True)])
         return text.getvalue().encode()
 
 
-def _inert(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The columns beside the predictions: ``keep`` is "none", "all" or names of columns, separated by commas."""
-
-    scores: bool = False
-    probabilities: bool = False
-    keep: str = "none"
-    is_raw: bool = False  # text cells as they are, also those that a spreadsheet takes for formulas
-
-    def __post_init__(self) -> None:
-        if self.scores and self.probabilities:
-            raise ParameterError("--scores and --probabilities are two answers to one question; give one of them.")
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The columns to keep; None for all."""
-        if self.keep == "all":
-            return None
-        return [] if self.keep == "none" else list(dict.fromkeys(name for name in self.keep.split(",") if name))
-
-
-def predict(screen: Screen, model_path: str, reading: Reading, output: str, wanted: Wanted) -> None:
+def predict(screen: Screen, model_path: str, reading: Reading, output: str, wanted: WantedOptions) -> None:
     """Read model and table, predict, write."""
+    if wanted.scores and wanted.probabilities:
+        raise ParameterError("--scores and --probabilities are two answers to one question; give one of them.")
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     check_output(output, "answers.csv", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
-    with metered(screen, "predicting"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_told(screen) as messages, metered(screen, "predicting"):
         if pictures is None:
             predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)
         else:
             if wanted.keep != "none":
                 raise ParameterError(f"--keep {wanted.keep}: pictures have no columns; their files are named always.")
             predictions = _predicted_pictures(model, pictures, wanted)
-    messages = warnings_in_shell(caught)
-    for message in messages:
-        screen.warn(message)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
-        content = predictions.to_csv(is_raw=wanted.is_raw)
+        content = predictions.to_csv(is_raw=wanted.raw)
         if is_file:
             write_content(content, output)
         else:
@@ -138,7 +113,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
     )
 
 
-def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: Wanted) -> Predictions:
+def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: WantedOptions) -> Predictions:
     target = target_of(model)
     truth = None
     if target is not None and target in table:
@@ -166,7 +141,7 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     return predictions
 
 
-def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> Predictions:
+def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptions) -> Predictions:
     """Predict the class of each picture, beside the folder it lies in where that is the name of a class."""
     labels = np.asarray(model.predict(pictures))
     names, scores = _beside(model, pictures, wanted)
@@ -182,7 +157,7 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: Wanted) -> 
     return replace(predictions, measures={"accuracy": accuracy}, words=f"{words}theirs")
 
 
-def _beside(model: Any, features: Any, wanted: Wanted) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
+def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
     """Return the names and columns that were asked for beside the predictions."""
     learner = learner_of(model)
     if wanted.scores:

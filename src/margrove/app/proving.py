@@ -70,7 +70,7 @@ def fit_model(model: Any, table: Table) -> list[str]:
     """Fit on all rows; return the warnings, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for reported in (DataWarning, ConvergenceWarning):  # by `facts_of` and `tell_verdict`
+        for reported in (DataWarning, ConvergenceWarning):  # by `facts_of` and `tell_certificate`
             warnings.simplefilter("ignore", reported)
         model.fit(table, table.labels())
     return warnings_in_shell(caught)

@@ -16,11 +16,11 @@ from margrove.app.history import Contender, Estimate, History
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
-from margrove.app.screen.display import AS_SAVED, tell_learned, tell_saved_certificate
+from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
 from margrove.app.summary import learned
 from margrove.data.columns import some
 from margrove.errors import InputError, ParameterError
-from margrove.explanation import Vote, explanation_of
+from margrove.explanation import explanation_of
 from margrove.tree.rules import Style
 from margrove.tree.words import MOST_LEVELS
 
@@ -29,95 +29,83 @@ _SHOWN_CLASSES = 12
 _MOST_LINES = 20  # of the leaderboard
 _LONG = ("rows", "truth", "predicted", "scores")  # lists of a record that is printed in short
 _LONGEST = 300  # letters of a text that somebody else wrote
-CODE = {"python": "to_python", "sql": "to_sql", "c": "to_c"}
 
 
 def show(screen: Screen, path: str) -> None:
-    """Print parameters, columns, classes, certificate and explanation of a saved model."""
+    """Print parameters, columns or network, classes, certificate and explanation of a saved model."""
     model = read_model(path)
-    if takes_pictures(model):
-        _show_image_model(screen, path, model)
-        return
-    learner, explained, explanation = learner_of(model), learned(model), explanation_of(model)
-    columns = _columns(model)
+    learner, explanation, has_pictures = learner_of(model), explanation_of(model), takes_pictures(model)
+    parameters = plain_parameters(learner)
+    facts, lines = _picture_facts(model) if has_pictures else _table_facts(model, parameters)
+    is_network = has_pictures and network_of(model) is learner  # which learned nothing that has words
+    explained = None if is_network else learned(model)
     record = {
         "command": "show",
         "model": path,
         "class": type(learner).__name__,
-        "parameters": plain_parameters(learner),
-        "gamma": getattr(learner, "gamma_", None),
-        "target": target_of(model),
-        "classes": learner.classes_.tolist() if explanation.task == "classes" else None,
-        "columns": columns,
-        "solve": explanation.solve(),
+        "parameters": parameters,
+        **facts,
         "status": explanation.status,
         "engine": explanation.engine,
         "certificate": learner.certificate_.to_dict(),
         "certificate_is": AS_SAVED,
-        "learned": explained.to_dict(),
-        "record": in_short(history_of(model)),
+        "learned": explained and explained.to_dict(),
+        **({} if has_pictures else {"record": in_short(history_of(model))}),
     }
     engine = "" if explanation.engine is None else f", engine {explanation.engine}"
     screen.essential(f"{path}: {record['class']}, {record['status']}{engine}", style="bold")
-    screen.say(_purpose(learner, record["target"]), indent=2)
-    screen.say(f"from {len(columns):,} columns: {some([_column_words(c) for c in columns], SHOWN_COLUMNS)}", indent=2)
-    screen.say(f"parameters: {_parameters_words(learner, record['parameters'])}", indent=2)
-    if explanation.kernel is not None:
-        screen.say(f"kernel: {explanation.kernel}", indent=2)
-    if record["solve"] is not None:
-        _tell_solve(screen, record["solve"])
-    tell_history(screen, history_of(model))
-    tell_saved_certificate(screen, learner.certificate_)
-    tell_learned(screen, explained)
-    screen.document(record)
-
-
-def _tell_solve(screen: Screen, solve: dict[str, Any]) -> None:
-    gap = solve["gap"]
-    screen.say(
-        f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
-        f"smaller by more than {100 * gap:.2g} %",
-        indent=2,
-    )
-    widths = [width for width in solve["margins"] if width is not None]
-    if len(widths) == 1:
-        screen.say(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns", indent=2)
-    elif widths:
-        text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
-        screen.say(f"{text}, of {len(solve['margins'])} machines", indent=2)
-
-
-def _show_image_model(screen: Screen, path: str, model: Any) -> None:
-    """Print network, classes, certificate and, of a learner on codes, what it learned."""
-    first, learner = network_of(model), learner_of(model)
-    is_on_codes = learner is not first
-    explained = learned(model) if is_on_codes else None
-    seen = first.preparation_
-    record = {
-        "command": "show",
-        "model": path,
-        "class": type(learner).__name__,
-        "parameters": plain_parameters(learner),
-        "network": {"name": first.network_name_, "fingerprint": first.network_digest_},
-        "layer": getattr(first, "layer_", None),
-        "size": seen.size,
-        "classes": learner.classes_.tolist(),
-        "status": str(learner.status_),
-        "engine": learner.engine_,
-        "certificate": learner.certificate_.to_dict(),
-        "certificate_is": AS_SAVED,
-        "learned": None if explained is None else explained.to_dict(),
-    }
-    screen.essential(f"{path}: {record['class']}, {record['status']}, engine {record['engine']}", style="bold")
-    screen.say(f"tells apart pictures of {some([*map(str, record['classes'])], _SHOWN_CLASSES)}", indent=2)
-    screen.say(f"network: {first.network_name_}, fingerprint {first.network_digest_}", indent=2)
-    if is_on_codes:
-        screen.say(f"learns from {first.n_features_out_:,} numbers for each picture ({first.layer_})", indent=2)
-    screen.say(f"sees {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}", indent=2)
-    tell_saved_certificate(screen, learner.certificate_)
+    for line in lines:
+        screen.say(line, indent=2)
+    if not has_pictures:
+        tell_history(screen, history_of(model))
+    tell_certificate(screen, learner.certificate_, is_saved=True)
     if explained is not None:
-        tell_learned(screen, explained, has_columns=False)
+        tell_learned(screen, explained, has_columns=not has_pictures)
     screen.document(record)
+
+
+def _table_facts(model: Any, parameters: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return facts for the JSON document about a model of tables, and the lines that are printed."""
+    learner, explanation = learner_of(model), explanation_of(model)
+    columns, target, solve = _columns(model), target_of(model), explanation.solve()
+    kinds = [c["name"] if c["kind"] == "numeric" else f"{c['name']} ({c['kind']})" for c in columns]
+    lines = [
+        _purpose(learner, target),
+        f"from {len(columns):,} columns: {some(kinds, SHOWN_COLUMNS)}",
+        f"parameters: {_parameters_words(learner, parameters)}",
+    ]
+    if explanation.kernel is not None:
+        lines.append(f"kernel: {explanation.kernel}")
+    if solve is not None:
+        gap, widths = solve["gap"], [width for width in solve["margins"] if width is not None]
+        lines.append(
+            f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
+            f"smaller by more than {100 * gap:.2g} %"
+        )
+        if len(widths) == 1:
+            lines.append(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns")
+        elif widths:
+            text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
+            lines.append(f"{text}, of {len(solve['margins'])} machines")
+    classes = learner.classes_.tolist() if explanation.task == "classes" else None
+    gamma = getattr(learner, "gamma_", None)
+    return {"gamma": gamma, "target": target, "classes": classes, "columns": columns, "solve": solve}, lines
+
+
+def _picture_facts(model: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the same about a model of pictures and its network."""
+    first, learner = network_of(model), learner_of(model)
+    name, digest, seen, classes = first.network_name_, first.network_digest_, first.preparation_, learner.classes_
+    lines = [
+        f"tells apart pictures of {some([*map(str, classes.tolist())], _SHOWN_CLASSES)}",
+        f"network: {name}, fingerprint {digest}",
+        f"sees {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}",
+    ]
+    if learner is not first:
+        lines.insert(2, f"learns from {first.n_features_out_:,} numbers for each picture ({first.layer_})")
+    network = {"name": name, "fingerprint": digest}
+    layer = getattr(first, "layer_", None)
+    return {"network": network, "layer": layer, "size": seen.size, "classes": classes.tolist()}, lines
 
 
 def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) -> None:
@@ -126,15 +114,16 @@ def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) 
     most = MOST_LEVELS if max_levels is None else max_levels
     if most < 0:
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
-    model = _of_trees(read_model(path), path, "--rules")
+    model = of_trees(read_model(path), path, "--rules")
     record: dict[str, Any] = {"command": "show", "model": path, "style": style}
     if not explanation_of(model).is_vote:
         rules = model.rules(style=style, max_levels=most or None)
         _print_lines(screen, str(rules))
         screen.document({**record, "rules": rules.data()})
         return
-    rounds = []
-    for voter, tree in zip(_vote_of(model).voters, model.estimators_, strict=True):
+    rounds, vote = [], learned(model).vote
+    assert vote is not None
+    for voter, tree in zip(vote.voters, model.estimators_, strict=True):
         rules = tree.rules(style=style, max_levels=most or None)
         weight = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
         _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {weight}:")
@@ -148,23 +137,7 @@ def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
         screen.essential(Text(" " * indent + line))
 
 
-def _vote_of(model: Any) -> Vote:
-    vote = learned(model).vote
-    assert vote is not None
-    return vote
-
-
-def tree_code(model: Any, path: str, language: str, option: str) -> str:
-    """Return the tree of a file as code, which ``option`` asked for."""
-    model = _of_trees(model, path, option)
-    if explanation_of(model).is_vote:
-        problem = f"{option} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
-        raise InputError(problem, file=path, cure="Train one: --model tree.")
-    code: str = getattr(model, CODE[language])()
-    return code
-
-
-def _of_trees(model: Any, path: str, option: str) -> Any:
+def of_trees(model: Any, path: str, option: str) -> Any:
     """Return the tree of a file, or its trees that vote, trained on the table itself."""
     if not explanation_of(model).has_rules:
         problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
@@ -191,7 +164,7 @@ def _purpose(learner: Any, target: str | None) -> str:
     name = repr(target) if target else ""
     explanation = explanation_of(learner)
     if explanation.classes is not None:
-        labels = some(explanation.classes, 12)
+        labels = some(explanation.classes, _SHOWN_CLASSES)
         return f"tells apart {name}: {labels}" if name else f"tells apart {labels}"
     if explanation.task == "novelty":
         return "tells rows like those it was trained on (1) from others (-1)"
@@ -208,10 +181,6 @@ def _columns(model: Any) -> list[dict[str, Any]]:
     width = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(width)])
     return [{"name": str(name), "kind": "numeric"} for name in names]
-
-
-def _column_words(column: dict[str, Any]) -> str:
-    return column["name"] if column["kind"] == "numeric" else f"{column['name']} ({column['kind']})"
 
 
 def history_of(model: Any) -> dict[str, Any] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -14,8 +14,7 @@ from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.contest import meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedContest
-from margrove.app.choose.nested_search import NestedSearch, Tuned
-from margrove.app.choose.search import SearchSpace
+from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
     estimate_words,
     search_words,
@@ -33,9 +32,9 @@ from margrove.app.files import check_destination, check_report, report_path, wri
 from margrove.app.history import rows_fingerprint
 from margrove.app.models import learner_of, plain_parameters
 from margrove.app.options.budget import Budget
+from margrove.app.options.facts import Facts, facts_of, tell_facts
 from margrove.app.options.menu import parameters_blamed
-from margrove.app.options.preparation import table_for
-from margrove.app.options.table import STANDARD_STREAM, Facts, Reading, facts_of, tell_facts
+from margrove.app.options.table import STANDARD_STREAM, Reading, table_for
 from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove, shown
 from margrove.app.screen.console import Screen
@@ -63,7 +62,6 @@ class Decision:
     estimate: Estimate
     history: dict[str, Any]  # parts of the training record
     document: dict[str, Any]  # and of the JSON document, where they are others there
-    found: Mapping[str, Any] = field(default_factory=dict)  # parameters besides those that were typed
     chosen: Chosen | None = None  # by ``--model auto``
 
 
@@ -211,12 +209,17 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     table = table_for(learner, table)
     _check_vote_of_numbers(learner_of(training.build()), table, training.params)
     _tell_learner(screen, training)
-    tuned = None
+    labels, seed, tuned = task.labels(table), training.seed, None
+    folds = task.folds(labels, training.folds, seed)
     if space is None:
-        estimate = _estimate(screen, training, table)
+        title = "cross-validation"
+        with metered(screen, title, total=max(1, len(folds.tests))) as meter:
+            estimate = task.cross_validate(training.build, table, labels, folds, meter, title, has_scores=True)
     else:
         tell_search_space(screen, space, training.budget, facts.n_rows)
-        tuned = _tune(screen, training, space, table)
+        with metered(screen, "search", total=1 + len(folds.tests)) as meter:
+            own = Budget(training.budget)
+            tuned = NestedSearch(space, training.build, table, folds, seed, own, meter).run()
         tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
         estimate = tuned.estimate
     tell_estimate(screen, estimate)
@@ -230,7 +233,8 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         history["search"] = provenance.search_part(learner.name, tuned.found)
     document["search"] = {"budget": training.budget, **tuned.to_dict()}
     summary += f" ({estimate.method}); {search_words(tuned.found)}"
-    return Decision(training, summary, estimate, history, document, tuned.found.params)
+    training = replace(training, params={**training.params, **tuned.found.params})
+    return Decision(training, summary, estimate, history, document)
 
 
 def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) -> None:
@@ -249,20 +253,6 @@ def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) ->
         )
 
 
-def _estimate(screen: Screen, training: Training, table: Table) -> Estimate:
-    task, labels, title = training.kind, training.kind.labels(table), "cross-validation"
-    folds = task.folds(labels, training.folds, training.seed)
-    with metered(screen, title, total=max(1, len(folds.tests))) as meter:
-        return task.cross_validate(training.build, table, labels, folds, meter, title, has_scores=True)
-
-
-def _tune(screen: Screen, training: Training, space: SearchSpace, table: Table) -> Tuned:
-    folds = training.kind.folds(training.kind.labels(table), training.folds, training.seed)
-    with metered(screen, "search", total=1 + len(folds.tests)) as meter:
-        budget = Budget(training.budget)
-        return NestedSearch(space, training.build, table, folds, training.seed, budget, meter).run()
-
-
 def _fit(
     screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Proof, list[str]]:
@@ -271,7 +261,7 @@ def _fit(
     limit, own = training.time_limit, None if decision.chosen is None else budget  # a learner that is named has none
     if own is not None:
         limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
-    model = replace(training, time_limit=limit).build(decision.found)
+    model = replace(training, time_limit=limit).build()
     table = table_for(training.learner, table)
     began = time.monotonic()
     with shown(screen, "fit on all rows", own), course:
@@ -300,7 +290,8 @@ def _write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
 def _tell_learner(screen: Screen, training: Training) -> None:
     learner = training.learner
     screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
-    if learner.remark and learner.is_as_it_comes(training.params):
+    is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
+    if learner.remark and not is_set:
         screen.say(learner.remark, indent=2)
     if not training.preparation.is_scaled:
         screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)

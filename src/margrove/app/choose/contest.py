@@ -66,7 +66,8 @@ class Result:
         if best is None:
             return ()
         floor = best.mean - max(best.error, _tie(best))
-        return tuple(t for t in self.trials if _meets(t, best) and t.mean >= floor)
+        able = [t for t in self.trials if t.is_scored and t.is_too_slow == best.is_too_slow]  # others do not compare
+        return tuple(trial for trial in able if trial.mean >= floor)
 
     @property
     def chosen(self) -> Trial | None:
@@ -86,11 +87,6 @@ def meets_on_sample(n_rows: int, n_columns: int) -> bool:
     """Return whether all candidates are scored on a sample first, after a part of so many rows is set aside."""
     n_tried = n_rows - n_rows // PARTS
     return first_rows(n_tried, n_columns) < n_tried
-
-
-def _meets(trial: Trial, best: Trial) -> bool:
-    """Return whether the two can be compared."""
-    return trial.is_scored and trial.is_too_slow == best.is_too_slow
 
 
 def _tie(trial: Trial) -> float:
@@ -204,7 +200,7 @@ class Contest:
         self._is_whole = self._is_whole and trial.status != "time_limit"
         best = self._best()
         if best is not None:
-            self._meter.best(best.title, best.mean, is_share=not self._training.kind.is_number)
+            self._meter.best(f"{best.title}, {self._training.kind.named(best.mean)}")
         # What cannot be finished anyway is not what time is kept for.
         able = [t for t in ranked(list(self._trials.values())) if self._finish(t) <= _MOST_FINISH * self._budget.left]
         self._reserve = max(self._least_reserve, self._finish(able[0]) if able else 0.0)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from margrove.app.choose.contest import PARTS, Contest, Result
 from margrove.app.choose.trial import Trial
-from margrove.app.estimate.intervals import WIDENED
+from margrove.app.estimate.intervals import WIDENED, share_interval
 from margrove.app.estimate.task import Estimate, Predicted, Rows, joined
 from margrove.app.options.budget import Budget
-from margrove.app.options.preparation import table_for
+from margrove.app.options.table import table_for
 from margrove.app.options.training import Training
 from margrove.data import Table
 from margrove.errors import MargroveError
@@ -131,7 +131,8 @@ class NestedContest:
         chosen, trial = self._chosen(result), result.chosen
         if trial is None:
             return chosen
-        ends = self._task.interval(trial.mean, trial.n_rows, len(trial.scores))
+        n, n_right = trial.n_rows, round(trial.mean * trial.n_rows)
+        ends = None if self._task.is_number else share_interval(n_right, n, len(trial.scores), n)
         own = {"rounds": trial.scores, "value": trial.mean, "interval": ends, "method": "cross-validation"}
         return replace(chosen, estimate=replace(chosen.estimate, **own))
 

@@ -14,14 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from margrove.app.choose import in_digits
-from margrove.app.estimate.task import Rows, Task
+from margrove.app.estimate.task import Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Choice
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.table import AS_USUAL, Preparation
 from margrove.data import Table
 from margrove.learner import loaded
 from margrove.run.effort import on_interrupt
@@ -218,46 +217,35 @@ def search(space: SearchSpace, table: Table, *, seed: int, seconds: float, meter
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
         X = space.preparation.encoder().fit(table).transform(table.take(rows))
-        run = _Run(space, X, y, task.split(y, n_folds, seed), budget)
-        found = run.scored(space.Cs, space.gammas)
-        added = _beyond(found)
-        cost = _SLOWER * (time.monotonic() - started) * len(added) / max(1, len(found.cells))
-        if added and cost <= budget.left:
+        splits = task.split(y, n_folds, seed)
+
+        def scored(Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> SearchResult:
+            grid = {"Cs": Cs} if space.is_linear else {"Cs": Cs, "gammas": gammas}
+            settings = {name: None if values is None else list(values) for name, values in grid.items()}
+            limit = max(_LEAST, budget.left)
+            machine = clone(space.search).set_params(**settings, cv=splits, refit=False, time_limit=limit)
+            with on_interrupt("keep"):  # a clone would let Ctrl-C through
+                results = machine.fit(X, y).cv_results_
+            scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
+            cells = tuple(GridCell(params["C"], params.get("gamma"), score) for params, score in scores)
+            return SearchResult(task, space.names, cells, len(y), len(labels), n_folds, status=machine.status_)
+
+        found = scored(space.Cs, space.gammas)
+        blocks = _beyond(found)
+        cost = _SLOWER * (time.monotonic() - started) * len(blocks) / max(1, len(found.cells))
+        if blocks and cost <= budget.left:
             meter.begin(f"{title}, widened")
-            more = [run.scored(Cs, gammas) for Cs, gammas in _blocks(found, added)]
+            more = [scored(Cs, gammas) for Cs, gammas in blocks]
             cells = sum((each.cells for each in more), ())
             status = next((each.status for each in more if each.status is not Status.CONVERGED), found.status)
             widened, n_added = found.edges, len(cells)
             found = replace(found, cells=found.cells + cells, status=status, widened=widened, n_added=n_added)
-    seconds = time.monotonic() - started
-    return replace(found, of_rows=len(labels), folds=n_folds, seconds=seconds)
+    return replace(found, seconds=time.monotonic() - started)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """The rows and folds that every cell is scored on."""
-
-    space: SearchSpace
-    X: Any
-    y: NDArray[Any]
-    splits: list[tuple[Rows, Rows]]
-    budget: Budget
-
-    def scored(self, Cs: Iterable[Any] | None, gammas: Iterable[Any] | None) -> SearchResult:
-        grid = {"Cs": Cs} if self.space.is_linear else {"Cs": Cs, "gammas": gammas}
-        settings = {name: None if values is None else list(values) for name, values in grid.items()}
-        machine = clone(self.space.search).set_params(
-            **settings, cv=self.splits, refit=False, time_limit=max(_LEAST, self.budget.left)
-        )
-        with on_interrupt("keep"):  # a clone would let Ctrl-C through
-            results = machine.fit(self.X, self.y).cv_results_
-        scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)
-        cells = tuple(GridCell(params["C"], params.get("gamma"), score) for params, score in scores)
-        return SearchResult(self.space.task, self.space.names, cells, n_rows=len(self.y), status=machine.status_)
-
-
-def _beyond(found: SearchResult) -> dict[str, list[float]]:
-    """Return the values of C and γ by which the grid is widened; of a search that was stopped, none."""
+def _beyond(found: SearchResult) -> list[tuple[list[float], list[float] | None]]:
+    """Return the grids by which the grid is widened: all γ at the new C, and the new γ at the old C; none of a search
+    that was stopped."""
     more: dict[str, list[float]] = {}
     for edge in found.edges if found.status is Status.CONVERGED else ():
         word, name = edge.split()
@@ -265,15 +253,9 @@ def _beyond(found: SearchResult) -> dict[str, list[float]]:
         values = found.values_of(name)
         start, factor = (values[-1], step) if word == "largest" else (values[0], 1 / step)
         more[name] = [start * factor**k for k in range(1, count + 1)]
-    return more
-
-
-def _blocks(found: SearchResult, more: dict[str, list[float]]) -> list[tuple[list[float], list[float] | None]]:
-    """Return the added cells as grids: all γ at the new C, and the new γ at the old C."""
-    Cs, gammas = found.values_of("C"), found.values_of("gamma")
     blocks: list[tuple[list[float], list[float] | None]] = []
     if "C" in more:
-        blocks.append((more["C"], [*gammas, *more.get("gamma", [])] or None))
+        blocks.append((more["C"], [*found.values_of("gamma"), *more.get("gamma", [])] or None))
     if "gamma" in more:
-        blocks.append((Cs, more["gamma"]))
+        blocks.append((found.values_of("C"), more["gamma"]))
     return blocks

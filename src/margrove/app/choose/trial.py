@@ -18,7 +18,7 @@ from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResu
 from margrove.app.estimate.task import Folds, Task
 from margrove.app.models import learner_of
 from margrove.app.options.budget import Budget
-from margrove.app.options.preparation import table_for
+from margrove.app.options.table import table_for
 from margrove.app.options.training import Training
 from margrove.app.screen.advice import error_in_shell
 from margrove.data import Table

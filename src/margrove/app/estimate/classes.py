@@ -57,9 +57,6 @@ class _Classes(Task):
     def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
         return float(np.mean(predicted == truth))
 
-    def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
-        return share_interval(round(score * n_rows), n_rows, n_rounds, n_rows)
-
     def resolution(self, n_rows: int) -> float:
         """Return half a row: folds differ in size by a row, so that the same number of errors gives other means."""
         return 0.5 / max(1, n_rows)
@@ -117,11 +114,6 @@ class _Classes(Task):
     def baseline_words(self, estimate: Estimate) -> str:
         label = repr(str(estimate.baseline_class))
         return f", on rows it has not seen; always answering {label} scores {self.number(estimate.baseline)}"
-
-    def may_be_useless(self, estimate: Estimate) -> bool:
-        if estimate.value is None or estimate.interval is None:
-            return False
-        return estimate.interval[0] <= estimate.baseline < estimate.value
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         if estimate.value is None or estimate.value > estimate.baseline:

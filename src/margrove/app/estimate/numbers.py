@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from margrove.app.estimate.intervals import Interval, excess, r2_interval
+from margrove.app.estimate.intervals import excess, r2_interval
 from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
 from margrove.data import Table
 
@@ -55,9 +55,6 @@ class _Numbers(Task):
 
     def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
         return deviation_of(truth, predicted, float(learned.mean())).r2 or 0.0
-
-    def interval(self, score: float, n_rows: int, n_rounds: int) -> Interval | None:
-        return None
 
     def resolution(self, n_rows: int) -> float:
         return _SAME
@@ -130,9 +127,6 @@ class _Numbers(Task):
     def baseline_words(self, estimate: Estimate) -> str:
         assert estimate.deviation is not None
         return f" on rows it has not seen; always answering the median is off by {estimate.deviation.of_median:.4g}"
-
-    def may_be_useless(self, estimate: Estimate) -> bool:
-        return False
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."

@@ -132,7 +132,6 @@ class Task:
     fold_count: Callable[[Labels, int], tuple[int, tuple[str, ...]]]  # of those wanted, and notes; 0: the reason
     draw: Callable[[Labels, int, np.random.Generator], Rows]  # about so many rows
     score: Callable[[Labels, NDArray[Any], Labels], float]  # of truth and predictions, with the training targets
-    interval: Callable[[float, int, int], Interval | None]  # of a mean score of so many rows and rounds
     resolution: Callable[[int], float]  # of so many rows: scores that differ by less are the same
     is_perfect: Callable[[float, int], bool]  # a score of so many rows
     beside: Callable[[Any, Table, Labels, Labels, bool], dict[str, Any]]  # predictions, what is kept
@@ -144,7 +143,6 @@ class Task:
     rank: Callable[[Estimate], tuple[float, ...]]  # the key by which estimates are ordered, the best last
     context: Callable[[Estimate], list[str]]  # what the value means, and what a baseline would score
     baseline_words: Callable[[Estimate], str]  # the second half of a sentence about the best of several
-    may_be_useless: Callable[[Estimate], bool]  # whether the interval reaches down to the baseline
     uselessness: Callable[..., str]  # which baseline it does not beat, and what to do
 
     def labels(self, table: Table) -> Labels:

@@ -31,7 +31,9 @@ def tell_value(screen: Screen, estimate: Estimate, text: str, how: str, noun: st
 
 def tell_doubts(screen: Screen, estimate: Estimate, uselessness: str) -> None:
     """Print whether the model may be no better than the baseline, or is not."""
-    if estimate.task.may_be_useless(estimate):
+    low, value = estimate.ends["low"], estimate.value
+    has_doubts = not estimate.task.is_number and low is not None and value is not None
+    if has_doubts and low <= estimate.baseline < value:
         screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if uselessness:
         screen.say(uselessness, style="yellow", indent=2)

@@ -26,10 +26,6 @@ class Choice(Offer):
     described: Learner = field(kw_only=True)
     regression: Choice | None = None
 
-    def is_as_it_comes(self, params: Mapping[str, Any]) -> bool:
-        """Return whether all settings of the command line keep their defaults."""
-        return not params.keys() & {*self.defaults, *(f"estimator__{name}" for name in self.boosted)}
-
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
         """Return the unfitted estimator; raise `ParameterError` for an unknown parameter, or one of a wrong type."""
         kind: Any = loaded(self.described.estimator)
@@ -72,18 +68,6 @@ def choice_named(name: str) -> Choice:
     known = choices()
     check_choice("--model", name, (AUTO, *known))
     return known[name]
-
-
-def learner_of_numbers(learner: Choice) -> Choice:
-    """Return the same learner for a target that is a number; raise `ParameterError` if it only tells classes apart."""
-    from margrove.errors import ParameterError
-
-    if learner.regression is None:
-        able = ", ".join(f"--model {name}" for name, other in choices().items() if other.regression is not None)
-        raise ParameterError(
-            f"--task is 'regress', and {learner.name} tells classes apart. What estimates numbers: {able}."
-        )
-    return learner.regression
 
 
 def completed_choices(incomplete: str) -> list[str]:

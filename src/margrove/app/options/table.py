@@ -1,29 +1,24 @@
-"""A table as the command line reads it: the options, the reading, and the facts that are printed."""
+"""A table as the command line reads it (`Reading`), and the way from it to numbers (`Preparation`)."""
 
 from __future__ import annotations
 
 import shlex
-import warnings
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.options.hints import hints_of
-from margrove.app.screen.advice import warnings_in_shell
-from margrove.app.screen.console import Screen
-from margrove.data import Table, load_penguins, read_table
-from margrove.data.columns import named, some
+from margrove.app.options.menu import Choice, choices
+from margrove.data import Table, TableEncoder, load_penguins, read_table
 from margrove.data.dialect import DEFAULT_MISSING
-from margrove.data.inspection import inspect_columns, mean_words
+from margrove.data.inspection import is_identifier
 from margrove.data.readers import read_with_cells
 from margrove.data.target import Target, check_target, quantity_words
-from margrove.errors import DataWarning, InputError
-from margrove.explanation import counted
+from margrove.data.text import TEXT_FEATURES, check_text_columns
+from margrove.errors import InputError, ParameterError, check_choice
 
 STANDARD_STREAM = "-"
 _LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
@@ -190,137 +185,72 @@ def _less(table: Table, name: str) -> Table:
 
 
 @dataclass(frozen=True)
-class TextFacts:
-    """Facts about a column of free text."""
+class Preparation:
+    """The options of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
 
-    name: str
-    mean_words: float  # of the distinct cells
-    n_empty: int
+    text: tuple[str, ...] = ()  # columns of free text
+    features: str = TEXT_FEATURES[0]  # what becomes of their words
+    is_scaled: bool = True  # numbers are standardised
 
-    @property
-    def words(self) -> str:
-        empty = "" if self.n_empty == 0 else f", {counted(self.n_empty, 'cell')} empty"
-        words = counted(round(self.mean_words), "word")
-        return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
+    def __post_init__(self) -> None:
+        for name in self.text:
+            if self.text.count(name) > 1:
+                raise ParameterError(f"--text {name} is given twice.")
+        check_choice("--text-features", self.features, TEXT_FEATURES)
+        if not self.text and self.features != TEXT_FEATURES[0]:
+            raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
 
+    def encoder(self) -> TableEncoder:
+        """Return the unfitted encoder."""
+        return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
 
-@dataclass(frozen=True)
-class Facts:
-    """Facts about a labelled table, before anything is learned from it."""
+    def in_front_of(self, learner: Choice, estimator: Any) -> Any:
+        """Return the model: an encoder, then the estimator, unless the learner takes tables as they are."""
+        from sklearn.pipeline import Pipeline
 
-    source: str
-    n_rows: int
-    kinds: dict[str, int]  # columns of each kind, of those that are learned from
-    missing: dict[str, int]  # missing cells of each column that has any
-    target: str
-    classes: list[tuple[Any, int]]  # each with its rows, the largest first; none where the target is estimated
-    numbers: tuple[float, float, float] | None  # least, mean and largest target where it is estimated
-    is_number: bool  # whether the target could be read as either
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
-    texts: tuple[TextFacts, ...] = ()
-    hints: tuple[str, ...] = ()  # columns to think about
+        return estimator if learner.takes_tables else Pipeline([("encode", self.encoder()), ("learn", estimator)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "source": self.source,
-            "rows": self.n_rows,
-            "columns": self.kinds,
-            "left_out": list(self.left_out),
-            "texts": [asdict(text) for text in self.texts],
-            "missing_cells": self.missing,
-            "target": self.target,
-            "task": "classify" if self.numbers is None else "regress",
-            "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
-            "numbers": self.numbers and dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-            "hints": list(self.hints),
-        }
+    def for_table(self, learner: Choice, table: Table) -> Preparation:
+        """Return the same for this table: a learner that keeps sparse numbers gets them as they are."""
+        return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
 
+    def check_learner(self, learner: Choice) -> None:
+        """Refuse text where there is no encoder in front of the learner."""
+        if self.text and learner.takes_tables:
+            able = ", ".join(name for name, other in choices().items() if not other.takes_tables)
+            raise ParameterError(
+                f"--text makes a number of each word, and {learner.name} asks of columns as they are. What takes text: "
+                f"--model {able}."
+            )
 
-def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] = ()) -> Facts:
-    """Inspect a labelled table, whose target is a class or is estimated; ``text`` are its columns of free text."""
-    assert table.target is not None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
-        # Of a column that is read as text nothing is odd.
-        found = inspect_columns(table.select([name for name in table.names if name not in text]) if text else table)
-    classes, numbers = [], None
-    if is_estimated:
-        values = _check_numbers(table)
-        numbers = float(values.min()), float(values.mean()), float(values.max())
-    else:
-        labels, counts = np.unique(table.labels(), return_counts=True)
-        classes = sorted(zip(labels.tolist(), counts.tolist(), strict=True), key=lambda pair: -pair[1])
-    left_out = tuple(found["identifier"]) if len(found["identifier"]) < table.n_columns else ()
-    is_block = table.sparse is not None or table.block is not None
-    learned = table if is_block else table.select([name for name in table.names if name not in left_out])
-    kinds, missing = _kinds_and_missing(learned, text)
-    return Facts(
-        source=table.source,
-        n_rows=table.n_rows,
-        kinds=kinds,
-        missing=missing,
-        target=table.target.name,
-        classes=classes,
-        numbers=numbers,
-        is_number=table.target.kind == "numeric",
-        notes=table.notes,
-        warnings=tuple(warnings_in_shell(caught)),
-        left_out=left_out,
-        texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
-        hints=() if is_estimated else hints_of(table, without=text),
-    )
+    def check_table(self, table: Table, without: tuple[str, ...] = ()) -> None:
+        """Refuse, before anything is learned, columns that are not there or hold no text."""
+        for name in self.text:
+            if name in without:
+                raise InputError(
+                    "is named by --text and by --without", file=table.source, column=name, cure="Leave out one of them."
+                )
+        check_text_columns(table, self.text)
+
+    def less_text(self, table: Table) -> Table:
+        """Return the table without its columns of text, for a learner that cannot take them."""
+        if not self.text:
+            return table
+        names = [name for name in table.names if name not in self.text]
+        if not names:
+            raise InputError("all columns are text", file=table.source, cure="Choose a learner that takes text.")
+        return table.select(names)
 
 
-def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
-    """Count columns by kind, and missing cells by column; a sparse or block table is all numbers."""
-    if table.sparse is not None:
-        return {"numeric": table.n_columns}, {}
-    if table.block is not None:
-        absent = np.isnan(table.block).sum(axis=0)
-        counts = {name: int(n) for name, n in zip(table.names, absent, strict=True) if n}
-        return {"numeric": table.n_columns}, counts
-    kinds = Counter("text" if column.name in text else column.kind for column in table)
-    gaps = {column.name: column.n_missing for column in table if column.n_missing}
-    return dict(kinds), {name: n for name, n in gaps.items() if name not in text}  # a text without a word is no gap
+AS_USUAL = Preparation()
 
 
-def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "filled in") -> None:
-    """Print what was read; ``gaps`` says what becomes of missing cells."""
-    is_embedded = reading.file is None
-    origin = " (embedded; no FILE was given)" if is_embedded else ""
-    screen.say(f"Read {facts.source}{origin}", style="bold")
-    names = {
-        "numeric": ("number", "numbers"),
-        "category": ("category", "categories"),
-        "boolean": ("yes/no", "yes/no"),
-        "text": ("text", "texts"),
-    }
-    kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
-    n_columns = sum(facts.kinds.values())
-    without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
-    screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'column')} to learn from: {kinds}{without}", indent=2)
-    if facts.missing:
-        cells = counted(sum(facts.missing.values()), "missing cell")
-        screen.say(f"{cells} in {counted(len(facts.missing), 'column')}, {gaps}", indent=2)
-    for text in facts.texts:
-        screen.say(text.words, indent=2)
-    screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
-    for note in () if is_embedded else facts.notes:
-        screen.say(note, indent=2, style="dim")
-    for hint in facts.hints:
-        screen.say(hint, indent=2, style="yellow")
-    for warning in facts.warnings:
-        screen.warn(warning)
-
-
-def _target_words(facts: Facts) -> str:
-    if facts.numbers is not None:
-        least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
-        return f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
-    shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
-    return f"{len(facts.classes)} classes (rows): {shown}"
+def table_for(learner: Choice, table: Table) -> Table:
+    """Return the table for a learner: without an encoder, which would do that, columns that name the rows go."""
+    if not learner.takes_tables or table.sparse is not None or table.block is not None:
+        return table
+    names = [column.name for column in table if not is_identifier(column)]
+    if not names:
+        problem = "no column is left to learn from: each names the rows"
+        raise InputError(problem, file=table.source, cure="Add columns that say something of several rows.")
+    return table.select(names) if len(names) < table.n_columns else table

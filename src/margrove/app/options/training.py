@@ -11,8 +11,8 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
-from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, learner_of_numbers
-from margrove.app.options.preparation import AS_USUAL, Preparation
+from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
+from margrove.app.options.table import AS_USUAL, Preparation
 from margrove.errors import ParameterError, check_choice
 
 PREFERENCES = ("best", "simple")
@@ -50,7 +50,14 @@ class Training:
         if self.taken is not None:
             return self.taken
         learner = choice_named(self.model or "")
-        return learner_of_numbers(learner) if self.kind.is_number else learner
+        if not self.kind.is_number:
+            return learner
+        if learner.regression is None:
+            able = ", ".join(f"--model {name}" for name, other in choices().items() if other.regression is not None)
+            raise ParameterError(
+                f"--task is 'regress', and {learner.name} tells classes apart. What estimates numbers: {able}."
+            )
+        return learner.regression
 
     @property
     def kind(self) -> Task:

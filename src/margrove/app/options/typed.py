@@ -13,8 +13,7 @@ import typer
 from margrove.app.options.menu import AUTO, choices, completed_choices
 
 if TYPE_CHECKING:
-    from margrove.app.options.preparation import Preparation
-    from margrove.app.options.table import Reading
+    from margrove.app.options.table import Preparation, Reading
     from margrove.app.screen.console import Screen
 
 # By the panel of ``--help`` in which an option stands.
@@ -114,9 +113,35 @@ class ColumnOptions:
     @property
     def preparation(self) -> Preparation:
         """The options of the encoder."""
-        from margrove.app.options.preparation import Preparation
+        from margrove.app.options.table import Preparation
 
         return Preparation(tuple(self.text or ()), self.text_features)
+
+
+@dataclass(frozen=True)
+class WantedOptions:
+    """The columns beside the predictions."""
+
+    scores: Annotated[
+        bool, of_output("--scores", help="Add the decision value of each machine, or the probability of each class.")
+    ] = False
+    probabilities: Annotated[
+        bool, of_output("--probabilities", help="Add the probability of each class, where it has them.")
+    ] = False
+    keep: Annotated[
+        str,
+        of_output(
+            metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, as they stand there."
+        ),
+    ] = "none"
+    raw: Annotated[bool, of_output("--raw", help="Write text cells unchanged, including formulas.")] = False
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns to keep; None for all."""
+        if self.keep == "all":
+            return None
+        return [] if self.keep == "none" else list(dict.fromkeys(name for name in self.keep.split(",") if name))
 
 
 @dataclass(frozen=True)

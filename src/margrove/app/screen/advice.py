@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable
-from warnings import WarningMessage
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from warnings import WarningMessage, catch_warnings, simplefilter
 
 from margrove.advice import Advice, InPython, Parameter, Part, Row, Setting, Value
+
+if TYPE_CHECKING:
+    from margrove.app.screen.console import Screen
 
 # Parameters that are options by themselves; those of learners are values of --param.
 OPTIONS = {
@@ -58,6 +63,18 @@ def error_in_shell(error: Exception) -> str:
 def warnings_in_shell(caught: Iterable[WarningMessage]) -> list[str]:
     """Return each warning once, its advice as options."""
     return list(dict.fromkeys(in_shell(_message_of(warning.message)) for warning in caught))
+
+
+@contextmanager
+def warnings_told(screen: Screen) -> Iterator[list[str]]:
+    """Print the warnings of the block after it, each once. Yield the list that they are added to."""
+    told: list[str] = []
+    with catch_warnings(record=True) as caught:
+        simplefilter("always")
+        yield told
+    told += warnings_in_shell(caught)
+    for message in told:
+        screen.warn(message)
 
 
 def _message_of(error: Exception | str) -> str:

@@ -29,19 +29,25 @@ def percent(share: float) -> str:
 AS_SAVED = "as saved when it was trained; `margrove certify MODEL FILE` recomputes it"
 
 
-def tell_certificate(screen: Screen, certificate: Certificate) -> None:
-    """Print a certificate that was just recomputed, as a table, and its verdict in plain words."""
-    screen.heading(f"Certificate of {certificate.learner}")
+def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool = False) -> None:
+    """Print a certificate as a table, its verdict, and what to do where it does not hold. Of one that was only read
+    from a file the heading says so, also under ``--quiet``."""
+    if is_saved:
+        screen.say()
+        screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
+    else:
+        screen.heading(f"Certificate of {certificate.learner}")
     screen.say(certificate_grid(certificate))
-    tell_verdict(screen, certificate, verdict_words(certificate))
-
-
-def tell_saved_certificate(screen: Screen, certificate: Certificate) -> None:
-    """Print a certificate that only was read from a file, and say so even under ``--quiet``."""
-    screen.say()
-    screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
-    screen.say(certificate_grid(certificate))
-    tell_verdict(screen, certificate, verdict_words(certificate, is_saved=True))
+    style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
+    screen.essential(Text(verdict_words(certificate, is_saved=is_saved), style=style))
+    failed = [claim for claim in certificate.claims if claim.holds is False]
+    for claim in failed:
+        screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
+    if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
+        advice = in_shell(Status(certificate.status).advice)
+        screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
+    if failed:
+        screen.say("The model still predicts; what it lacks is this proof.", indent=2)
 
 
 def certificate_grid(certificate: Certificate) -> Grid:
@@ -66,20 +72,6 @@ def certificate_grid(certificate: Certificate) -> Grid:
         text = Text.assemble(name, *([("\n" + words, "dim")] if words else []))
         grid.add_row(Text(mark, style=style), text, *(Text(value) for value in values))
     return grid
-
-
-def tell_verdict(screen: Screen, certificate: Certificate, verdict: str) -> None:
-    """Print the verdict of the certificate, and what to do where it does not hold."""
-    style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text(verdict, style=style))
-    failed = [claim for claim in certificate.claims if claim.holds is False]
-    for claim in failed:
-        screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
-    if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
-        advice = in_shell(Status(certificate.status).advice)
-        screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
-    if failed:
-        screen.say("The model still predicts; what it lacks is this proof.", indent=2)
 
 
 def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:

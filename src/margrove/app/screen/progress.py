@@ -98,9 +98,9 @@ class Countdown(Meter):
         self._part = self._best = ""
         super().__init__(_CountdownBar(self), title, budget.seconds)
 
-    def best(self, title: str, score: float, *, is_share: bool) -> None:
-        """Name the best so far."""
-        self._best = f"best so far: {title}, " + (f"{100 * score:.1f} %" if is_share else f"R² {score:.3f}")
+    def best(self, words: str) -> None:
+        """Name the best so far, and its score."""
+        self._best = f"best so far: {words}"
 
     def enter(self, part: str) -> None:
         """Name the part of the whole that begins, in which another one is best."""
