@@ -14,23 +14,15 @@ from margrove.plots.arguments import check_mapping, check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.judgement import MEANINGS, Judgement, Predictor, class_scores, judge, learner_of
 from margrove.plots.plane import Plane, plane_of
-from margrove.plots.style import (
-    as_typed,
-    axes_for,
-    colour_of,
-    edge_width,
-    ink,
-    legend_outside,
-    line_share,
-    marker_area,
-    marker_of,
-)
+from margrove.plots.style import MARKERS, as_typed, axes_for, colour_of, ink, legend_outside, line_share, marker_area
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 RINGS = {"marginal": 0.9, "hard": 1.8}  # around support vectors: widths of the lines in points
+_EDGE = 0.5  # width of the line around a marker, in points
+_CROWDED = 500, 2000  # rows from which these lines fade, and at which they are gone: they would cover everything
 _CELLS = 2_000_000  # numbers of a block of grid points, as rows of the model
 _MOST_ALONG = 4_000  # grid points along an axis: more than a picture has pixels, and 16 million rows to predict
 _CROWD = 200  # rings, or crosses; more are drawn fainter, so that the points stay visible
@@ -59,9 +51,8 @@ def plot_boundary(
     Colour and marker show the class of a point. Misclassified points are crossed out; if two classes are separated, a
     square marks the nearest point of each. The title gives the errors and the margin on these points.
 
-    If these are the points that a support vector machine was fitted on, its support vectors are ringed: *marginal* ones
-    (on the margin, 0 < α < C) with a thin ring, *hard* ones (α = C: inside the margin, or misclassified) with a bold
-    one. The others are *easy*: the model would be the same without them.
+    On the points that a support vector machine was fitted on, its support vectors are ringed: *marginal* ones (on the
+    margin, 0 < α < C) with a thin ring, *hard* ones (α = C: inside the margin, or misclassified) with a bold one.
 
     Parameters
     ----------
@@ -75,16 +66,13 @@ def plot_boundary(
         Left out for a one-class machine.
     ax : matplotlib Axes, default: a new figure
     features : pair of column names or positions, or "pca", optional
-        The two columns that vary, the first along the x-axis. May be left out if ``X`` has just two. ``"pca"`` is
-        the plane of the first two principal components of the rows as the classifier sees them, after a pipeline's
-        encoder.
+        The two columns that vary, the first along the x-axis. May be left out if ``X`` has just two. ``"pca"``: the
+        first two principal components of the rows as the classifier sees them, after a pipeline's encoder.
     at : mapping of column names to cells, optional
-        Where the other columns of a model are held. Default: the median, or the most frequent level. `ParameterError`
-        for a column that cannot be held, or a level that no row has.
+        Where the other columns of a model are held. Default: the median, or the most frequent level.
     margins : bool or float, default=True
-        Draw the lines f = ±m for two classes. True takes for m the smallest functional margin y f(x) if that is > 0, so
-        that the nearest point is on a line and none lies between them; it takes 1 for support vector machines, and
-        draws no lines if the points are not separated. A number is m itself.
+        Draw the lines f = ±m for two classes. A number is m itself. True takes 1 for support vector machines, and for
+        others the smallest functional margin y f(x) if that is > 0: the nearest point is on a line, none between them.
     regions : bool, default=True
         Shade the plane by predicted class.
     legend : bool, default=True
@@ -96,9 +84,8 @@ def plot_boundary(
     -----
     The margin is a distance in the space the classifier sees: after a pipeline's encoder, and for a kernel in
     its feature space. It is a distance in the picture only for a linear classifier without a pipeline; the axes then
-    have one scale, unless their ranges differ much. In a slice of many columns the margin lines are where f = ±m in
-    that slice; a point beside it may be on the other side of them. The title counts the points for which the model
-    predicts another class than the slice shows at their place: the fewer, the more the slice tells.
+    have one scale, unless their ranges differ much. The title of a slice of many columns counts the points for which
+    the model predicts another class than the slice shows at their place.
 
     Examples
     --------
@@ -169,10 +156,11 @@ def _asked(model: Predictor, plane: Plane) -> Any:
 def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
     """Draw every point that has both its cells, by class."""
     n = len(plane.points)
-    look: dict[str, Any] = {"edgecolors": ink(), "linewidths": edge_width(n), "s": marker_area(n), "zorder": 2}
+    edge = float(np.interp(n, _CROWDED, (_EDGE, 0.0)))
+    look: dict[str, Any] = {"edgecolors": ink(), "linewidths": edge, "s": marker_area(n), "zorder": 2}
     for code, label in enumerate(judgement.classes):
-        x = plane.points[plane.is_complete & (judgement.codes == code)]
-        ax.scatter(x[:, 0], x[:, 1], color=colour_of(code), marker=marker_of(code), label=str(label), **look)
+        x, marker = plane.points[plane.is_complete & (judgement.codes == code)], MARKERS[code % len(MARKERS)]
+        ax.scatter(x[:, 0], x[:, 1], color=colour_of(code), marker=marker, label=str(label), **look)
 
 
 def draw_model(

@@ -17,7 +17,7 @@ from margrove.plots.arguments import check_labels, check_mapping, check_rows, fo
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
 from margrove.plots.displays import Display, made_from
 from margrove.plots.judgement import MEANINGS, judge, learner_of
-from margrove.plots.plane import Plane, plane_for
+from margrove.plots.plane import Plane, read_plane
 from margrove.plots.style import as_typed, given_panels
 from margrove.status import Status
 
@@ -84,7 +84,7 @@ def compare_linear(
     given = given_panels(axes, len(models), "the models", "models; one for each was wanted.")
     check_rows(X)
     check_labels(y)
-    planes = {name: plane_for(model, X, features) for name, model in models.items()}
+    planes = {name: read_plane(X, features, model) for name, model in models.items()}
     fitted = {name: _fitted(model, planes[name], y) for name, model in models.items()}
     judged = {name: judge(model, planes[name].rows, y) for name, model in fitted.items()}
     places = _new_axes(len(models), next(iter(planes.values()))) if given is None else given

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from margrove.errors import InputError, check_number, shown
 from margrove.plots.arguments import found
 from margrove.plots.displays import Display, made_from
-from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, draw_grid, in_print, ink, legend_outside
+from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, dot_of, draw_grid, in_print, ink, legend_outside
 from margrove.run.progress import Course, in_short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LINES = ("solid", "dashed", "dashdot", "dotted")  # beside the colours
-_MOST_DOTS = 60  # points up to which each gets a dot
 
 
 @as_typed
@@ -58,7 +57,7 @@ def plot_convergence(
     for k, (name, line) in enumerate(lines.items()):
         look: dict[str, Any] = {"color": LINE_COLOURS[k % len(LINE_COLOURS)], "linestyle": _LINES[k % len(_LINES)]}
         seconds, values = zip(*line, strict=True)
-        ax.plot(seconds, values, marker="o" if n_points <= _MOST_DOTS else "", markersize=3, label=name, **look)
+        ax.plot(seconds, values, marker=dot_of(n_points), markersize=3, label=name, **look)
     if goal is not None:
         ax.axhline(goal, color=ink(), linewidth=1.0, linestyle="dotted", label=f"goal, {in_print(goal)}")
     ax.set_yscale("log")

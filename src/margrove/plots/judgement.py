@@ -96,7 +96,7 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
     if len(codes) != len(predicted):
         raise InputError(f"X has {len(predicted)} rows and y has {len(codes)}")
     functional = geometric = level = None
-    if has_margins(model):
+    if explanation_of(model).has_margins:
         found = margins(learner, encoded, y)
         is_known = ~np.isnan(found.functional)  # a machine of a pair of classes has no margins of the others
         if np.isfinite(found.geometric[is_known]).all():  # w = 0 has no boundary to be away from
@@ -124,11 +124,6 @@ def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
     if hasattr(model, "steps") and len(model) > 1:
         rows = model[:-1].transform(rows)
     return learner_of(model), rows
-
-
-def has_margins(model: object) -> bool:
-    """Return whether f/‖w‖ exists: for linear and kernel machines, but not for votes, nor for trees."""
-    return explanation_of(model).has_margins
 
 
 def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:

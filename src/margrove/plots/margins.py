@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_whole
+from margrove.explanation import explanation_of
 from margrove.plots.arguments import check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import MEANINGS, Judgement, Predictor, has_margins, judge, learner_of
+from margrove.plots.judgement import MEANINGS, Judgement, Predictor, judge, learner_of
 from margrove.plots.style import (
     WORD_COLOURS,
     as_typed,
     axes_for,
     colour_of,
-    count_in_whole_numbers,
     in_print,
     ink,
     legend_outside,
+    use_integers,
 )
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def plot_margins(
             raise ParameterError(f"bins is {bins:,}; it must be {_MOST_BINS:,} at most.")
     check_rows(X, model)
     name = type(learner_of(model)).__name__
-    if not hasattr(model, "classes_") or not has_margins(model):
+    if not hasattr(model, "classes_") or not explanation_of(model).has_margins:
         raise InputError(f"{name} has no margins here", cure="Linear and kernel classifiers have.")
     judgement = judge(model, X, y)
     if judgement.geometric is None:
@@ -125,7 +126,7 @@ def _draw_bars(ax: Axes, parts: list[Part], distance: NDArray[np.float64], bins:
     names, colours, masks = zip(*parts, strict=True)
     look: dict[str, Any] = {"edgecolor": ink(), "linewidth": 0.5, "zorder": 2, "stacked": True}
     ax.hist([distance[mask] for mask in masks], bins=edges, color=colours, label=names, **look)
-    count_in_whole_numbers(ax.yaxis)
+    use_integers(ax.yaxis)
     low, high = min(edges[0], 0.0), max(edges[-1], 0.0)
     room = 0.05 * (high - low)
     ax.set_xlim(low - room, high + room)

@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError, ParameterError
 from margrove.plots.arguments import as_list
 from margrove.plots.displays import Display, made_from
-from margrove.plots.style import (
-    LINE_COLOURS,
-    as_typed,
-    colour_of,
-    draw_grid,
-    given_panels,
-    ink,
-    stacked_axes,
-    write_plainly,
-)
+from margrove.plots.style import LINE_COLOURS, as_typed, colour_of, draw_grid, ink, stacked_axes, write_plainly
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -82,10 +73,9 @@ def plot_path(
     machines = path.models[-1].certificate_.machines
     n_panels = min(len(machines), _MOST_PANELS) if path.models[-1].kernel == "linear" else 0
     wanted = f"panels: margin, support vectors and {n_panels} of coefficients."
-    places = given_panels(axes, 2 + n_panels, "the panels, from top to bottom", wanted)
     columns, colours = _column_names(path, names), dict[int, str]()
-    if places is None:
-        places = stacked_axes(_WIDTH, [_HEIGHT, _HEIGHT, *[_TALLER * _HEIGHT] * n_panels], 0.6)
+    heights = [_HEIGHT, _HEIGHT, *[_TALLER * _HEIGHT] * n_panels]
+    places = stacked_axes(axes, _WIDTH, heights, 0.6, "the panels, from top to bottom", wanted)
     _draw_margins(places[0], path, machines)
     _draw_support(places[1], path)
     for machine, ax in enumerate(places[2:]):

@@ -88,7 +88,7 @@ def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | Non
         return slice_plane(model, X, features, at)
     if at:
         raise ParameterError("at holds columns, and the model was fitted on two; leave it out.")
-    plane = plane_for(model, X, features)
+    plane = read_plane(X, features, model)
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", plane.names)]
     if sorted(fitted_on) != sorted(plane.names) and not set(plane.names) <= set(array_names(2)):
         words = f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(plane.names)} were chosen"
@@ -96,18 +96,10 @@ def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | Non
     return plane
 
 
-def plane_for(model: object, X: Any, features: Sequence[str | int] | None) -> Plane:
-    """Return the plane, its rows as this model takes them: only a pipeline has an encoder that takes a `Table`."""
-    plane = read_plane(X, features)
-    if isinstance(X, Table) and not hasattr(model, "steps"):
-        return Plane(plane.points, plane.names, plane.points, lambda grid: grid)
-    return plane
-
-
-def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
-    """Return the plane of the two columns named by ``features``, or of the only two of X."""
+def read_plane(X: Any, features: Sequence[str | int] | None, model: object = None) -> Plane:
+    """Return the plane of the two columns named by ``features``, or of the only two of X, its rows for this model."""
     if isinstance(X, Table):
-        plane = _from_table(X, features)
+        plane = _from_table(X, features, model)
     elif is_frame(X) and has_text_names(X):
         plane = _from_frame(X, features)
     else:
@@ -117,12 +109,14 @@ def read_plane(X: Any, features: Sequence[str | int] | None) -> Plane:
     return plane
 
 
-def _from_table(table: Table, features: Sequence[str | int] | None) -> Plane:
+def _from_table(table: Table, features: Sequence[str | int] | None, model: object) -> Plane:
     names = chosen_two(table.names, features)
     for name in names:
         if table[name].kind != "numeric":
             raise _not_numeric(name, f"a {table[name].kind} column")
     points = np.column_stack([table[name].values for name in names]).astype(np.float64)
+    if not hasattr(model, "steps"):  # only a pipeline has an encoder that takes a table
+        return Plane(points, names, points, lambda grid: grid)
     return Plane(points, names, table.select(names), lambda grid: Table(block=grid, names=names))
 
 
@@ -206,8 +200,8 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
     points = read_plane(table, names).points
     rows, like_rows = _forms(model, X, table, names, held)
-    words = {name: "missing" if is_missing(cell) else _in_print(cell) for name, cell in held.items()}
-    return Plane(points, names, rows, like_rows, words=held_in_words(words), width=table.n_columns)
+    words = held_in_words({name: _in_print(cell) for name, cell in held.items()})
+    return Plane(points, names, rows, like_rows, words, width=table.n_columns)
 
 
 def typical_cell(cells: Column) -> Level | None:
@@ -321,7 +315,9 @@ def _frame_forms(
     return frame.to_native(), like_rows
 
 
-def _in_print(cell: Level) -> str:
+def _in_print(cell: Level | None) -> str:
+    if is_missing(cell):
+        return "missing"
     return rounded(float(cell)) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else level_text(cell)
 
 

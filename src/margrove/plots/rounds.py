@@ -15,12 +15,12 @@ from margrove.plots.judgement import learner_of
 from margrove.plots.style import (
     as_typed,
     colour_of,
-    count_in_whole_numbers,
+    dot_of,
     draw_grid,
-    given_panels,
     ink,
     legend_outside,
     stacked_axes,
+    use_integers,
     write_plainly,
 )
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _WIDTH = 8.6
 _HEIGHTS = (2.2, 1.0, 1.0)  # inches of the panels: four curves in the first
-_MOST_DOTS = 60  # rounds up to which each gets a dot
 _LEAST_SHOWN = 1e-4  # of an error or loss: the axis does not go below
 _TRAINING, _HELD_OUT, _LOSS, _LEARNER = colour_of(0), colour_of(5), colour_of(2), colour_of(3)
 
@@ -45,12 +44,9 @@ def plot_rounds(
     """Draw the errors, the loss and the learners of AdaBoost, round by round.
 
     The upper panel is logarithmic: the training error of the vote so far, its error on rows held out, if any, and the
-    mean exponential loss, which is the product of the Z_t. With two classes that loss bounds the training error; with
-    ``learning_rate=1`` it is Π 2 √(ε (1 − ε)), drawn dotted on top of it. With more classes it is no bound, and the
-    legend says so. The other panels have the weighted error ε_t of each learner, below the line of chance 1 − 1/K, and
-    its weight α_t.
-
-    With early stopping a line marks the last round that was kept; the rounds after it are shaded.
+    mean exponential loss. With two classes that loss bounds the training error; with ``learning_rate=1`` it is
+    Π 2 √(ε (1 − ε)), drawn dotted on top of it. The other panels have the weighted error ε_t of each learner, below the
+    line of chance 1 − 1/K, and its weight α_t. With early stopping the rounds that were not kept are shaded.
 
     Parameters
     ----------
@@ -81,9 +77,7 @@ def plot_rounds(
             f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no rounds to draw",
             cure="Give Margrove's AdaBoostClassifier.",
         )
-    places = given_panels(axes, len(_HEIGHTS), "errors, ε and α", "panels: errors, ε and α.")
-    if places is None:
-        places = stacked_axes(_WIDTH, _HEIGHTS, 1.4)
+    places = stacked_axes(axes, _WIDTH, _HEIGHTS, 1.4, "errors, ε and α", "panels: errors, ε and α.")
     _draw_errors(places[0], rounds, is_plain_rate=learner.learning_rate == 1)
     _draw_learners(places[1], rounds.error, "weighted\nerror ε")
     chance = 1 - 1 / rounds.n_classes
@@ -97,7 +91,7 @@ def plot_rounds(
         _mark_kept(ax, rounds, is_named=ax is places[0])
     for ax in places[:2]:
         legend_outside(ax)
-    count_in_whole_numbers(places[-1].xaxis, min_n_ticks=1)
+    use_integers(places[-1].xaxis, min_n_ticks=1)
     places[-1].set_xlabel("round")
     counted = f"{rounds.n_rounds:,} round{'' if rounds.n_rounds == 1 else 's'}, {learner.status_}"
     places[0].set_title(f"{type(learner).__name__} of {type(learner.estimator_).__name__}\n{counted}")
@@ -112,7 +106,7 @@ def _draw_errors(ax: Axes, rounds: Rounds, *, is_plain_rate: bool) -> None:
     number = np.arange(1, rounds.n_rounds + 1)
     is_two = rounds.n_classes == 2
     meaning = "bounds the training error" if is_two else f"no bound: {rounds.n_classes} classes"
-    look: dict[str, Any] = {"linewidth": 1.6, "marker": _dot(rounds.n_rounds), "markersize": 2.5}
+    look: dict[str, Any] = {"linewidth": 1.6, "marker": dot_of(rounds.n_rounds), "markersize": 2.5}
     ax.plot(number, rounds.loss, color=_LOSS, label=f"exponential loss\n({meaning})", **look)
     if is_two and is_plain_rate:
         ax.plot(number, rounds.bound, color=ink(), linestyle="dotted", linewidth=1.6, label="Π 2 √(ε (1 − ε))")
@@ -130,12 +124,8 @@ def _draw_errors(ax: Axes, rounds: Rounds, *, is_plain_rate: bool) -> None:
 
 def _draw_learners(ax: Axes, values: NDArray[np.float64], name: str) -> None:
     number = np.arange(1, len(values) + 1)
-    ax.plot(number, values, color=_LEARNER, linewidth=1.2, marker=_dot(len(values)), markersize=2.5)
+    ax.plot(number, values, color=_LEARNER, linewidth=1.2, marker=dot_of(len(values)), markersize=2.5)
     ax.set_ylabel(name)
-
-
-def _dot(n_rounds: int) -> str:
-    return "o" if n_rounds <= _MOST_DOTS else ""
 
 
 def _mark_kept(ax: Axes, rounds: Rounds, *, is_named: bool) -> None:

@@ -25,8 +25,7 @@ LINE_COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line 
 WORD_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
 
-_EDGE = 0.5  # width of the line around a marker, in points
-_CROWDED = 500, 2000  # rows from which these lines fade, and at which they are gone: they would cover everything
+_MOST_DOTS = 60  # points of a line up to which each gets a dot
 _TALL = 14  # entries of a legend beside axes of the usual height
 _LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
 _FEW, _MANY = 200, 5000  # rows from which the markers shrink, and at which they are smallest
@@ -53,19 +52,14 @@ def colour_of(code: int) -> str:
     return OKABE_ITO[code % len(OKABE_ITO)]
 
 
-def marker_of(code: int) -> str:
-    """Return the marker of the class with this number."""
-    return MARKERS[code % len(MARKERS)]
-
-
 def marker_area(n: int) -> float:
     """Return the area of each of n markers: the more, the smaller."""
     return float(np.interp(n, (_FEW, _MANY), (_LARGE, _SMALL)))
 
 
-def edge_width(n: int) -> float:
-    """Return the width of the line around each of n markers."""
-    return float(np.interp(n, _CROWDED, (_EDGE, 0.0)))
+def dot_of(n: int) -> str:
+    """Return the marker of each of n points of a line: none if they are many."""
+    return "o" if n <= _MOST_DOTS else ""
 
 
 def line_share(area: float) -> float:
@@ -114,12 +108,15 @@ def given_panels(axes: object, n: int, panels: str, wanted: str) -> NDArray[Any]
     return places
 
 
-def stacked_axes(width: float, heights: Sequence[float], around: float) -> NDArray[Any]:
-    """Return axes one below the other that share x, on a new figure; lengths are in inches."""
+def stacked_axes(axes: object, width: float, heights: Sequence[float], around: float, *words: str) -> NDArray[Any]:
+    """Return the axes that were given, or new ones, one below the other, that share x; lengths are in inches. ``words``
+    are those of `given_panels`."""
     import matplotlib.pyplot as plt
 
-    size = (width, sum(heights) + around)
-    shape: dict[str, Any] = {"figsize": size, "height_ratios": heights, "sharex": True}
+    given = given_panels(axes, len(heights), *words)
+    if given is not None:
+        return given
+    shape: dict[str, Any] = {"figsize": (width, sum(heights) + around), "height_ratios": heights, "sharex": True}
     figure, places = plt.subplots(len(heights), 1, layout="constrained", **shape)
     figure.align_ylabels(places)
     return np.asarray(places, dtype=object)
@@ -151,7 +148,7 @@ def write_plainly(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def count_in_whole_numbers(axis: Axis, **options: Any) -> None:
+def use_integers(axis: Axis, **options: Any) -> None:
     """Label an axis of counts with whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import accumulate
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,6 @@ from margrove.errors import ParameterError
 from margrove.tree.model import TreeModel
 from margrove.tree.rules import p_words
 from margrove.tree.words import Allowed, places, shares
-
-if TYPE_CHECKING:
-    from matplotlib.textpath import TextToPath
 
 # Lengths are in points, 1/72 inch, of a new figure; on given axes all are scaled together.
 HEAD, SMALL = 9.0, 8.0  # letters
@@ -267,16 +263,10 @@ def clipped(text: str, most: int = _LONGEST_NAME) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-@cache
-def _text_to_path() -> TextToPath:
-    from matplotlib.textpath import TextToPath
-
-    return TextToPath()
-
-
 def width_of(text: str, size: float, bold: bool = False) -> float:
     """Return the width of a text in points, with some room, since letters are a little wider on a screen."""
     from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=size, weight="bold" if bold else "normal")
-    return 1.05 * float(_text_to_path().get_text_width_height_descent(text, font, ismath=False)[0])
+    return 1.05 * float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])

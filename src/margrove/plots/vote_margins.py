@@ -7,7 +7,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from margrove.boost.explain import vote_margins
 from margrove.data.sample import codes_of
@@ -61,8 +60,12 @@ def plot_vote_margins(
         raise InputError(f"{type(learner).__name__} has no votes for classes", cure="Give an AdaBoostClassifier.")
     wanted = _settled(rounds, len(learner.estimators_))
     codes = codes_of(y, learner.classes_)
-    stages = islice(learner.staged_decision_function(rows), max(wanted))
-    found = {t: _margins(decision, codes) for t, decision in enumerate(stages, start=1) if t in wanted}
+    found = {}
+    for t, decision in enumerate(islice(learner.staged_decision_function(rows), max(wanted)), start=1):
+        if len(decision) != len(codes):
+            raise InputError(f"X has {len(decision)} rows and y has {len(codes)}")
+        if t in wanted:
+            found[t] = vote_margins(np.asarray(decision), codes)
     ax = axes_for(ax, 7.2, 3.8)
     for place, t in enumerate(wanted):
         line = {"color": LINE_COLOURS[place % len(LINE_COLOURS)], "linestyle": _LINES[(len(wanted) - 1 - place) % 4]}
@@ -91,9 +94,3 @@ def _settled(rounds: Sequence[int | None], n_rounds: int) -> list[int]:
         if number is not None:
             check_whole("rounds", number, least=1)
     return sorted({n_rounds if number is None else min(int(number), n_rounds) for number in rounds})
-
-
-def _margins(decision: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    if len(decision) != len(codes):
-        raise InputError(f"X has {len(decision)} rows and y has {len(codes)}")
-    return vote_margins(np.asarray(decision), codes)

@@ -224,10 +224,8 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        for taken in ("allow_nan", "sparse", "string", "categorical"):
+            setattr(tags.input_tags, taken, True)
         return tags
 
 
