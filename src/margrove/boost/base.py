@@ -105,20 +105,14 @@ def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells
     return Cells((), _num_samples(X))
 
 
-class Seeds:
-    """A seed for every ``random_state`` of each learner, drawn as scikit-learn's ensembles do."""
-
-    def __init__(self, generator: np.random.RandomState) -> None:
-        self.generator = generator
-
-    def give(self, learner: Any) -> Any:
-        """Return the learner, with seeds of its own."""
-        if is_random(learner):
-            names = sorted(learner.get_params(deep=True))
-            keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
-            if keys:
-                learner.set_params(**{key: self.generator.randint(np.iinfo(np.int32).max) for key in keys})
-        return learner
+def seeded(learner: Any, generator: np.random.RandomState) -> Any:
+    """Return a copy with a seed for each of its ``random_state``, drawn as scikit-learn's ensembles do."""
+    learner = clone(learner)
+    if is_random(learner):
+        names = sorted(learner.get_params(deep=True))
+        keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
+        learner.set_params(**{key: generator.randint(np.iinfo(np.int32).max) for key in keys})
+    return learner
 
 
 @as_input_error

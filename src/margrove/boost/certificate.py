@@ -26,10 +26,17 @@ from margrove.boost import r2
 from margrove.boost.model import BoostModel, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
 from margrove.certificate import Certificate, Claim, Source, certify
-from margrove.errors import InputError
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status
-from margrove.tree.certificate import ROUNDING, Deviations, affordable, certify_tree_problem, fits, n_arrays_that_differ
+from margrove.tree.certificate import (
+    ROUNDING,
+    Deviations,
+    affordable,
+    certify_tree_problem,
+    fits,
+    n_arrays_that_differ,
+    refuse_foreign,
+)
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 
@@ -86,8 +93,7 @@ class FittedMedian(FittedBoost, Protocol):
 
 def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Certify a fitted `AdaBoostClassifier`."""
-    if not hasattr(model, "_problem_of"):
-        raise _foreign(model)
+    refuse_foreign(model, "rounds")
     asked, rows, rows_held_out = model._problem_of(X, y, sample_weight)
     problem, rounds = asked.problem, model.rounds_.first(model.n_estimators_)
     is_plain = len(problem.learner.cells.columns) > 0
@@ -405,9 +411,8 @@ def _z(a: float, error: float, n_classes: int) -> float:
 
 def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Certify a fitted `AdaBoostRegressor`."""
-    if not hasattr(model, "_asked_of"):
-        raise _foreign(model)
-    cells, target, first = model._asked_of(X, y, sample_weight)
+    refuse_foreign(model, "rounds")
+    cells, target, first = model._problem_of(X, y, sample_weight)
     is_plain = len(cells.columns) > 0
     fault = _fault_of_copies(model, model.estimator_weights_, is_plain=is_plain)
     if fault is not None:
@@ -485,11 +490,4 @@ def _claims_of_numbers(
         Claim(
             "rounds after the last", (float(n_rounds - 1 - t),), (0.0,), is_last, "none after one without loss or use"
         ),
-    )
-
-
-def _foreign(model: object) -> InputError:
-    return InputError(
-        f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its rounds have no certificate",
-        cure="Fit Margrove's estimator of that name.",
     )

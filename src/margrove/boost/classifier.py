@@ -137,17 +137,14 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         asked = ask(self, learner, sample, self.model_ if is_warm else None)
         if is_warm:
             self._check_columns(asked)
-        boosted = self._boosted(learner, asked, X, is_warm=is_warm)
+        if is_plain_tree(learner, self.engine):
+            solution = self._solve(asked.problem)
+            boosted = Boosted(solution.rounds, solution.status, self.engine_, solution.model, None)
+        else:  # round by round
+            boosted = boost_any(self, learner, asked, X, self.estimators_ if is_warm else [])
         if is_warm:
             self._check_repeated(boosted.rounds)
         self._keep(learner, asked, boosted)
-
-    def _boosted(self, learner: Any, asked: Asked, X: Any, *, is_warm: bool) -> Boosted:
-        """Boost plain trees by the engine, any other learner round by round."""
-        if not is_plain_tree(learner, self.engine):
-            return boost_any(self, learner, asked, X, self.estimators_ if is_warm else [])
-        solution = self._solve(asked.problem)
-        return Boosted(solution.rounds, solution.status, self.engine_, solution.model, None)
 
     def _goes_on(self, learner: Any) -> bool:
         """Return True if this fit continues the previous one."""

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, Setting
-from margrove.boost.base import Seeds, codes_of, engine_of, is_plain_tree, take_note, taken_rows
+from margrove.boost.base import codes_of, engine_of, is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
@@ -60,10 +59,10 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
     # Margrove's complexity and significance tests count rows, so the weights of its learners sum to the number of rows;
     # scikit-learn gives its own learners weights that sum to one.
     scale = len(label) if type(learner).__module__.startswith("margrove.") else 1
-    seeds = Seeds(np.random.RandomState(owner._seed()))
+    generator = np.random.RandomState(owner._seed())
 
     def learn(weight: NDArray[np.float64], t: int) -> Learned[Any]:
-        fitted = seeds.give(clone(learner))  # drawn for earlier rounds too, so that later ones get the same seeds
+        fitted = seeded(learner, generator)  # drawn for earlier rounds too, so that later ones get the same seeds
         if t < len(before):
             fitted = before[t]
         else:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _num_samples
 
 from margrove.boost import r2
-from margrove.boost.base import Seeds, engine_of, is_plain_tree, take_note, taken_rows
+from margrove.boost.base import engine_of, is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.model import BoostModel, Grove
 from margrove.data.sample import settle_weights
@@ -126,7 +126,7 @@ certificate_
         self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
         self._warn_if_stopped(len(learners))
 
-    def _asked_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Cells, Floats, Floats]:
+    def _problem_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Cells, Floats, Floats]:
         """Cells (none of a learner that is no plain tree), target and first weights, for the certificate."""
         cells = Cells((), _num_samples(X))
         if self.model_ is not None and self._is_plain(self.estimator_, X):
@@ -138,7 +138,7 @@ certificate_
         self, learner: Any, X: Any, target: Floats, weight: Floats, generator: np.random.RandomState
     ) -> tuple[Any, Any, Floats]:
         """Return a learner with seeds of its own, and rows of X and the target that are drawn after the seeds."""
-        learner = Seeds(generator).give(clone(learner))
+        learner = seeded(learner, generator)
         rows = r2.drawn_rows(weight, generator)
         return learner, taken_rows(X, rows), target[rows]
 

@@ -18,6 +18,7 @@ KEYWORDS = frozenset((
 ))
 # fmt: on
 _INDENT = "    "
+_INTEGERS = ("child_start", "child", "level_start", "level_branch", "missing_branch")
 
 
 def number(value: float) -> str:
@@ -122,11 +123,7 @@ def node_table(model: TreeModel, kind: str, outcomes: list[str]) -> list[str]:
         _array("double", "cut", (number(cut) for each in cuts for cut in each)),
         _array("int", "feature", map(str, model.feature)),
         _array("double", "threshold", map(number, threshold)),
-        _array("int", "child_start", map(str, model.child_start)),
-        _array("int", "child", map(str, model.child)),
-        _array("int", "level_start", map(str, model.level_start)),
-        _array("int", "level_branch", map(str, model.level_branch)),
-        _array("int", "missing_branch", map(str, model.missing_branch)),
+        *(_array("int", name, map(str, getattr(model, name))) for name in _INTEGERS),
         _array("int", "other_branch", map(str, model.default_branch)),
         _array(kind, "prediction", outcomes),
         _LOOP,

@@ -59,11 +59,7 @@ class FittedTree(Protocol):
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
     """Certify a fitted tree or stump."""
-    if not hasattr(model, "_problem_of"):
-        raise InputError(
-            f"{type(model).__name__} is of {type(model).__module__.split('.')[0]}, and its trees have no certificate",
-            cure="Fit Margrove's estimator of that name.",
-        )
+    refuse_foreign(model, "trees")
     problem, held_out = model._problem_of(X, y, sample_weight)
     pruned = partial(model._pruned, held_out)
     claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
@@ -76,6 +72,16 @@ def solver_certificate(model: FittedTree) -> Certificate:
     """Return the certificate of a fitted tree with nothing recomputed."""
     n_rows = int(model.tree_.n_rows[0])
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _information(model))
+
+
+def refuse_foreign(model: object, what: str) -> None:
+    """Raise `InputError` for an estimator of another library."""
+    package = type(model).__module__.split(".")[0]
+    if not hasattr(model, "_problem_of"):
+        raise InputError(
+            f"{type(model).__name__} is of {package}, and its {what} have no certificate",
+            cure="Fit Margrove's estimator of that name.",
+        )
 
 
 @np.errstate(all="ignore")  # forged numbers may overflow
@@ -128,7 +134,10 @@ def certify_tree_problem(
         report(Progress("certificate", done, whole.n_nodes))
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole or pruned is not None:
-        claims.append(_is_as_pruned(tree, whole, whole if pruned is None else pruned()))
+        n_changed = n_arrays_that_differ(tree, whole if pruned is None else pruned())
+        name = "the tree is what pruning leaves of the grown one"
+        words = f"{tree.n_leaves} leaves of {whole.n_leaves}, the rules applied again: arrays that differ"
+        claims.append(Claim(name, (float(n_changed),), (0.0,), n_changed == 0, words))
     return tuple(claims)
 
 
@@ -487,10 +496,3 @@ def n_arrays_that_differ(tree: TreeModel, other: TreeModel) -> int:
     """Return how many arrays of two trees are not equal."""
     pairs = [(getattr(tree, part.name), getattr(other, part.name)) for part in fields(TreeModel)[1:]]
     return sum((a is None) != (b is None) or not np.array_equal(a, b, equal_nan=a is not None) for a, b in pairs)
-
-
-def _is_as_pruned(tree: TreeModel, grown: TreeModel, expected: TreeModel) -> Claim:
-    """Claim that the tree is what the pruning rules leave of the grown one, array by array."""
-    n_changed = n_arrays_that_differ(tree, expected)
-    words = f"{tree.n_leaves} leaves of {grown.n_leaves}, the rules applied again: arrays that differ"
-    return Claim("the tree is what pruning leaves of the grown one", (float(n_changed),), (0.0,), n_changed == 0, words)

@@ -27,10 +27,6 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     class_weight: Mapping[Any, float] | str | None = None
     smoothing: float = checked(check_number, least=0, default=0.0)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: the heaviest of its leaf, the first of equals."""
-        return self._predicted(self.apply(X))
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The share of each class in the row's leaf. With ``smoothing`` λ (1 is Laplace's): (c_k + λ)/(w + λ K)."""
         leaf = self.apply(X)

@@ -208,6 +208,10 @@ class DecisionTree(TreeParameters):
         """The leaf of each row: its number in ``tree_``."""
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The heaviest class of the row's leaf, the first of equals; of numbers their mean (or median)."""
+        return self._predicted(self.apply(X))
+
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
         return fitted_by(self).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
 

@@ -84,12 +84,10 @@ def to_sql(
 
 
 def to_c(model: TreeModel, classes: ArrayLike | None = None, name: str = "predict") -> str:
-    """Return the source of a C99 function that predicts one row: ``int predict(const double *x)``, or a double for
-    regression.
+    """Return the source of a C99 function ``int predict(const double *x)``, the position of the class, or a double.
 
-    ``x`` has one number for each column, in their order: for a category the code that a comment in the source lists.
-    Any other number is a level unknown in training. NaN is missing. The int is the position of the class in
-    ``classes``.
+    ``x`` has one number for each column, in their order: for a category the code that a comment in the source lists,
+    any other number being a level unknown in training. NaN is missing.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in c_source.KEYWORDS:
         raise ParameterError(f"name is {name!r}; it must be a name that a C function can have.")
@@ -105,8 +103,7 @@ def to_c(model: TreeModel, classes: ArrayLike | None = None, name: str = "predic
 
 
 def node_columns(model: TreeModel, classes: ArrayLike | None = None) -> dict[str, list[Any]]:
-    """Return one entry for each node: node, parent, depth, branch in words, test (its column), threshold, n, weight,
-    impurity, gain, class and the share of each class, or value. None where a node has none, as the root's parent."""
+    """Return columns with one entry for each node; None where a node has none, as the root's parent."""
     labels = labels_of(model, classes)
     branches = [place.branch for place in places(model)]
     names = [model.columns[j].name if j >= 0 else None for j in model.feature.tolist()]

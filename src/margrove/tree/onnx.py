@@ -138,19 +138,18 @@ class TreeEnsemble:
         for j, column in enumerate(self.columns):
             if column.test == "threshold":
                 continue
-            codes = _interval_codes(column, columns.numbers([j])) if column.cuts else columns.codes(j, column.levels)
+            if column.cuts:  # the code of an interval is how many cut points are at or below the number
+                number = columns.numbers([j])
+                count = (number >= np.array([column.cuts])).cast("int64").sum() + FIRST_LEVEL
+                codes = number.op("IsNaN").where(MISSING, count)
+            else:
+                codes = columns.codes(j, column.levels)
             if j in tables or (not parts and j == len(self.columns) - 1):  # one at least, for a tree that asks nothing
                 own = list(tables.get(j, {(j, (0,) * (FIRST_LEVEL + column.n_codes)): None}))
                 places |= {asked: len(places) + number for number, asked in enumerate(own)}
                 branches = np.array([branches for _, branches in own], dtype=np.float64).T
                 parts.append(columns.graph.op("Gather", branches, codes.flat(), axis=0))
         return columns.graph.joined(parts), places
-
-
-def _interval_codes(column: TreeColumn, number: Value) -> Value:
-    """The code of the interval that a number is in, (n, 1): how many cut points are at or below it."""
-    count = (number >= np.array([column.cuts])).cast("int64").sum() + FIRST_LEVEL
-    return number.op("IsNaN").where(MISSING, count)
 
 
 def tree_classifier(model: Any, columns: Columns) -> Prediction:

@@ -62,10 +62,6 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     criterion: str = checked(check_choice, allowed=VALUE_CRITERIA, default="squared_error")
     prune: Rule | None = checked(_check_rule, default=None)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The mean (or median) of the row's leaf."""
-        return self._predicted(self.apply(X))
-
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
         return np.asarray(self.tree_.value[leaf, 0])
 
