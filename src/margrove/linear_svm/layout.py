@@ -67,10 +67,9 @@ def costs_by_class(
     """As `costs_of_classes`, for weights of classes, shape (K,), that are known already."""
     n_classes = len(by_class)
     costs = float(model.C) * own
-    if model.class_weight is None and (n_classes == 2 or is_joint(model)):
-        return [check_costs(costs)]
-    if n_classes == 2 or is_joint(model):
-        return [check_costs(costs * by_class[codes])]
+    is_one = n_classes == 2 or is_joint(model)
     if model.class_weight is None:
-        return [check_costs(costs)] * n_classes
+        return [check_costs(costs)] * (1 if is_one else n_classes)
+    if is_one:
+        return [check_costs(costs * by_class[codes])]
     return [check_costs(np.where(codes == k, by_class[k], 1.0) * costs) for k in range(n_classes)]

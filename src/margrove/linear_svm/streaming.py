@@ -157,28 +157,19 @@ class Streaming(LinearSupportVectorMachine):
         self.n_iter_ = max(each.n_iter for each in solutions)
         self.solver_ = ", ".join(dict.fromkeys(each.solver for each in solutions))
         self.status_ = worst(each.status for each in solutions)
-        self.certificate_ = self._certificate_of_pieces()
-        if self.status_ is not Status.CONVERGED:
-            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; "
-            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())
-
-    def _certificate_of_pieces(self) -> Certificate:
-        """Return what is known of all rows seen, and how more can be known."""
         cure = (
             "certify(model, chunks) over all rows seen tells it"
             if is_squared(self.loss)
             else f"nor can it be, for w alone does not tell the pulls of loss {self.loss}: see fit_stream"
         )
+        unknown = f"not known of rows that are forgotten; {cure}"
+        bound = "D of the rows seen by partial_fit, w and b counted from where it began: no others have a P below it"
         claims = (
-            Claim(
-                "relative duality gap", per_machine(self.gap_), words=f"not known of rows that are forgotten; {cure}"
-            ),
-            Claim(
-                "dual value",
-                per_machine(self.dual_),
-                words="D of the rows seen by partial_fit, w and b counted from where it began: no others have a P "
-                "below it",
-            ),
+            Claim("relative duality gap", per_machine(self.gap_), words=unknown),
+            Claim("dual value", per_machine(self.dual_), words=bound),
         )
         status = f"{self.status_} on the last piece"
-        return Certificate(type(self).__name__, status, "solver", self.n_seen_, self._names, claims)
+        self.certificate_ = Certificate(type(self).__name__, status, "solver", self.n_seen_, self._names, claims)
+        if self.status_ is not Status.CONVERGED:
+            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; "
+            warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())

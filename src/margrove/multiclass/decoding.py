@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logit, softmax
 
+from margrove.svm.layout import scores_of_votes
 from margrove.svm.probability import coupled, with_law
 
 Values = NDArray[np.float64]
@@ -74,11 +75,7 @@ def votes(values: Values, code: NDArray[np.int8]) -> Values:
 
     As in scikit-learn: with v the votes and t the sum of a class's values, ``v + t/(3 (|t| + 1))``.
     """
-    signs = code.T.astype(np.float64)
-    won = np.where(values > 0, 1.0, -1.0)
-    count = (won @ signs + (code != 0).sum(axis=1)) / 2
-    total = values @ signs
-    return np.asarray(count + total / (3 * (np.abs(total) + 1)))
+    return scores_of_votes(values, values > 0, code)
 
 
 def chosen(scores: Values) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from margrove.onnx.graph import Value
 from margrove.onnx.model import written
 from margrove.onnx.prediction import Prediction, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.table import Columns
-from margrove.svm.onnx import coupled, machine_values, positive_sides, with_law
+from margrove.svm.onnx import coupled, machine_values, positive_sides, scores_of_votes, with_law
 
 Loss = Callable[[Value], Value]
 
@@ -74,11 +74,7 @@ def _scores(model: Any, values: Value) -> Value:
         return scores if len(model.classes_) != 2 else scores.columns([1]) - scores.columns([0])
     if type(model) is OneVsRestClassifier or len(model.classes_) == 2:
         return values
-    signs: NDArray[np.float64] = model.code_.T.astype(np.float64)
-    known: NDArray[np.float64] = (model.code_ != 0).sum(axis=1).astype(np.float64)
-    won = (values > 0.0).where(1.0, -1.0)
-    total = values @ signs
-    return (won @ signs + known) * 0.5 + total / ((total.op("Abs") + 1.0) * 3.0)
+    return scores_of_votes(values, values > 0.0, model.code_)
 
 
 def _losses(code: Any, values: Value, loss: Loss, at_zero: float) -> Value:

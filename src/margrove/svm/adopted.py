@@ -54,7 +54,7 @@ def complete(model: Any, status: Status, n_iter: NDArray[np.int64]) -> Any:
     model.norm_ = _norms(kernel_of(model), model.support_vectors_, coefficients)
     model._grades = _grades(model, coefficients)
     model._cache_weights()
-    model.certificate_ = Certificate(type(model).__name__, str(status), "solver", model.n_rows_, names)
+    model.certificate_ = Certificate.of(model, "solver", model.n_rows_, names)
     return model
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.run.checkpoint import Arrays, Record, fingerprint
+from margrove.run.checkpoint import Record, fingerprint
 from margrove.svm.kernels import Kernel, Matrix
 from margrove.svm.problem import Dual
 
@@ -59,24 +59,16 @@ def resumed(duals: Sequence[Dual], record: Record) -> Sequence[Dual]:
     arrays = record.read()
     if arrays is None:
         return duals
-    alphas = _alphas(duals, arrays)
-    if alphas is None:
-        raise record.damaged()
-    return [replace(dual, alpha=alpha) for dual, alpha in zip(duals, alphas, strict=True)]
-
-
-def _alphas(duals: Sequence[Dual], arrays: Arrays) -> list[NDArray[np.float64]] | None:
-    """Return α of each machine; None if it is infeasible, which no solve leaves."""
     found, start = [], 0
     for dual, count in zip(duals, arrays["count"].tolist(), strict=True):
         part = slice(start, start + count)
         alpha = np.zeros(len(dual.y))
         alpha[arrays["place"][part]] = arrays["alpha"][part]
         drift = np.abs(_fixed_sums(dual, alpha) - _fixed_sums(dual, dual.alpha))
-        # Written so that NaN is not feasible either.
+        # No solve leaves an infeasible α; written so that NaN is not feasible either.
         if not ((alpha >= 0).all() and (alpha <= dual.upper).all() and (drift <= _ROUNDING * alpha.sum()).all()):
-            return None
-        found.append(alpha)
+            raise record.damaged()
+        found.append(replace(dual, alpha=alpha))
         start += count
     return found
 

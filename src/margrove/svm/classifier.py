@@ -33,6 +33,8 @@ from margrove.svm.layout import (
     lies_by_pairs,
     machine_names,
     pairs_of,
+    scores_of_votes,
+    votes_of,
 )
 from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.margins import Margins, margins
@@ -172,10 +174,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return self._code_scores(values)
         if not self._is_one_vs_one or self.decision_function_shape == "ovo":
             return values
-        code = code_matrix("ovo", len(self.classes_)).T
-        votes = _votes(values >= 0, code)
-        total = values @ code.astype(np.float64)
-        return np.asarray(votes + total / (3 * (np.abs(total) + 1)))  # less than a vote: it only breaks ties
+        return scores_of_votes(values, values >= 0, code_matrix("ovo", len(self.classes_)))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row: the most votes (one-vs-one; the first class of a tie), or the highest score."""
@@ -190,7 +189,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if order is not None:
             values = self._away_from_zero(values, order)
         if len(self.classes_) > 2 and self._is_one_vs_one and not self.break_ties:
-            votes = _votes(values > 0, code_matrix("ovo", len(self.classes_)).T)
+            votes = votes_of(values > 0, code_matrix("ovo", len(self.classes_)))
             chosen = votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)]
             return np.asarray(self.classes_[chosen])
         scores = self._scores(values)
@@ -335,15 +334,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 line = np.where(codes[rows] == i, j - 1, i)
             dual[line, place[rows]] = beta[nonzero]
         return dual
-
-
-def _votes(for_first: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the number of pairs that each class wins, shape (n, K): of the pair (i, j), i wins where ``for_first``.
-
-    With w = 1 where i wins, class k has Σ w over the pairs that it is first in, and Σ (1 − w) over those where it is
-    second: the product of w with the code, and how often it is second.
-    """
-    return np.asarray(for_first.astype(np.float32) @ code.astype(np.float32) + (code < 0).sum(axis=0, dtype=np.float32))
 
 
 def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from operator import methodcaller
 from typing import Any
 
 from margrove.errors import ParameterError
@@ -65,10 +66,6 @@ def _by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
     return {"m": machines, "r": labels - 1 if lies_by_pairs(multiclass, labels) else machines}
 
 
-def _cache_weights(model: Any) -> None:
-    model._cache_weights()
-
-
 def _classifier(later: Mapping[str, Any], **limits: Limits) -> Schema:
     return Schema(
         (
@@ -91,7 +88,7 @@ def _classifier(later: Mapping[str, Any], **limits: Limits) -> Schema:
         limits={**_LIMITS, **limits},
         machines=_by_code,
         later={"probability": False, "checkpoint": None, **later},
-        finish=_cache_weights,
+        finish=methodcaller("_cache_weights"),
     )
 
 
@@ -105,7 +102,7 @@ def _lone_machine(
         machines=single,
         is_classifier=False,
         later={"checkpoint": None, **later},
-        finish=_cache_weights,
+        finish=methodcaller("_cache_weights"),
     )
 
 

@@ -140,3 +140,18 @@ def coefficients_of(model: Any) -> NDArray[np.float64]:
 def code_of(model: Any) -> NDArray[np.int8]:
     """Return the code matrix of a fitted classifier, Margrove's or scikit-learn's."""
     return code_matrix(getattr(model, "multiclass", "ovo"), len(model.classes_))
+
+
+def votes_of(is_won: NDArray[np.bool_], code: NDArray[np.int8]) -> NDArray[np.float32]:
+    """Return the number of machines that decide for each class, shape (n, K): with w = 1 where the positive side of a
+    machine wins, class k has Σ w over the machines where it is +1, and Σ (1 − w) over those where it is −1."""
+    signs = code.T.astype(np.float32)
+    return np.asarray(is_won.astype(np.float32) @ signs + (signs < 0).sum(axis=0, dtype=np.float32))
+
+
+def scores_of_votes(
+    values: NDArray[np.float64], is_won: NDArray[np.bool_], code: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """Return the votes of each class, and less than a vote that breaks ties: t/(3 (|t| + 1)), t its values' sum."""
+    total = values @ code.T.astype(np.float64)
+    return np.asarray(votes_of(is_won, code) + total / (3 * (np.abs(total) + 1)))

@@ -7,7 +7,6 @@ is one solution as the model keeps it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -51,20 +50,6 @@ def _check_cache_size(name: str, size: str | float) -> None:
         check_number(name, size, above=0, cure="It is in MiB.")
 
 
-@dataclass(frozen=True, eq=False)
-class _Weights:
-    """w of a linear machine, and what it was computed from."""
-
-    dual: NDArray[np.float64]
-    support: Matrix
-    coef: NDArray[np.float64]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Weights)  # it follows from the model's other attributes
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 @estimator
 class SupportVectorMachine(RunsOnEngine):
     """Parameters and methods of every support vector machine. Base class."""
@@ -101,10 +86,9 @@ class SupportVectorMachine(RunsOnEngine):
         """w of each machine, shape (machines, d), dense whatever X was. Only for ``kernel="linear"``."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
-        known = self.__dict__.get("_known_weights")
-        if known is not None and known.dual is self.dual_coef_ and known.support is self.support_vectors_:
-            remembered: NDArray[np.float64] = known.coef
-            return remembered
+        dual, support, known = self.__dict__.get("_known_weights", (None, None, None))
+        if known is not None and dual is self.dual_coef_ and support is self.support_vectors_:
+            return np.asarray(known)
         coef = np.asarray(self._weights(), dtype=np.float64)
         coef.flags.writeable = False
         return coef
@@ -200,7 +184,7 @@ class SupportVectorMachine(RunsOnEngine):
         """Keep w of a linear machine: predictions of single rows would otherwise compute it each time."""
         self.__dict__.pop("_known_weights", None)
         if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
-            self._known_weights = _Weights(self.dual_coef_, self.support_vectors_, self.coef_)
+            self._known_weights = (self.dual_coef_, self.support_vectors_, self.coef_)
 
     def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
         """Recompute the certificate from the duals and the points where that is cheap beside the fit; otherwise keep

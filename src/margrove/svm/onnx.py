@@ -177,16 +177,19 @@ def _scores(model: Any, values: Value) -> tuple[Value, int]:
         return _code_scores(model, values), k
     if model.multiclass != "ovo" or model.decision_function_shape == "ovo":
         return values, n_machines
-    code = code_of(model).T.astype(np.float64)
-    total = values @ code
-    share = (total.op("Abs") + 1.0) * 3.0
-    return _votes(values >= 0.0, code) + total / share, k
+    return scores_of_votes(values, values >= 0.0, code_of(model)), k
 
 
-def _votes(is_for_first: Value, code: NDArray[np.float64]) -> Value:
-    """Return the number of pairs that each class wins."""
-    n_second: NDArray[np.float64] = (code < 0).sum(axis=0).astype(np.float64)
-    return is_for_first.cast("double") @ code + n_second
+def votes_of(is_won: Value, code: NDArray[np.int8]) -> Value:
+    """Return the number of machines that decide for each class."""
+    n_negative: NDArray[np.float64] = (code < 0).sum(axis=1).astype(np.float64)
+    return is_won.cast("double") @ code.T.astype(np.float64) + n_negative
+
+
+def scores_of_votes(values: Value, is_won: Value, code: NDArray[np.int8]) -> Value:
+    """Return the votes of each class, and less than a vote that breaks ties."""
+    total = values @ code.T.astype(np.float64)
+    return votes_of(is_won, code) + total / ((total.op("Abs") + 1.0) * 3.0)
 
 
 def _code_scores(model: Any, values: Value) -> Value:
@@ -200,7 +203,7 @@ def _place(model: Any, values: Value) -> Value:
     if order is not None:
         values = _away_from_zero(model, values, order)
     if k > 2 and lies_by_pairs(model.multiclass, k) and not model.break_ties:
-        votes = _votes(values > 0.0, code_of(model).T.astype(np.float64))
+        votes = votes_of(values > 0.0, code_of(model))
         if order is None:
             return largest(votes)
         return values.graph.op("Gather", order.astype(np.int64), largest(votes.columns(order.tolist())))
