@@ -70,8 +70,9 @@ def plot_path(
         raise InputError(words, cure="Give it SVC(...).path(X, y).")
     if not len(path.models):
         raise InputError("the path has no model", cure="Give SVC more time_limit, or a smaller first C.")
-    machines = path.models[-1].certificate_.machines
-    n_panels = min(len(machines), _MOST_PANELS) if path.models[-1].kernel == "linear" else 0
+    model = path.models[-1]
+    machines = model.certificate_.machines
+    n_panels = min(len(machines), _MOST_PANELS) if model.kernel == "linear" else 0
     wanted = f"panels: margin, support vectors and {n_panels} of coefficients."
     columns, colours = _column_names(path, names), dict[int, str]()
     heights = [_HEIGHT, _HEIGHT, *[_TALLER * _HEIGHT] * n_panels]
@@ -85,7 +86,12 @@ def plot_path(
         ax.set_xscale("log")
         draw_grid(ax)
     places[-1].set_xlabel("C")
-    places[0].set_title(_title(path, len(machines), n_panels))
+    title = f"{type(model).__name__}, kernel {model.kernel}, along C"
+    if 0 < n_panels < len(machines):
+        title += f"\ncoefficients of {n_panels} of {len(machines)} machines"
+    if path.status is not Status.CONVERGED:
+        title += f"\nended with status {str(path.status)!r}"
+    places[0].set_title(title)
     return places
 
 
@@ -93,16 +99,6 @@ class PathDisplay(Display, picture=plot_path):
     """Margin, support vectors and coefficients along C, two panels or more: `plot_path`."""
 
     from_path: classmethod[PathDisplay, ..., PathDisplay] = classmethod(made_from)
-
-
-def _title(path: SupportVectorPath, n_machines: int, n_panels: int) -> str:
-    model = path.models[-1]
-    title = f"{type(model).__name__}, kernel {model.kernel}, along C"
-    if 0 < n_panels < n_machines:
-        title += f"\ncoefficients of {n_panels} of {n_machines} machines"
-    if path.status is not Status.CONVERGED:
-        title += f"\nended with status {str(path.status)!r}"
-    return title
 
 
 def _draw_margins(ax: Axes, path: SupportVectorPath, machines: Sequence[str]) -> None:

@@ -253,66 +253,56 @@ def _forms(
     model: object, X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
 ) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
     """Return the rows as the model takes them, and a function that makes such rows from points of the plane."""
-    if isinstance(X, Table) and (hasattr(model, "steps") or hasattr(model, "feature_names_in_")):
-        return table, lambda grid: Table(
-            [_column(table[name], grid, names, held) for name in table.names], source="points of a plane"
-        )
-    if is_frame(X) and has_text_names(X):
-        return _frame_forms(X, table, names, held)
-    for cells in table:
-        if cells.kind != "numeric":
-            raise InputError(f"the model was fitted on an array, and {cells.name!r} is no column of numbers")
-    typical = [np.nan if held.get(name) is None else held[name] for name in table.names]
-    places = [table.position(name) for name in names]
+    is_text_frame = is_frame(X) and has_text_names(X)
+    takes_tables = hasattr(model, "steps") or hasattr(model, "feature_names_in_")
+    others = [cells for cells in table if cells.kind != "numeric"]
 
-    def like_rows(grid: NDArray[np.float64]) -> NDArray[np.float64]:
-        rows = np.tile(np.asarray(typical, dtype=np.float64), (len(grid), 1))
-        rows[:, places] = grid
-        return rows
+    def numbers(name: str, grid: NDArray[np.float64]) -> NDArray[np.float64]:
+        if name in names:
+            return grid[:, names.index(name)]
+        return np.full(len(grid), np.nan if is_missing(held[name]) else float(held[name]))
 
-    return (np.column_stack([cells.values for cells in table]) if isinstance(X, Table) else X), like_rows
+    if not is_text_frame and not (isinstance(X, Table) and takes_tables):
+        if others:
+            raise InputError(f"the model was fitted on an array, and {others[0].name!r} is no column of numbers")
+        rows = np.column_stack([cells.values for cells in table]) if isinstance(X, Table) else X
+        return rows, lambda grid: np.column_stack([numbers(name, grid) for name in table.names])
+    # A cell that is no number is taken from a row that has it: it has the kind and type that the model was fitted on.
+    source = {cells.name: _row_with(cells, held[cells.name]) for cells in others}
+    if isinstance(X, Table):
 
+        def like_table(grid: NDArray[np.float64]) -> Table:
+            columns = [
+                cells.take(np.full(len(grid), source[cells.name], np.intp))
+                if cells.name in source
+                else Column(cells.name, "numeric", numbers(cells.name, grid))
+                for cells in table
+            ]
+            return Table(columns, source="points of a plane")
 
-def _column(cells: Column, grid: NDArray[np.float64], names: tuple[str, str], held: dict[str, Any]) -> Column:
-    """Return one column of rows in the plane, of the kind that the model was fitted on."""
-    if cells.name in names:
-        return Column(cells.name, "numeric", grid[:, names.index(cells.name)])
-    cell = held[cells.name]
-    if cells.kind == "numeric":
-        return Column(cells.name, "numeric", np.full(len(grid), np.nan if cell is None else float(cell)))
-    row = _row_with(cells, cell)
-    return cells.take(np.full(len(grid), row, np.intp))
-
-
-def _row_with(cells: Column, cell: Level | None) -> int:
-    """Return a row that has this cell: taken from there, it has the kind and type that the model was fitted on."""
-    known, wanted = cells.cells(), None if is_missing(cell) else cell
-    if wanted not in known:
-        raise ParameterError(f"at holds {cells.name!r} at {cell!r}, which is in no row of X.")
-    return known.index(wanted)
-
-
-def _frame_forms(
-    X: Any, table: Table, names: tuple[str, str], held: dict[str, Any]
-) -> tuple[Any, Callable[[NDArray[np.float64]], Any]]:
+        return table, like_table
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True).select(list(table.names))
     library = nw.get_native_namespace(frame)
 
-    def like_rows(grid: NDArray[np.float64]) -> Any:
-        parts = []
-        for name in table.names:
-            cells = table[name]
-            if cells.kind == "numeric":
-                values = _column(cells, grid, names, held).values
-                parts.append(nw.from_dict({name: values}, native_namespace=library))
-            else:
-                part = frame.select(name)[[_row_with(cells, held[name])] * len(grid)]
-                parts.append(nw.maybe_reset_index(part))
+    def like_frame(grid: NDArray[np.float64]) -> Any:
+        parts = [
+            nw.maybe_reset_index(frame.select(name)[[source[name]] * len(grid)])
+            if name in source
+            else nw.from_dict({name: numbers(name, grid)}, native_namespace=library)
+            for name in table.names
+        ]
         return nw.concat(parts, how="horizontal").to_native()
 
-    return frame.to_native(), like_rows
+    return frame.to_native(), like_frame
+
+
+def _row_with(cells: Column, cell: Level | None) -> int:
+    known, wanted = cells.cells(), None if is_missing(cell) else cell
+    if wanted not in known:
+        raise ParameterError(f"at holds {cells.name!r} at {cell!r}, which is in no row of X.")
+    return known.index(wanted)
 
 
 def _in_print(cell: Level | None) -> str:
@@ -323,7 +313,7 @@ def _in_print(cell: Level | None) -> str:
 
 def component_plane(model: Predictor, X: Any) -> Plane:
     """Return the plane; new points of it are rows for the model's last step."""
-    encoded = _numbers(last_step(model, X)[1])
+    encoded = _encoded_numbers(last_step(model, X)[1])
     if min(encoded.shape) < 2:
         raise InputError(f"the rows are {encoded.shape[0]} × {encoded.shape[1]}; principal components need two of each")
     pca = PCA(n_components=2, random_state=0).fit(encoded)
@@ -337,7 +327,7 @@ def component_plane(model: Predictor, X: Any) -> Plane:
     return Plane(points, (first, second), X, pca.inverse_transform, words, width=d, is_encoded=True)
 
 
-def _numbers(rows: Any) -> Matrix:
+def _encoded_numbers(rows: Any) -> Matrix:
     """Return rows as a matrix of finite numbers."""
     if sp.issparse(rows):
         return rows.tocsr().astype(np.float64)

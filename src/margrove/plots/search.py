@@ -116,7 +116,10 @@ def _draw_map(ax: Axes, scores: _GridScores) -> None:
 
     Cs, gammas = scores.axes["C"], scores.axes["gamma"]
     across, up = _edges(gammas), _edges(Cs)
-    low, high = _range_of_colours(scores.mean)
+    found = scores.mean[~np.isnan(scores.mean)]
+    high = float(found.max())
+    low = max(float(found.min()), high - 2.0 * (high - float(np.median(found))))  # differences far below do not matter
+    low = low if high > low else high - 1e-3
     mesh = ax.pcolormesh(across, up, np.ma.masked_invalid(scores.mean), cmap=_COLOURS, vmin=low, vmax=high)
     ax.set_xscale("log")
     ax.set_yscale("log")
@@ -138,14 +141,6 @@ def _draw_map(ax: Axes, scores: _GridScores) -> None:
     _tick_values(ax.yaxis, Cs)
     ax.set(xlabel="γ", ylabel="C")
     ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=2, frameon=False, borderaxespad=0.0)
-
-
-def _range_of_colours(mean: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the scores of the darkest and the brightest colour: differences far below the median do not matter."""
-    found = mean[~np.isnan(mean)]
-    high = float(found.max())
-    low = max(float(found.min()), high - 2.0 * (high - float(np.median(found))))
-    return (low, high) if high > low else (high - 1e-3, high)
 
 
 def _write_scores(ax: Axes, scores: _GridScores, mesh: Any) -> None:
