@@ -6,7 +6,7 @@ import numpy as np
 
 from margrove import BasicLinearClassifier, KernelPerceptron, LeastSquaresClassifier, Perceptron, margins
 from margrove.linear.problem import PerceptronProblem
-from margrove.linear.reference import Step, perceptron
+from margrove.linear.reference import perceptron
 
 
 def test_basic_linear_runs_halfway_between_the_means():
@@ -27,9 +27,10 @@ def test_perceptron_on_three_points_step_by_step():
     #  row 0: f = 0, a mistake: (1, 1).  row 1: -(−1+1) = 0, a mistake: (1,1) − (−1,1) = (2, 0).  row 2: 4 > 0.
     #  second pass: row 0: 2 > 0, row 1: 2 > 0, row 2: 4 > 0. Two mistakes, two passes.
     X, sign = np.array([[1.0], [-1.0], [2.0]]), np.array([[1, -1, 1]], np.int8)
-    steps: list[Step] = []
-    solution = perceptron(PerceptronProblem(X, sign, shuffle=False), trace=steps.append)
-    assert [(step.row, step.decision) for step in steps] == [(0, 0.0), (1, 0.0)]
+    solution = perceptron(PerceptronProblem(X, sign, shuffle=False, variant="voted"))
+    (walk,) = solution.walks
+    assert (walk.makers.tolist(), walk.times.tolist(), walk.steps) == ([0, 1], [1, 2], 6)
+    assert walk.prototypes.tolist() == [[1.0, 1.0], [2.0, 0.0]]
     assert (solution.coef.tolist(), solution.intercept.tolist()) == ([[2.0]], [0.0])
     assert (solution.mistakes.tolist(), solution.n_iter, solution.alpha.tolist()) == ([2], 2, [[1, 1, 0]])
     # averaged: (1,1), then five times (2,0): ((1 + 10)/6, 1/6)

@@ -7,11 +7,11 @@ same name, capitalised, whose instances are engines. A folder is imported when i
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +116,11 @@ def needs(effort: Effort) -> frozenset[Capability]:
     return frozenset(capability for capability, value in wanted.items() if value is not None)
 
 
-def check_capability(engine: Engine, capability: Capability) -> None:
-    """Raise `EngineError` if the engine lacks the capability."""
-    if capability not in engine.can:
+def check_capabilities(engine: Engine, needed: Iterable[Capability]) -> None:
+    """Raise `EngineError` if the engine lacks a capability."""
+    for capability in needed:
+        if capability in engine.can:
+            continue
         name = capability.name.lower()
         lack, parameter = _LACKS.get(capability, (f"lacks the capability {name}", "it"))
         words = f" {lack}. Leave {parameter} out, or use "
@@ -179,8 +181,7 @@ class Engine:
         solver = self._solver(problem)
         if solver is None:
             raise cannot_solve(self, problem)
-        for capability in needs(effort):
-            check_capability(self, capability)
+        check_capabilities(self, needs(effort))
         solution: S = solver(self, problem, effort)
         return solution
 
@@ -206,13 +207,6 @@ class Engine:
     def memory(self) -> int:
         """Return the bytes that are free where the engine works: of main memory."""
         return free_memory()
-
-
-class Fitted(Protocol):
-    """A fitted model that ran on an engine."""
-
-    engine: str | Engine
-    engine_: str
 
 
 @cache
@@ -241,15 +235,8 @@ def _load(name: str) -> Engine:
 
 
 def named(name: str) -> Engine:
-    """Return the engine of this name, with its default values.
-
-    Raises
-    ------
-    ParameterError
-        If no engine has the name.
-    MissingExtraError
-        If it needs a package that is not installed.
-    """
+    """Return the engine of this name, with its default values. Raise `ParameterError` if no engine has the name,
+    `MissingExtraError` if it needs a package that is not installed."""
     if name in _added:
         return _added[name]
     if name in folders():
@@ -265,8 +252,7 @@ def check_engine(given: str | Engine, *needs: Capability) -> None:
     """Raise an error unless the parameter ``engine`` names an engine, or is one, that has the capabilities needed."""
     engine = _given(given)
     if engine is not None:
-        for capability in needs:
-            check_capability(engine, capability)
+        check_capabilities(engine, needs)
 
 
 def _given(given: str | Engine) -> Engine | None:
@@ -281,20 +267,12 @@ def _given(given: str | Engine) -> Engine | None:
 
 def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = None, *, or_any: bool = False) -> Engine:
     """Return the engine that solves the problem: the one given, or for "auto" the fastest of those that can, with what
-    the effort asks for.
-
-    With ``or_any`` an engine that cannot solve the problem leaves it to one that can, as for "auto".
-
-    Raises
-    ------
-    EngineError
-        If the engine that is given cannot solve the problem, or none can.
-    """
+    the effort asks for. With ``or_any`` an engine that cannot solve the problem leaves it to one that can, as for
+    "auto". Raise `EngineError` if the engine that is given cannot solve the problem, or none can."""
     engine, kind = _given(given), type(problem).__name__
     wanted = frozenset() if effort is None else needs(effort)
     if engine is not None and engine.solves(problem):
-        for capability in wanted:
-            check_capability(engine, capability)
+        check_capabilities(engine, wanted)
         return engine
     if engine is not None and not or_any:
         raise cannot_solve(engine, problem)
@@ -324,13 +302,12 @@ def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | N
     return choose(engine, problem, effort).solve(problem, effort)
 
 
-def fitted_by(model: Fitted) -> Engine:
+def fitted_by(model: Any) -> Engine:
     """Return the engine that a fitted model predicts with: the one that fitted it if it is here, the native one
     otherwise. All give the same predictions."""
-    given = model.engine
-    if not isinstance(given, str) and isinstance(given, Engine) and given.name == model.engine_:
+    given, name = model.engine, model.engine_
+    if isinstance(given, Engine) and given.name == name:
         return given
-    name = model.engine_
     return (_present(name) if name in folders() or name in _added else None) or named(_DEFAULT)
 
 

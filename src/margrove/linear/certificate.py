@@ -15,8 +15,9 @@ With weights s_i on the corrections it reads  mistakes ≤ (R/γ)² (s_max/s_min
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -43,10 +44,6 @@ _NORM_TOLERANCE = 1e-5  # of a solver that may keep its kernel values in float32
 STATIONARITY_TOLERANCE = 1e-6  # of least squares: its gradient by a column, relative to the column and the labels
 
 
-# Where numbers overflow, the claims fail: no warning is needed.
-_QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
-
-
 @dataclass(frozen=True)
 class LinearEvidence:
     """Data and labels as the certificate reads them."""
@@ -64,10 +61,22 @@ class LinearEvidence:
         return (slice(start, start + step) for start in range(0, self.X.shape[0], step))
 
 
-@_QUIETLY
-def certify_centroid(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """L1."""
-    evidence = read_evidence(model, X, y, sample_weight)
+def _certifier(claims_of: Callable[[Any, LinearEvidence], list[Claim]]) -> Callable[..., Certificate]:
+    """Make a certifier of a function that returns claims."""
+
+    @wraps(claims_of)
+    def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        with np.errstate(all="ignore"):  # where numbers overflow, the claims fail: no warning is needed
+            evidence = read_evidence(model, X, y, sample_weight)
+            claims = claims_of(model, evidence)
+        return Certificate.of(model, "recomputed", evidence.X.shape[0], evidence.machines, claims)
+
+    return certify
+
+
+@_certifier
+def certify_centroid(model: Any, evidence: LinearEvidence) -> list[Claim]:
+    """w is the difference of the class means, and the boundary lies halfway."""
     evidence = replace(evidence, s=normalised(evidence.s))
     positive, negative = np.zeros_like(model.coef_), np.zeros_like(model.coef_)
     for rows in evidence.blocks():
@@ -81,21 +90,16 @@ def certify_centroid(model: Any, X: Any, y: Any = None, sample_weight: Any = Non
     at_middle = np.einsum("md,md->m", model.coef_, (positive + negative) / 2) + model.intercept_
     norm = _norms(model.coef_)
     reach = np.where((norm > 0) & (size * norm < np.finfo(np.float64).tiny), np.nan, size * norm)  # NaN: b underflows
-    return _certificate(
-        model,
-        evidence,
-        [
-            _identity("w is the difference of the class means", off, size, "‖w − (mean(+) − mean(−))‖"),
-            _identity("the boundary lies halfway between them", np.abs(at_middle), reach, "|f(midpoint)|"),
-            *_linear_margin_claims(model, evidence),
-        ],
-    )
+    return [
+        _identity("w is the difference of the class means", off, size, "‖w − (mean(+) − mean(−))‖"),
+        _identity("the boundary lies halfway between them", np.abs(at_middle), reach, "|f(midpoint)|"),
+        *_linear_margin_claims(model, evidence),
+    ]
 
 
-@_QUIETLY
-def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+@_certifier
+def certify_least_squares(model: Any, evidence: LinearEvidence) -> list[Claim]:
     """No column, nor the constant, is correlated with the residual: the normal equations."""
-    evidence = read_evidence(model, X, y, sample_weight)
     total = evidence.s.sum()
     mean = np.zeros(evidence.X.shape[1])
     if model.fit_intercept:
@@ -128,22 +132,16 @@ def certify_least_squares(model: Any, X: Any, y: Any = None, sample_weight: Any 
     scale[:d][is_constant & ~model.coef_.any(axis=0)] = 0
     cosine = np.divide(np.abs(gradient), scale, out=np.zeros_like(gradient), where=scale > 0).max(axis=1)
     cosine += np.finfo(np.float64).eps * (np.abs(model.intercept_) + np.abs(coef) @ np.abs(mean))  # rounding of r
-    return _certificate(
-        model,
-        evidence,
-        [
-            Claim.bounded(
-                "no column is correlated with the residual",
-                cosine,
-                np.full(machines, STATIONARITY_TOLERANCE),
-                "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations; constant columns are left out",
-            ),
-            Claim(
-                "mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"
-            ),
-            *_linear_margin_claims(model, evidence),
-        ],
-    )
+    return [
+        Claim.bounded(
+            "no column is correlated with the residual",
+            cosine,
+            np.full(machines, STATIONARITY_TOLERANCE),
+            "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations; constant columns are left out",
+        ),
+        Claim("mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"),
+        *_linear_margin_claims(model, evidence),
+    ]
 
 
 def _column_units(evidence: LinearEvidence, centre: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -157,12 +155,11 @@ def _column_units(evidence: LinearEvidence, centre: NDArray[np.float64]) -> NDAr
     return np.asarray(np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0)))))
 
 
-@_QUIETLY
-def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+@_certifier
+def certify_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
     """Judge a perceptron: last, averaged or voted; of scikit-learn's Perceptron what its attributes allow."""
-    evidence = read_evidence(model, X, y, sample_weight)
     if hasattr(model, "makers_"):
-        return _certificate(model, evidence, _walk_claims(model, evidence))
+        return _walk_claims(model, evidence)
     functional = _functional(model, evidence)
     claims = [
         _wrong_side(functional, evidence, must_separate=True),
@@ -170,9 +167,9 @@ def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = N
     ]
     alpha = getattr(model, "alpha_", None)
     if alpha is None:
-        return _certificate(model, evidence, claims)
+        return claims
     if alpha.shape[0] != evidence.X.shape[0]:
-        return _certificate(model, evidence, [*claims, _other_rows(alpha.shape[0], evidence)])
+        return [*claims, _other_rows(alpha.shape[0], evidence)]
     # In units of η, which scales w and decides nothing.
     coef, intercept, functional = model.coef_ / model.eta0, model.intercept_ / model.eta0, functional / model.eta0
     v, size, radius = np.zeros((len(coef), coef.shape[1] + 1)), np.zeros(len(coef)), 0.0
@@ -196,15 +193,14 @@ def certify_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = N
             _mistakes(model.n_mistakes_, evidence, functional, _norms(found), radius),
             *recorded(model, n_mistakes_=(alpha.sum(axis=0), 0.5)),
         ]
-    return _certificate(model, evidence, claims)
+    return claims
 
 
-@_QUIETLY
-def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+@_certifier
+def certify_kernel_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
     """Judge a kernel perceptron."""
-    evidence = read_evidence(model, X, y, sample_weight)
-    if not _has_support(model, evidence.X):
-        return _certificate(model, evidence, [_other_rows(model.n_rows_, evidence)])
+    if evidence.X.shape[0] != model.n_rows_ or not _has_support(model, evidence.X):
+        return [_other_rows(model.n_rows_, evidence)]
     support, dual, one = model.support_, model.dual_coef_, float(model.fit_intercept)
     kernel = kernel_of(model)
     is_given = kernel.name == "precomputed"
@@ -223,7 +219,7 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: 
     b_off, b_size = np.abs(model.intercept_ - one * dual.sum(axis=1)), np.abs(dual).sum(axis=1)
     homogeneous_norm = np.hypot(norm, one * dual.sum(axis=1))
     words = "|α − whole number| + |Σα − mistakes|"
-    claims = [
+    return [
         _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, norm, evidence),
         _identity("the dual coefficients count the mistakes", off, counts.sum(axis=1), words),
@@ -232,17 +228,13 @@ def certify_kernel_perceptron(model: Any, X: Any, y: Any = None, sample_weight: 
         *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
         _mistakes(model.n_mistakes_, evidence, functional, homogeneous_norm, radius),
     ]
-    return _certificate(model, evidence, claims)
 
 
 def _has_support(model: Any, X: Any) -> bool:
     """Return whether the model's support vectors are these rows."""
-    if X.shape[0] != model.n_rows_:
-        return False
-    if model.kernel == "precomputed":
+    if model.kernel == "precomputed" or not len(model.support_):
         return True
-    difference = X[model.support_] - model.support_vectors_
-    return bool(abs(difference).max() == 0) if difference.shape[0] else True
+    return bool(abs(X[model.support_] - model.support_vectors_).max() == 0)
 
 
 def _walk_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
@@ -412,10 +404,6 @@ def _other_rows(fitted_on: int, evidence: LinearEvidence) -> Claim:
     words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
     name = "the rows are those it was fitted on"
     return Claim(name, (float(evidence.X.shape[0]),), (float(fitted_on),), False, words)
-
-
-def _certificate(model: object, evidence: LinearEvidence, claims: list[Claim]) -> Certificate:
-    return Certificate.of(model, "recomputed", evidence.X.shape[0], evidence.machines, claims)
 
 
 def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]) -> Certificate:

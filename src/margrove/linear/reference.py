@@ -1,12 +1,11 @@
 """The linear learners as the textbook has them: plain NumPy, slow, exact, readable in one sitting.
 
-This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons can
-leave a `Step` for every mistake they correct, for whoever wants to watch.
+This is the specification. The native engine must agree with it, and the tests hold it to that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,25 +29,9 @@ from margrove.status import Status, worst
 _WORD = (1 << 64) - 1
 
 
-@dataclass(frozen=True)
-class Step:
-    """One correction: which row was misjudged, how, and the (w, b) or α it left behind."""
-
-    machine: int
-    visit: int  # how many rows had been visited, this one included
-    row: int
-    decision: float  # f(x_row) before
-    state: NDArray[np.float64]  # (w, b) of the perceptron, α of the dual one
-
-
-Trace = Callable[[Step], None]
-
-
 def visit_order(n: int, seed: int, shuffle: bool) -> Iterator[list[int]]:
-    """The rows in the order each pass visits them, without end.
-
-    SplitMix64 and Fisher–Yates, the same few lines as core/linear/order.hpp: a seed means the same order everywhere.
-    """
+    """Yield the rows in the order each pass visits them, without end: SplitMix64 and Fisher–Yates, as in
+    core/linear/order.hpp, so that a seed means the same order everywhere."""
     rows = list(range(n))
     state = seed & _WORD
     while True:
@@ -96,10 +79,10 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
     return LinearSolution(coef, y_mean - coef @ x_mean)
 
 
-def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> PerceptronSolution:
+def perceptron(problem: PerceptronProblem) -> PerceptronSolution:
     """L2. Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean
     pass."""
-    machines = [_perceptron_machine(problem, machine, trace) for machine in range(len(problem.sign))]
+    machines = [_perceptron_machine(problem, machine) for machine in range(len(problem.sign))]
     return PerceptronSolution(
         coef=np.array([m.v[:-1] for m in machines]),
         intercept=np.array([m.v[-1] for m in machines]),
@@ -130,7 +113,7 @@ class _Machine:
         return Walk(np.array(self.makers, np.int64), np.array(self.times, np.int64), self.steps, prototypes)
 
 
-def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace | None) -> _Machine:
+def _perceptron_machine(problem: PerceptronProblem, machine: int) -> _Machine:
     X = _dense(problem.X)
     n, d = X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
@@ -147,8 +130,6 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
         for i in next(orders):
             m.steps += 1
             if y[i] != 0 and not y[i] * (x[i] @ m.v) > 0:
-                if trace is not None:
-                    trace(Step(machine, m.steps, i, float(x[i] @ m.v), m.v.copy()))
                 m.v = m.v + problem.eta * s[i] * y[i] * x[i]
                 m.alpha[i] += 1
                 m.pass_mistakes += 1
@@ -169,13 +150,10 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
     return m
 
 
-def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:
+def kernel_perceptron(problem: KernelPerceptronProblem) -> KernelPerceptronSolution:
     """L3. The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
-    G = (
-        problem.X.astype(np.float64)
-        if problem.kernel.name == "precomputed"
-        else problem.kernel.matrix(problem.X, problem.X)
-    )
+    X = problem.X
+    G = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     n = len(G)
     s = np.ones(n) if problem.weight is None else problem.weight
     if problem.fit_intercept:
@@ -183,18 +161,15 @@ def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = No
     found = []
     for machine, y in enumerate(problem.sign):
         alpha = np.zeros(n)
-        mistakes = passes = steps = 0
+        mistakes = passes = 0
         status = Status.MAX_ITER
         for order in visit_order(n, problem.seeds[machine], problem.shuffle):
             if passes == problem.max_iter:
                 break
             pass_mistakes = 0
             for i in order:
-                steps += 1
                 decision = problem.eta * (G[i] @ (alpha * s * y))
                 if y[i] != 0 and not y[i] * decision > 0:
-                    if trace is not None:
-                        trace(Step(machine, steps, i, float(decision), alpha.copy()))
                     alpha[i] += 1
                     pass_mistakes += 1
             passes += 1
@@ -204,13 +179,8 @@ def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = No
                 break
         found.append((alpha, problem.eta * (G @ (alpha * s * y)), mistakes, passes, status))
     alphas, decisions, mistake_counts, passes_made, statuses = zip(*found, strict=True)
-    return KernelPerceptronSolution(
-        np.array(alphas),
-        np.array(decisions),
-        np.array(mistake_counts, np.int64),
-        worst(statuses),
-        max(passes_made),
-    )
+    counts = np.array(mistake_counts, np.int64)
+    return KernelPerceptronSolution(np.array(alphas), np.array(decisions), counts, worst(statuses), max(passes_made))
 
 
 def _dense(X: object) -> NDArray[np.float64]:

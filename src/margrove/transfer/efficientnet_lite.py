@@ -66,7 +66,6 @@ class Unit(nn.Module):
         self.is_active = is_active
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the unit's output."""
         if self.conv.stride[0] > 1:
             x = functional.pad(x, (*self._padding(x.shape[3]), *self._padding(x.shape[2])))
         x = self.norm(self.conv(x))
@@ -96,7 +95,6 @@ class Block(nn.Module):
         self.is_added = stride == 1 and into == out
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the block's output."""
         found = self.project(self.depthwise(self.expand(x)))
         return x + found if self.is_added else found
 

@@ -171,7 +171,13 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
             with self._batches(pictures, todo) as batches:
                 for part, pixels in batches:
                     codes[part] = self._of_batch(network, pixels)
-                    self._refuse_overflow(codes[part], [pictures[i].name for i in part])
+                    is_whole = np.isfinite(codes[part]).all(axis=1)
+                    if not is_whole.all():  # a tree would take NaN for a missing cell
+                        raise InputError(
+                            f"the network {self.network_name_} answers this picture with NaN or infinity",
+                            file=pictures[part[int(np.argmin(is_whole))]].name,
+                            cure="Check its weights, mean and std.",
+                        )
                     if cache is not None:
                         cache.keep([keys[i] for i in part], codes[part])
                     done += len(part)
@@ -180,16 +186,6 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
             if cache is not None:
                 cache.flush()
         return codes
-
-    def _refuse_overflow(self, codes: Floats, names: list[str]) -> None:
-        """Raise `InputError` if a code is not finite: a tree would take NaN for a missing cell."""
-        is_whole = np.isfinite(codes).all(axis=1)
-        if not is_whole.all():
-            raise InputError(
-                f"the network {self.network_name_} answers this picture with NaN or infinity",
-                file=names[int(np.argmin(is_whole))],
-                cure="Check its weights, mean and std.",
-            )
 
     def _of_batch(self, network: Network, pixels: NDArray[np.uint8]) -> Floats:
         codes = network.codes(pixels)

@@ -42,7 +42,7 @@ from margrove.transfer.networks import RunsNetwork, needs
 from margrove.transfer.pictures import Picture, as_pictures
 
 if TYPE_CHECKING:
-    from margrove.transfer.fine_tuning import Course, Plan, Tuner
+    from margrove.transfer.fine_tuning import Plan, Tuner, TuningCourse
 
 LOSSES = ("softmax", "hinge")
 SCHEDULES = ("cosine", "constant", "step")
@@ -142,46 +142,38 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         tuner, plan = self._open(len(self.classes_)), self._plan()
         checkpoint = settle_checkpoint(self.checkpoint)
         record = None if checkpoint is None else Record(checkpoint, self._question(plan, codes, pictures))
-        self._keep(tuner, self._train(tuner, plan, codes, pictures, record))
-        self._keep_certificate(codes, pictures)
-        if record is not None and self.status_ not in (Status.INTERRUPTED, Status.TIME_LIMIT):
-            record.remove()
-        self._warn_of_overflow()
-        return self
-
-    def _train(
-        self, tuner: Tuner, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture], record: Record | None
-    ) -> Course:
-        """Train from the start, or from the checkpoint."""
-        from margrove.transfer.fine_tuning import Training
-
-        left = None if record is None else record.read()
-        if left is not None and self.random_state is None:  # any seed, but the same in all parts of the fit
-            plan = replace(plan, seed=int(left.get("seed", plan.seed)))
-        training = Training(plan, partial(self._pixels, pictures), codes, *self._split(codes, plan.seed))
-        course = tuner.train(training, record, left)
-        if course.status is Status.INTERRUPTED and self._on_interrupt == "raise":
-            raise KeyboardInterrupt
-        return course
-
-    def _keep(self, tuner: Tuner, course: Course) -> None:
+        course = self._train(tuner, plan, codes, pictures, record)
         self.course_, self.status_, self.engine_ = course.lines, course.status, "torch"
         self.n_iter_ = len(course.lines)
         self.weights_, self._tuner = tuner.weights(), tuner
-
-    def _keep_certificate(self, codes: NDArray[np.intp], pictures: list[Picture]) -> None:
         scores = self._scores(pictures)
         self.training_loss_ = mean_loss(scores, codes, self.loss)
         n_wrong = int((scores.argmax(axis=1) != codes).sum())
         self.certificate_ = as_the_fit_says(self, len(codes), self.training_loss_, n_wrong)
-
-    def _warn_of_overflow(self) -> None:
+        if record is not None and self.status_ not in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            record.remove()
         if self.status_ is Status.NONFINITE:
             message = (
                 f"FineTuned ended with status 'nonfinite' in epoch {self.n_iter_ + 1}: numbers overflowed, and the "
                 "weights are those from before; use a smaller learning_rate."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
+        return self
+
+    def _train(
+        self, tuner: Tuner, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture], record: Record | None
+    ) -> TuningCourse:
+        """Train from the start, or from the checkpoint."""
+        from margrove.transfer.fine_tuning import TuningData
+
+        left = None if record is None else record.read()
+        if left is not None and self.random_state is None:  # any seed, but the same in all parts of the fit
+            plan = replace(plan, seed=int(left.get("seed", plan.seed)))
+        training = TuningData(plan, partial(self._pixels, pictures), codes, *self._split(codes, plan.seed))
+        course = tuner.train(training, record, left)
+        if course.status is Status.INTERRUPTED and self._on_interrupt == "raise":
+            raise KeyboardInterrupt
+        return course
 
     def _question(self, plan: Plan, codes: NDArray[np.intp], pictures: list[Picture]) -> str:
         """Return the fingerprint of all that decides the weights; a time limit does not, nor does a random seed."""
@@ -192,22 +184,21 @@ class FineTuned(ClassifierMixin, RunsNetwork):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of the classes, (n, classes); for two classes their difference, (n,)."""
-        check_is_fitted(self, "weights_")
-        scores = self._scores(as_pictures(X))
+        scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted class of each picture."""
-        check_is_fitted(self, "weights_")
-        return np.asarray(self.classes_[self._scores(as_pictures(X)).argmax(axis=1)])
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
     @available_if(lambda self: self.loss == "softmax")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class; only for ``loss="softmax"``."""
-        check_is_fitted(self, "weights_")
-        return np.asarray(softmax(self._scores(as_pictures(X)), axis=1))
+        return np.asarray(softmax(self._scores(X), axis=1))
 
-    def _scores(self, pictures: list[Picture]) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "weights_")
+        pictures = as_pictures(X)
         tuner = getattr(self, "_tuner", None)
         if tuner is None:
             tuner = self._tuner = self._open(len(self.classes_), is_again=True)

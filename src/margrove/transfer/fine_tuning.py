@@ -25,9 +25,8 @@ from margrove.errors import InputError, ParameterError
 from margrove.run.checkpoint import Arrays, Record
 from margrove.run.progress import Progress, report
 from margrove.status import Status
-from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.certificate import mean_loss
-from margrove.transfer.networks import PROBE_TOLERANCE, probe_pixels
+from margrove.transfer.networks import PROBE_TOLERANCE, Rows, ahead, parts_of, probe_pixels
 from margrove.transfer.preparation import Preparation
 from margrove.transfer.torch_network import OnDevice, calls_of, copied, last_linear, plain_errors, whole_floats
 
@@ -60,8 +59,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Training:
-    """The plan and the data of a training."""
+class TuningData:
+    """The data of a training, and its plan."""
 
     plan: Plan
     pixels_of: Callable[[Rows], NDArray[np.uint8]]
@@ -71,7 +70,7 @@ class Training:
 
 
 @dataclass
-class Course:
+class TuningCourse:
     """The state of a training: one line per epoch, and the best weights so far."""
 
     lines: list[dict[str, float]] = field(default_factory=list)
@@ -143,13 +142,13 @@ class Tuner(OnDevice):
         except RuntimeError as error:
             raise InputError("these are weights of another network", cure="Give the network it was made of.") from error
 
-    def train(self, training: Training, record: Record | None, left: Arrays | None = None) -> Course:
+    def train(self, training: TuningData, record: Record | None, left: Arrays | None = None) -> TuningCourse:
         """Train epoch after epoch, until the last one, early stopping, the time limit or Ctrl-C.
 
         The best weights are kept if rows are held out, else the last ones; if numbers overflow, those of the last epoch
         in which none did. ``left`` is the earlier content of ``record``.
         """
-        plan, optimiser, course = training.plan, self._optimiser(training.plan), Course()
+        plan, optimiser, course = training.plan, self._optimiser(training.plan), TuningCourse()
         waiting: Arrays | None = None  # not yet in the checkpoint
         if record is not None and left is not None:
             self._resume(record, left, optimiser, course)
@@ -184,7 +183,7 @@ class Tuner(OnDevice):
             record.write(waiting)  # the end of the last whole epoch; a later part of an epoch is repeated
         return course
 
-    def _epoch(self, training: Training, epoch: int, optimiser: torch.optim.Optimizer) -> float:
+    def _epoch(self, training: TuningData, epoch: int, optimiser: torch.optim.Optimizer) -> float:
         """Make one pass over the pictures; return the mean loss of its batches."""
         plan, rows = training.plan, training.fit_rows
         rng = np.random.default_rng([plan.seed, epoch])
@@ -216,7 +215,7 @@ class Tuner(OnDevice):
                 report(Progress(STAGE, epoch + done / len(rows), plan.epochs, total / done, "loss"))
         return total / done
 
-    def _judge(self, training: Training, course: Course, loss: float) -> None:
+    def _judge(self, training: TuningData, course: TuningCourse, loss: float) -> None:
         """Add a line for the epoch; keep the weights if they are the best on rows held out."""
         plan, held_out, line = training.plan, training.held_out, {"loss": loss}
         if len(held_out):
@@ -239,7 +238,7 @@ class Tuner(OnDevice):
             groups.append({"params": body, "rate": plan.learning_rate * plan.body_rate})
         return torch.optim.AdamW(groups, lr=plan.learning_rate, weight_decay=plan.weight_decay)
 
-    def _kept(self, plan: Plan, optimiser: torch.optim.Optimizer, course: Course) -> Arrays:
+    def _kept(self, plan: Plan, optimiser: torch.optim.Optimizer, course: TuningCourse) -> Arrays:
         """Return the state that the next epoch needs, as arrays."""
         arrays: Arrays = {f"weight.{name}": each for name, each in self.weights().items()}
         arrays |= {f"best.{name}": each for name, each in course.best.items()}
@@ -250,7 +249,7 @@ class Tuner(OnDevice):
         arrays["best_epoch"], arrays["seed"] = np.array(course.best_epoch), np.array(plan.seed)
         return arrays
 
-    def _resume(self, record: Record, arrays: Arrays, optimiser: torch.optim.Optimizer, course: Course) -> None:
+    def _resume(self, record: Record, arrays: Arrays, optimiser: torch.optim.Optimizer, course: TuningCourse) -> None:
         """Restore the state that `_kept` returned."""
         parts: dict[str, Arrays] = {"weight": {}, "best": {}, "optimiser": {}}
         for name, array in arrays.items():

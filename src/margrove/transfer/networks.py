@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -39,7 +40,6 @@ from margrove.errors import (
 )
 from margrove.estimator import Interruptible, checked, estimator, fitted
 from margrove.run.checkpoint import fingerprint
-from margrove.transfer.batches import Rows, ahead, parts_of
 from margrove.transfer.pictures import Picture
 from margrove.transfer.preparation import Preparation
 
@@ -52,6 +52,7 @@ _PROBE_SUMS = 16
 PROBE_TOLERANCE = 1e-4  # relative: largest difference between a vector and the mean of maps
 
 Floats = NDArray[np.float32]
+Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -284,3 +285,27 @@ def probe_pixels(preparation: Preparation) -> NDArray[np.uint8]:
     """Return two pictures of noise, on which a network is tried."""
     shape = (2, preparation.size, preparation.size, len(preparation.mean))
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+
+def parts_of(rows: Rows, size: int, *, least: int = 1) -> list[Rows]:
+    """Return the rows in batches of ``size``; a last one of fewer than ``least`` joins the one before."""
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if len(parts) > 1 and len(parts[-1]) < least:
+        parts[-2:] = [np.concatenate(parts[-2:])]
+    return parts
+
+
+@contextmanager
+def ahead(prepare: Callable[[Rows], Any], parts: Sequence[Rows]) -> Iterator[Iterator[tuple[Rows, Any]]]:
+    """Iterate over the parts, each with the result of ``prepare``; at most two are in memory."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+
+        def pairs() -> Iterator[tuple[Rows, Any]]:
+            waiting = pool.submit(prepare, parts[0])
+            for number, part in enumerate(parts):
+                prepared = waiting.result()
+                if number + 1 < len(parts):
+                    waiting = pool.submit(prepare, parts[number + 1])
+                yield part, prepared
+
+        yield pairs()

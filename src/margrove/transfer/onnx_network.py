@@ -71,11 +71,9 @@ class OnnxNetwork:
         self.probe = codes_digest(pooled(found, self._pooling))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Return the codes, (n, n_maps): ReLU, then pooling."""
         return pooled(self._run(pixels), self._pooling)
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Return the maps after ReLU, (n, n_maps, height, width)."""
         return np.maximum(self._run(pixels), 0)
 
     def _cut(self, layer: str | None, noise: NDArray[np.uint8]) -> tuple[str, Any]:
@@ -201,7 +199,9 @@ def _input_of(model: Any, name: str) -> Any:
     inputs = [each for each in model.graph.input if each.name not in weights]
     is_float = len(inputs) == 1 and inputs[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
     if not is_float or len(inputs[0].type.tensor_type.shape.dim) != 4 or _channels_at(inputs[0]) is None:
-        words = ", ".join(f"{each.name}: {_shape_words(each)}" for each in inputs) or "none"
+        shapes = [[dim.dim_value or dim.dim_param or "?" for dim in each.type.tensor_type.shape.dim] for each in inputs]
+        named = zip(inputs, shapes, strict=True)
+        words = ", ".join(f"{each.name}: ({', '.join(map(str, shape))})" for each, shape in named) or "none"
         raise InputError(
             f"it takes {words}; one float32 batch of pictures was expected, (n, 3, height, width) or "
             "(n, height, width, 3)",
@@ -219,11 +219,6 @@ def _dim(given: Any, axis: int) -> int | None:
     """Return the length of an axis if the file fixes it."""
     dim = given.type.tensor_type.shape.dim[axis]
     return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value > 0 else None
-
-
-def _shape_words(given: Any) -> str:
-    dims = [str(dim.dim_value or dim.dim_param or "?") for dim in given.type.tensor_type.shape.dim]
-    return f"({', '.join(dims)})"
 
 
 def _preparation(model: Any, path: str) -> Preparation:

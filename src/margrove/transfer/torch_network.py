@@ -63,7 +63,8 @@ class TorchNetwork(OnDevice):
         self._module = module.to(self._device, self._dtype).to(memory_format=torch.channels_last)
         noise = probe_pixels(preparation)
         self._place, self._call, self._is_input = self._find(cut.layer, noise)
-        self.layer = self._name_of(self._place)
+        name = next(name for name, each in self._module.named_modules() if each is self._place)
+        self.layer = f"what {name} is given" if self._is_input else name
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[cut.precision]
         self._module = self._module.to(self._dtype)
         found = self._run(noise)
@@ -72,7 +73,6 @@ class TorchNetwork(OnDevice):
         self.probe = codes_digest(self._pooled(found))
 
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Return the codes, (n, n_maps): ReLU, then pooling."""
         return self._pooled(self._run(pixels))
 
     def _pooled(self, found: torch.Tensor) -> Floats:
@@ -82,7 +82,6 @@ class TorchNetwork(OnDevice):
         return _array(found)
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
-        """Return the maps after ReLU, (n, n_maps, height, width)."""
         return _array(self._run(pixels).relu())
 
     def _run(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
@@ -120,7 +119,9 @@ class TorchNetwork(OnDevice):
         if layer is not None:
             places = dict(self._module.named_modules())
             if layer not in places or not layer:
-                words = f" is {shown(layer)}; the network has {_some(list(places)[1:])}."
+                names = list(places)[1:]
+                some = ", ".join(names if len(names) <= 12 else [*names[:6], "…", *names[-6:]]) or "no layer of its own"
+                words = f" is {shown(layer)}; the network has {some}."
                 raise ParameterError(Advice(Parameter("layer"), words))
             if self._is_called_again(places[layer], noise):
                 words = (
@@ -148,10 +149,6 @@ class TorchNetwork(OnDevice):
             return self._caught(noise, place, 2, is_input=False) is not None
         except InputError:  # from behind the layer, which is not run for codes
             return False
-
-    def _name_of(self, wanted: nn.Module) -> str:
-        name = next(name for name, module in self._module.named_modules() if module is wanted)
-        return f"what {name} is given" if self._is_input else name
 
 
 @dataclass(frozen=True)
@@ -228,11 +225,6 @@ def copied(module: nn.Module) -> nn.Module:
 
 def _array(found: torch.Tensor) -> Floats:
     return np.ascontiguousarray(found.float().cpu().numpy())
-
-
-def _some(names: list[str], most: int = 12) -> str:
-    shown_names = ", ".join(names if len(names) <= most else [*names[: most // 2], "…", *names[-most // 2 :]])
-    return shown_names or "no layer of its own"
 
 
 def whole_floats(device: torch.device) -> AbstractContextManager[None]:

@@ -34,21 +34,17 @@ class Native(Engine):
     can = frozenset({Capability.TIME_LIMIT, Capability.CHECKPOINT})
 
     def plan(self, problem: Problem[object]) -> str:
-        """Return in a line how the problem will be solved, or nothing where there is only one way."""
         return linear_svm.plan(problem)
 
     def kernel_sums(
         self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
     ) -> NDArray[np.float64]:
-        """Return Σ_j β_mj K(x_i, s_j); in NumPy for kernels that the core does not compute."""
         if not kernel.is_native:
             return super().kernel_sums(kernel, points, support, beta, effort)
         return kernel_sums(kernel, points, support, beta, effort.n_jobs)
 
     def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
-        """Return the leaf that each row reaches."""
         return trees.apply(tree, cells, effort.n_jobs)
 
     def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
-        """Return the sum of the trees' votes for each class."""
         return boost.votes(model, cells, effort.n_jobs)

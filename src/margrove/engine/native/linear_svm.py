@@ -163,7 +163,7 @@ def solve_path(
 
     reason = run_until_done(machines.run, effort, on_slice)
     found = [
-        _reached(problem, machine, machines.path(k), factors, reason, choice)
+        _reached(problem, machine, machines.path(k), factors, reason, choice.method)
         for k, machine in enumerate(problem.machines)
     ]
     return [
@@ -178,7 +178,7 @@ def _reached(
     path: Sequence[core.PathState],
     factors: Sequence[float],
     reason: Status,
-    choice: MethodChoice,
+    method: str,
 ) -> list[LinearSvmSolution]:
     """Return the steps of a machine; the status of the last one shows whether it was stopped early."""
     going = core.LinearEnding.going
@@ -188,19 +188,13 @@ def _reached(
         if math.isfinite(step.primal) or step.ending is not going
     ]
     is_stopped = bool(path) and path[-1].ending is going and len(found) == len(path)
-    if len(found) < len(factors) and not is_stopped:
-        if found:
-            machine = replace(machine, w=found[-1].w, b=found[-1].b)
-        next_step = replace(machine, cost=factors[len(found)] * machine.cost)
-        found.append(_unbegun(problem, next_step, reason, choice.method))
-    return found
-
-
-def _unbegun(problem: LinearSvmProblem, machine: LinearMachine, reason: Status, method: str) -> LinearSvmSolution:
-    """Return a machine that was not started, at its start. β = 0 proves D = 0."""
+    if len(found) == len(factors) or is_stopped:
+        return found
+    # The next step was not started: it is at its start, and β = 0 proves D = 0.
     n, d = problem.X.shape
-    w = np.zeros(d) if machine.w is None else machine.w
-    values = np.asarray(problem.X @ w + machine.b, dtype=np.float64).ravel()
-    lost = float(machine.cost @ losses(problem.loss, machine.target, values, problem.epsilon))
-    primal = penalty_value(problem.penalty, w, machine.b, problem.intercept) + lost
-    return LinearSvmSolution(w, machine.b, np.zeros(n), primal, 0.0, 0, reason, method)
+    w, b = (found[-1].w, found[-1].b) if found else (np.zeros(d) if machine.w is None else machine.w, machine.b)
+    values = np.asarray(problem.X @ w + b, dtype=np.float64).ravel()
+    cost = factors[len(found)] * machine.cost
+    lost = float(cost @ losses(problem.loss, machine.target, values, problem.epsilon))
+    primal = penalty_value(problem.penalty, w, b, problem.intercept) + lost
+    return [*found, LinearSvmSolution(w, b, np.zeros(n), primal, 0.0, 0, reason, method)]

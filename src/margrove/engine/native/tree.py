@@ -108,8 +108,7 @@ def sorted_for_core(problem: TreeProblem, effort: Effort) -> core.SortedColumns 
 
 def _thresholds(growth: Growth) -> core.Thresholds:
     """Return how thresholds are found: all are tried, or those of a model of the classes."""
-    fitted = {"gaussian": core.Thresholds.gaussian, "logistic": core.Thresholds.logistic}
-    return fitted.get(growth.thresholds, core.Thresholds.every)
+    return core.Thresholds[growth.thresholds if growth.thresholds in ("gaussian", "logistic") else "every"]
 
 
 def _bins(growth: Growth) -> int:
