@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -71,6 +71,12 @@ class Bars:
     caption: str
     left: str = ""
     right: str = ""
+
+
+def bars_of(amounts: Mapping[str, float], text: Callable[[float], str]) -> list[Bar]:
+    """Return a bar for each amount, relative to the largest, with the amount as text."""
+    most = max(map(abs, amounts.values()), default=1.0) or 1.0
+    return [Bar(label, amount / most, text(amount)) for label, amount in amounts.items()]
 
 
 @dataclass(frozen=True)

@@ -73,3 +73,8 @@ def sentence(text: str) -> str:
 def estimate_text(number: float) -> str:
     """Return an estimate with its significant digits: four, and all before the point."""
     return rounded(float(f"{number:.4g}") if abs(number) < 1000 else round(number))
+
+
+def more_columns(n: int) -> str:
+    """Return the caption of a table that leaves out n columns."""
+    return f"and {n:,} more columns" if n else ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, note
-from margrove.app.report.explain import ExplainedRow, Push, examples
+from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, bars_of, note
+from margrove.app.report.explain import ExplainedRow, examples
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
-from margrove.app.report.plain_words import estimate_text, share_words, signed
+from margrove.app.report.plain_words import estimate_text, more_columns, share_words, signed
 from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.explanation import counted
 
@@ -41,12 +41,10 @@ def decisions_section(found: Findings) -> Section | None:
     judged = subject.judged
     has_wrong = any(example.kind == "wrong" for example in shown)
     if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
-        rows = f"{len(judged.truth):,} rows"
+        none = f"None of the {len(judged.truth):,} rows looked at is judged wrongly, so there is no mistake to explain."
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" But it {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
-        blocks.append(
-            note(f"None of the {rows} looked at is judged wrongly, so there is no mistake to explain.{unfair}")
-        )
+        blocks.append(note(f"{none}{unfair}"))
     return Section("examples", "Decisions explained", blocks, {"examples": [_data(example) for example in shown]})
 
 
@@ -77,7 +75,8 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     if example.questions:
         blocks += _questions(subject, example)
     if example.shares:
-        blocks += _votes(example)
+        bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
+        blocks.append(Bars(bars, "Share of the votes of all trees for each class"))
     if example.pushes:
         blocks.append(_pushes(subject, example))
         if example.base is not None and not example.is_linear:
@@ -87,11 +86,9 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
         blocks.append(note(_NOTHING_USUAL if is_unknown else _NOTHING_ALONE))
     if example.neighbours:
         blocks.append(_neighbours(subject, example))
-    cells = example.cells[:_MOST_CELLS]
-    if cells:
-        more = len(example.cells) - len(cells)
-        caption = "" if not more else f"and {more:,} more columns"
-        blocks.append(Folded("The whole row", [Grid(["column", "cell"], [list(cell) for cell in cells], caption)]))
+    if example.cells:
+        caption = more_columns(max(0, len(example.cells) - _MOST_CELLS))
+        blocks.append(Folded("The whole row", [Grid(["column", "cell"], example.cells[:_MOST_CELLS], caption)]))
     return blocks
 
 
@@ -117,26 +114,23 @@ def _questions(subject: Subject, example: ExplainedRow) -> list[Block]:
     return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
 
 
-def _votes(example: ExplainedRow) -> list[Block]:
-    bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
-    return [Bars(bars, "Share of the votes of all trees for each class")]
-
-
 def _ordinary(subject: Subject, example: ExplainedRow) -> str:
     """Describe the prediction for a row with typical cells."""
     base = example.base or 0.0
     if subject.classes is None:
         return f"A row with every column as usual would be estimated {estimate_text(base)}."
-    named, other = (
-        (f"also be called {example.predicted!r}", example.rival)
-        if base > 0
-        else (f"be called {example.rival!r}", example.predicted)
-    )
-    return f"A row with every column as usual would {named} rather than {other!r}."
+    if base > 0:
+        named = f"also be called {example.predicted!r} rather than {example.rival!r}"
+    else:
+        named = f"be called {example.rival!r} rather than {example.predicted!r}"
+    return f"A row with every column as usual would {named}."
 
 
 def _pushes(subject: Subject, example: ExplainedRow) -> Bars:
-    shown = {_push_label(push): push.amount for push in example.pushes}
+    shown = {}
+    for push in example.pushes:
+        usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
+        shown[f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"] = push.amount
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear:
         if example.n_others:
@@ -145,15 +139,10 @@ def _pushes(subject: Subject, example: ExplainedRow) -> Bars:
         if subject.classes is not None:
             shown = {"an average row starts with": base, **shown, "in all": lead}
     most = max(abs(amount) for amount in shown.values()) or 1.0
-    bars = [Bar(label, amount / most, _amount(example, amount, most)) for label, amount in shown.items()]
+    bars = bars_of(shown, lambda amount: _amount(example, amount, most))
     right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
     left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
     return Bars(bars, _pushes_caption(subject, example, most), left=left, right=right)
-
-
-def _push_label(push: Push) -> str:
-    usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
-    return f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"
 
 
 def _amount(example: ExplainedRow, amount: float, most: float) -> str:
@@ -176,16 +165,12 @@ def _pushes_caption(subject: Subject, example: ExplainedRow, most: float) -> str
 
 
 def _neighbours(subject: Subject, example: ExplainedRow) -> Folded:
-    header = ["training row", "its answer", "likeness", "pull"]
-    rows = [
-        [f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, max(abs(m.pull) for m in example.neighbours))]
-        for n in example.neighbours
-    ]
+    header, most = ["training row", "its answer", "likeness", "pull"], max(abs(n.pull) for n in example.neighbours)
+    rows = [[f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, most)] for n in example.neighbours]
     towards = "raises the estimate" if subject.classes is None else f"is for {example.predicted!r}"
     words = (
         "The machine compares the row with training rows it remembers (support vectors). These pull hardest; a pull "
         f"above 0 {towards}."
     )
-    return Folded(
-        "Training rows it was compared with", [Words(words), Grid(header, rows, numeric=frozenset({0, 2, 3}))]
-    )
+    found = Grid(header, rows, numeric=frozenset({0, 2, 3}))
+    return Folded("Training rows it was compared with", [Words(words), found])

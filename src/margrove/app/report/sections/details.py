@@ -11,7 +11,7 @@ import numpy as np
 
 from margrove.app.history import Contender, History, Judged
 from margrove.app.models import plain_parameters
-from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Matrix, Section, Words, note
+from margrove.app.report.blocks import Bars, Block, Folded, Grid, Listing, Matrix, Section, Words, bars_of, note
 from margrove.app.report.charts import (
     calibration_chart,
     digits,
@@ -28,7 +28,7 @@ from margrove.app.report.findings import Findings
 from margrove.app.report.importance import ColumnImportance
 from margrove.app.report.measures import calibration, class_qualities, confusion, rankings
 from margrove.app.report.model_on_table import Subject
-from margrove.app.report.plain_words import p_text, sentence, status_words
+from margrove.app.report.plain_words import more_columns, p_text, sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
 from margrove.explanation import counted
@@ -54,40 +54,33 @@ def data_section(found: Findings) -> Section:
     columns: list[dict[str, Any]] = []
     if table.sparse is None:
         columns = [column.summary() for _, column in zip(range(_MOST_COLUMNS), table, strict=False)]
-        blocks.append(_columns_grid(columns, table.n_rows, table.n_columns - len(columns)))
-    classes = _balance(subject)
+        rows = []
+        for c in columns:
+            missing = f"{c['missing']:,} ({_part(c['missing'] / table.n_rows)})" if c["missing"] else "none"
+            rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
+        header, more = ["column", "kind", "missing", "different", "from … to, or some"], table.n_columns - len(columns)
+        blocks.append(Grid(header, rows, more_columns(more), frozenset({2, 3}), long=frozenset({4})))
+    target, classes = table.target, dict[str, int]()
+    if target is not None and subject.classes is not None:
+        labels, counts = np.unique(target.take(~target.is_missing).labels().astype(str), return_counts=True)
+        classes = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     if classes:
-        most = max(n for _, n in classes)
-        whole = sum(n for _, n in classes)
-        shown = sorted(classes, key=lambda pair: -pair[1])[:_MOST_CLASSES]
-        bars = [Bar(name, n / most, f"{n:,} ({percent(n / whole)})") for name, n in shown]
+        whole, most_frequent = sum(classes.values()), sorted(classes, key=lambda name: -classes[name])
+        shown = {name: classes[name] for name in most_frequent[:_MOST_CLASSES]}
+        bars = bars_of(shown, lambda n: f"{n:,} ({percent(n / whole)})")
         balance = Bars(bars, f"Rows of each class of {subject.target!r}")
-        blocks.append(
-            balance if len(bars) <= _FEW_CLASSES else Folded(f"Rows of each of {len(classes):,} classes", [balance])
-        )
+        title = f"Rows of each of {len(classes):,} classes"
+        blocks.append(balance if len(bars) <= _FEW_CLASSES else Folded(title, [balance]))
     data = {
         "source": table.source,
         "rows": table.n_rows,
         "columns": columns,
-        "classes": [{"label": name, "rows": n} for name, n in classes],
+        "classes": [{"label": name, "rows": n} for name, n in classes.items()],
         "unused_columns": subject.unused,
         "notes": list(table.notes),
         "warnings": subject.warnings,
     }
     return Section("data", "The data", blocks, data)
-
-
-def _columns_grid(columns: list[dict[str, Any]], n_rows: int, n_more: int) -> Grid:
-    rows = []
-    for c in columns:
-        missing = f"{c['missing']:,} ({_part(c['missing'] / n_rows)})" if c["missing"] else "none"
-        rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
-    header = ["column", "kind", "missing", "different", "from … to, or some"]
-    return Grid(header, rows, _more_columns(n_more), frozenset({2, 3}), long=frozenset({4}))
-
-
-def _more_columns(n: int) -> str:
-    return f"and {n:,} more columns" if n else ""
 
 
 def _part(share: float) -> str:
@@ -110,14 +103,6 @@ def _extent(subject: Subject) -> str:
     if not subject.is_whole:
         text += f" This page looked at a sample of {len(subject.rows):,} rows."
     return text
-
-
-def _balance(subject: Subject) -> list[tuple[str, int]]:
-    target = subject.table.target
-    if target is None or subject.classes is None:
-        return []
-    labels, counts = np.unique(target.take(~target.is_missing).labels().astype(str), return_counts=True)
-    return [(str(label), int(count)) for label, count in zip(labels, counts, strict=True)]
 
 
 def training_section(found: Findings) -> Section | None:
@@ -173,7 +158,7 @@ def _remark(contender: Contender) -> str:
     is_noted = bool(contender.note) and contender.score is not None  # then the note has the status
     is_usual = contender.status in ("", Status.CONVERGED)
     ended = "" if is_usual or is_noted else status_words(contender.status)
-    return "; ".join(text for text in ("chosen" if contender.is_chosen else "", ended, contender.note) if text)
+    return "; ".join(filter(None, ("chosen" if contender.is_chosen else "", ended, contender.note)))
 
 
 def mistakes_section(found: Findings) -> Section | None:
@@ -237,7 +222,7 @@ def scores_section(found: Findings) -> Section | None:
     if importances is None:
         return None
     measures: list[tuple[str, Callable[[ColumnImportance], str]]] = [
-        ("shuffled", lambda c: "" if c.loss is None else _signed(c.loss, subject.classes is not None)),
+        ("shuffled", lambda c: "" if c.loss is None else _loss_text(c.loss, is_share=subject.classes is not None)),
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
@@ -259,13 +244,13 @@ def scores_section(found: Findings) -> Section | None:
             "for many branches."
         )
     blocks: list[Block] = [
-        Grid(["column", *(name for name, _ in shown)], rows, _more_columns(more), frozenset(range(1, len(shown) + 1))),
+        Grid(["column", *(name for name, _ in shown)], rows, more_columns(more), frozenset(range(1, len(shown) + 1))),
         note(" ".join(words)),
     ]
     return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
 
 
-def _signed(loss: float, is_share: bool) -> str:
+def _loss_text(loss: float, *, is_share: bool) -> str:
     text = f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
     return text.removeprefix("-") if float(text.split()[0]) == 0 else text
 
@@ -289,28 +274,20 @@ def about_section(found: Findings) -> Section:
     subject = found.subject
     learner = subject.learner
     parameters = plain_parameters(learner)
-    rows = [[name, str(value)] for name, value in parameters.items()]
     how = f"Made by Margrove {version('margrove')} from the model and {subject.source}."
     if not subject.is_whole:
-        how += (
-            f" Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,} was looked at; it is always the same."
-        )
-    engine = "" if subject.explanation.engine is None else f", engine {subject.explanation.engine}"
-    ended = (
-        ""
-        if subject.explanation.status is None
-        else f" How the learning ended: {status_words(subject.explanation.status)}."
-    )
-    blocks: list[Block] = [
-        Words(how),
-        Words(f"{type(learner).__name__}{engine}.{ended}"),
-        Folded("All parameters", [Grid(["parameter", "value"], rows)]),
-    ]
+        of_all = f"Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,}"
+        how += f" {of_all} was looked at; it is always the same."
+    engine, status = subject.explanation.engine, subject.explanation.status
+    solved = f"{type(learner).__name__}{'' if engine is None else f', engine {engine}'}."
+    ended = "" if status is None else f" How the learning ended: {status_words(status)}."
+    parameters_grid = Grid(["parameter", "value"], [[name, str(value)] for name, value in parameters.items()])
+    blocks: list[Block] = [Words(how), Words(f"{solved}{ended}"), Folded("All parameters", [parameters_grid])]
     data = {
         "margrove": version("margrove"),
         "class": type(learner).__name__,
-        "engine": subject.explanation.engine,
-        "status": subject.explanation.status,
+        "engine": engine,
+        "status": status,
         "parameters": parameters,
         "sampled_rows": None if subject.is_whole else len(subject.rows),
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, note
+from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, bars_of, note
 from margrove.app.report.charts import (
     course_chart,
     digits,
@@ -45,6 +45,7 @@ _WHY_VOTES = (
     "Each tree need only be a little better than chance: its error is of rows weighted by how often they were wrong "
     "before. The training error stays below the mean exponential loss, which each round lowers."
 )
+_P_VALUE = "The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly."
 _OVER_ALL_MACHINES = (
     "Several machines decide together, and each row is counted once, by the one that it is worst placed for. So more "
     "rows can be on the wrong side here than are judged wrongly: the other machines may outvote that one."
@@ -94,9 +95,7 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
         others = Grid(header, rows[_SHOWN_RULES:], caption, numeric, long=long)
         blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} narrower rules", [others]))
     if names:
-        blocks.append(
-            note("The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly.")
-        )
+        blocks.append(note(_P_VALUE))
     nested = str(learner.rules()).splitlines()
     if len(nested) <= _MOST_LINES:
         blocks.append(Folded("The same rules, nested", [Listing("\n".join(nested))]))
@@ -112,15 +111,10 @@ def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[st
     data: dict[str, Any] = {"rounds": summary.size}
     if vote is not None:
         has_alpha = vote.voters[0].alpha is not None
-        rows = [
-            [
-                f"{v.round:,}",
-                clip(v.test, 90),
-                f"{v.n_leaves:,}",
-                *map(digits, (v.error, v.alpha if has_alpha else v.vote)),
-            ]
-            for v in vote.voters[:_SHOWN_ROUNDS]
-        ]
+        rows = []
+        for v in vote.voters[:_SHOWN_ROUNDS]:
+            weight = v.alpha if has_alpha else v.vote
+            rows.append([f"{v.round:,}", clip(v.test, 90), f"{v.n_leaves:,}", digits(v.error), digits(weight)])
         header = ["round", "asks first", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
         more = len(vote.voters) - len(rows)
         caption = f"The first trees, and {more:,} more" if more > 0 else "The trees"
@@ -233,14 +227,8 @@ def _extremes(
             place = int(places[at])
             row = int(judged.rows[place])
             codes = int(judged.truth[place]), int(judged.predicted[place])
-            lines.append(
-                [
-                    f"{row + 1:,}",
-                    *(classes[code] for code in codes),
-                    f"{distance[at]:.3g}",
-                    *(cell_text(c, row) for c in shown),
-                ]
-            )
+            named = [classes[code] for code in codes]
+            lines.append([f"{row + 1:,}", *named, f"{distance[at]:.3g}", *(cell_text(c, row) for c in shown)])
         found.append(Folded(title, [Grid(header, lines, "", frozenset({0, 3}))]))
     return found
 
@@ -257,20 +245,16 @@ def _machines(found: ModelSummary) -> list[Block]:
         more = len(found.lessons) - _SHOWN_MACHINES
         if more > 0:
             blocks.append(note(f"… and {more:,} more machines."))
-        blocks.append(
-            note(f"Weights{found.unit}; 1 is the strongest. Columns that move together share or cancel theirs.")
-        )
+        strongest = "1 is the strongest. Columns that move together share or cancel theirs."
+        blocks.append(note(f"Weights{found.unit}; {strongest}"))
     if found.support is not None:
-        counts = sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES]
-        most = max((n for _, n in counts), default=1) or 1
+        counts = dict(sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES])
         n_support = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
         caption = f"Training rows that carry the decision (support vectors): {n_support}"
-        support = Bars([Bar(name, n / most, f"{n:,}") for name, n in counts], caption)
+        support = Bars(bars_of(counts, "{:,}".format), caption)
         blocks.append(support if len(counts) <= _SHOWN_MACHINES else Folded(caption, [support]))
     if found.kind == "votes":
-        rows = [
-            [machine.about, machine.against, f"{machine.n_voters or 0:,}"] for machine in found.lessons[:_MOST_RULES]
-        ]
+        rows = [[one.about, one.against, f"{one.n_voters or 0:,}"] for one in found.lessons[:_MOST_RULES]]
         blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))
     if found.kind == "machines":
         rows = [[machine.about, machine.against] for machine in found.lessons[:30]]

@@ -131,10 +131,8 @@ def _score_blocks(quality: Quality) -> list[Block]:
     guessing = "by always guessing the same"
     if quality.measure == "accuracy":
         value = share_words(quality.value)
-        figures, bars = (
-            [Figure("right answers", value, interval)],
-            [Bar("this model", quality.value, value, quality.low, quality.high)],
-        )
+        figures = [Figure("right answers", value, interval)]
+        bars = [Bar("this model", quality.value, value, quality.low, quality.high)]
         if quality.baseline is not None:
             guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
             figures.append(Figure(guessing, share_words(quality.baseline), is_faint=True))
