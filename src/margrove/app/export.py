@@ -51,7 +51,12 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
         write_content(content, output)
         screen.essential(f"{path} for {to}: {output}")
         if to == "onnx":
-            _say_ends(screen, record["inputs"], record["outputs"])
+            named = [f"{fact['name']} ({fact['kind']})" for fact in record["inputs"]]
+            screen.say(f"in: {some(named, _SHOWN_COLUMNS, rest=_REST)}", indent=2)
+            screen.say(f"out: {', '.join(record['outputs'])}", indent=2)
+            words = sorted({repr(fact["missing"]) for fact in record["inputs"] if "missing" in fact})
+            of_text = f", of text {' or '.join(words)}" if words else ""
+            screen.say(f"A missing cell is NaN{of_text}.", indent=2)
     screen.document(record)
 
 
@@ -90,19 +95,8 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
 
 
 def _tree_code(model: Any, path: str, language: str) -> bytes:
-    """Return a tree as code."""
     model = of_trees(model, path, f"--to {language}")
     if explanation_of(model).is_vote:
         problem = f"--to {language} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
         raise InputError(problem, file=path, cure="Train one: --model tree.")
     return f"{getattr(model, f'to_{language}')()}\n".encode()
-
-
-def _say_ends(screen: Screen, inputs: list[dict[str, Any]], outputs: list[str]) -> None:
-    """Print the inputs and outputs of the graph."""
-    few = some([f"{fact['name']} ({fact['kind']})" for fact in inputs], _SHOWN_COLUMNS, rest=_REST)
-    screen.say(f"in: {few}", indent=2)
-    screen.say(f"out: {', '.join(outputs)}", indent=2)
-    words = sorted({repr(fact["missing"]) for fact in inputs if "missing" in fact})
-    of_text = f", of text {' or '.join(words)}" if words else ""
-    screen.say(f"A missing cell is NaN{of_text}.", indent=2)

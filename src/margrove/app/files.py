@@ -105,7 +105,6 @@ def write_model(model: Any, path: str) -> None:
 
 
 def read_model(path: str) -> Any:
-    """Load the model from a file, or from the pipe."""
     if path == STANDARD_STREAM:
         return load(io.BytesIO(sys.stdin.buffer.read()))
     return load(path)

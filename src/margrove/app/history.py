@@ -61,7 +61,6 @@ class Judged:
 
     @property
     def is_right(self) -> NDArray[np.bool_]:
-        """Of classes: where the model is right."""
         return np.asarray(self.truth == self.predicted)
 
 
@@ -207,7 +206,6 @@ def _rounded(given: Any) -> int | None:
 
 
 def _count(given: Any) -> int | None:
-    """Return a whole number above 0, or None."""
     number = _number(given)
     return int(number) if number is not None and number >= 1 and number.is_integer() else None
 

@@ -23,7 +23,6 @@ def target_of(model: Any) -> str | None:
 
 
 def encoder_of(model: Any) -> TableEncoder | None:
-    """Return the encoder in front, where there is one."""
     first = model[0] if isinstance(model, Pipeline) else None
     return first if isinstance(first, TableEncoder) else None
 

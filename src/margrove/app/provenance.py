@@ -16,7 +16,6 @@ from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words
 from margrove.data import Table
-from margrove.run.progress import Course
 from margrove.status import Status
 
 if TYPE_CHECKING:
@@ -35,23 +34,13 @@ _ENDINGS: dict[str, str] = {
 _DIGITS = 6  # significant, of scores: nobody draws more
 
 
-def course_part(course: Course) -> list[dict[str, Any]]:
-    """Return the reports of the solver of the last fit, to six digits."""
-    return [
-        {**point, "seconds": round(point["seconds"], 4), "value": significant(point["value"])}
-        for point in course.points
-        if math.isfinite(point["value"])
-    ]
-
-
 def significant(value: float) -> float:
-    """Round to six digits."""
     return float(f"{value:.{_DIGITS}g}")
 
 
 def auto_part(chosen: Chosen) -> dict[str, Any]:
     """Return the record of ``--model auto``, without the predictions."""
-    result, trial = chosen.result, chosen.trial
+    result, trial, estimate = chosen.result, chosen.trial, chosen.estimate
     is_sampled = result.n_first < result.n_rows
     subsample = {"rows": result.n_first, "of": result.n_rows, "words": subsample_words(result).rstrip(":.") + "."}
     found = None if trial is None else trial.found
@@ -60,27 +49,34 @@ def auto_part(chosen: Chosen) -> dict[str, Any]:
         "leaderboard": leaderboard_of(result),
         "choice": {"prefer": result.prefer, "words": choice_words(chosen)},
         "is_interrupted": chosen.is_interrupted,
-        "estimate": chosen.estimate_to_dict(),
+        "estimate": estimate_part(estimate, chosen.how)
+        | {"rows_tested": estimate.n_tested, "picks": list(chosen.picks), "notes": list(estimate.notes)},
         "search": None if found is None or trial is None else search_part(trial.candidate.learner.name, found),
     }
 
 
-def estimate_part(estimate: Estimate) -> dict[str, Any]:
-    """Return the estimate of a learner that was named, without the predictions."""
-    how = [how_words(estimate)] if estimate.rounds else []
+def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
+    """Return the estimate, without the predictions."""
     off = estimate.deviation
     return {
         "method": estimate.method,
-        "words": "; ".join([*how, *estimate.notes]),
+        "words": words,
         "measure": estimate.task.measure,
         "value": estimate.value,
-        **(
-            {"mean_absolute_error": None if off is None else off.mean_absolute_error}
-            if estimate.task.is_number
-            else {"baseline": estimate.baseline, "baseline_class": estimate.baseline_class}
-        ),
-        **({} if estimate.interval is None else estimate.ends),
+        **estimate.ends,
+        "mean_absolute_error": None if off is None else off.mean_absolute_error,
+        "baseline": estimate.baseline,
+        "baseline_class": estimate.baseline_class,
     }
+
+
+def named_estimate_part(estimate: Estimate) -> dict[str, Any]:
+    """Return the same of a learner that was named: what its task has."""
+    how = [how_words(estimate)] if estimate.rounds else []
+    absent = {"baseline", "baseline_class"} if estimate.task.is_number else {"mean_absolute_error"}
+    absent |= {"low", "high"} if estimate.interval is None else set()
+    part = estimate_part(estimate, "; ".join([*how, *estimate.notes]))
+    return {name: value for name, value in part.items() if name not in absent}
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:
@@ -129,7 +125,6 @@ def predictions_part(predicted: Predicted | None, table: Table) -> dict[str, Any
 
 
 def search_part(learner: str, found: SearchResult) -> dict[str, Any]:
-    """Return the cells of a search."""
     best = found.best
     cells = [{**cell.to_dict(), "status": "scored" if cell.is_scored else "not reached"} for cell in found.cells]
     return {"learner": learner, "cells": cells, "best": None if best is None else best.to_dict()}

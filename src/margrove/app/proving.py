@@ -49,7 +49,6 @@ class Proof:
         return f"Checking the certificate took {in_short(self.seconds)}, {share} beyond the budget."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values, without the certificate."""
         return {
             "seconds": round(self.seconds, 3),
             "seconds_beyond_budget": round(self.beyond, 3),

@@ -160,7 +160,6 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
 
 
 def _purpose(learner: Any, target: str | None) -> str:
-    """Return the purpose of the model."""
     name = repr(target) if target else ""
     explanation = explanation_of(learner)
     if explanation.classes is not None:

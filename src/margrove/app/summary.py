@@ -46,7 +46,6 @@ def _inputs(model: Any, table: Table | None) -> Inputs:
 
 
 def _names(model: Any) -> Any:
-    """Return the names of the columns that the learner takes."""
     if learner_of(model) is not model and hasattr(model[:-1], "get_feature_names_out"):  # of pictures, from a network
         return model[:-1].get_feature_names_out()
     return getattr(model, "feature_names_in_", [f"x{j}" for j in range(learner_of(model).n_features_in_)])

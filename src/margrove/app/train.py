@@ -84,7 +84,6 @@ class Trained:
         }
 
     def record(self, table: Table, course: Course) -> dict[str, Any]:
-        """Return the training record, as plain JSON values."""
         history, estimate = self.decision.history, self.decision.estimate
         is_interrupted = history["is_interrupted"] or explanation_of(self.model).status == Status.INTERRUPTED
         tested = provenance.predictions_part(estimate.predicted, table)
@@ -97,13 +96,16 @@ class Trained:
             **history,
             "estimate": history["estimate"] | tested,
             "is_interrupted": is_interrupted,
-            "course": provenance.course_part(course),
+            "course": [
+                {**point, "seconds": round(point["seconds"], 4), "value": provenance.significant(point["value"])}
+                for point in course.points
+                if math.isfinite(point["value"])
+            ],
             "warnings": [*self.facts.warnings, *self.facts.hints, *self.warnings],
         }
         return dict(provenance.plain(record))
 
     def document(self, explained: dict[str, Any], destination: str, report: str | None) -> dict[str, Any]:
-        """Return what ``--json`` prints."""
         learner = learner_of(self.model)
         return {
             "command": "train",
@@ -149,8 +151,12 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     model.training_record_ = trained.record(table, course)
     write_model(model, destination)
     if report is not None:
+        from margrove.app.report import write_report
+
         try:
-            _write_report(screen, model, table, report)
+            with metered(screen, "gathering the report"), catch_warnings():
+                simplefilter("ignore")  # warnings about the table and the model were printed before
+                write_report(model, table, report)
         except KeyboardInterrupt:
             screen.warn(f"interrupted: the model is saved, its report is not; margrove report {destination} writes it")
             report = None
@@ -208,7 +214,12 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     learner, space, task = training.learner, training.search_space(), training.kind
     table = table_for(learner, table)
     _check_vote_of_numbers(learner_of(training.build()), table, training.params)
-    _tell_learner(screen, training)
+    screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
+    is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
+    if learner.remark and not is_set:
+        screen.say(learner.remark, indent=2)
+    if not training.preparation.is_scaled:
+        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
     labels, seed, tuned = task.labels(table), training.seed, None
     folds = task.folds(labels, training.folds, seed)
     if space is None:
@@ -224,7 +235,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         estimate = tuned.estimate
     tell_estimate(screen, estimate)
     summary = task.prefix + task.words(estimate)
-    history = {"estimate": provenance.estimate_part(estimate), "search": None, "is_interrupted": False}
+    history = {"estimate": provenance.named_estimate_part(estimate), "search": None, "is_interrupted": False}
     document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}
     if tuned is None:
         return Decision(training, summary, estimate, history, document)
@@ -277,24 +288,6 @@ def _fit(
     if explanation_of(learner).status == Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, proof, warnings
-
-
-def _write_report(screen: Screen, model: Any, table: Table, path: str) -> None:
-    from margrove.app.report import write_report
-
-    with metered(screen, "gathering the report"), catch_warnings():
-        simplefilter("ignore")  # warnings about the table and the model were printed before
-        write_report(model, table, path)
-
-
-def _tell_learner(screen: Screen, training: Training) -> None:
-    learner = training.learner
-    screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
-    is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
-    if learner.remark and not is_set:
-        screen.say(learner.remark, indent=2)
-    if not training.preparation.is_scaled:
-        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
 
 
 def _tell_saved(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,23 +63,6 @@ class Chosen:
         if self.estimate.method == "cross-validation":
             return "the score that chose it, which flatters it: there are too few rows to set any aside"
         return "not estimated"
-
-    def estimate_to_dict(self) -> dict[str, Any]:
-        """Return the estimate as plain JSON values, without the predictions."""
-        estimate, off = self.estimate, self.estimate.deviation
-        return {
-            "method": estimate.method,
-            "words": self.how,
-            "measure": estimate.task.measure,
-            "value": estimate.value,
-            **estimate.ends,
-            "mean_absolute_error": None if off is None else off.mean_absolute_error,
-            "baseline": estimate.baseline,
-            "baseline_class": estimate.baseline_class,
-            "rows_tested": estimate.n_tested,
-            "picks": list(self.picks),
-            "notes": list(estimate.notes),
-        }
 
 
 class NestedContest:

@@ -62,7 +62,6 @@ class SearchSpace:
 
     @property
     def most_rows(self) -> int:
-        """The number of rows beyond which a sample is searched."""
         if self.limit is not None:
             return self.limit
         return MOST_ROWS_LINEAR if self.is_linear else MOST_ROWS

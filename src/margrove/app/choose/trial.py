@@ -96,7 +96,6 @@ class TrialData:
 
     @classmethod
     def of(cls, training: Training, table: Table, *, is_sample: bool = False) -> TrialData:
-        """Return the rows of a table, with their folds."""
         labels = training.kind.labels(table)
         return cls(training, table, labels, training.kind.folds(labels, training.folds, training.seed), is_sample)
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from margrove.app.choose.contest import Result
     from margrove.app.choose.held_out import Chosen
     from margrove.app.choose.search import SearchResult, SearchSpace
-    from margrove.app.choose.trial import Trial
     from margrove.app.options.training import Training
 
 
@@ -89,7 +88,8 @@ def leaderboard_grid(result: Result) -> Grid:
         is_taken = trial is result.chosen
         style = "bold" if is_taken else ""
         title = Text(trial.title, style=style)
-        score = Text(score_words(result.task, trial, decimals), style=style)
+        mean = result.task.named(trial.mean, decimals).removesuffix(" %")
+        score = Text(f"{mean} ± {result.task.number(trial.error, decimals)}", style=style)
         rows = [f"{trial.n_rows:,}"] if is_sampled else []
         grid.add_row("→" if is_taken else "", title, score, *rows, in_short(trial.seconds))
     return grid
@@ -105,13 +105,7 @@ def notes_of(result: Result) -> list[str]:
     return [f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items()]
 
 
-def score_words(task: Task, trial: Trial, decimals: int) -> str:
-    """Return the mean of the folds and its standard error."""
-    return f"{task.named(trial.mean, decimals).removesuffix(' %')} ± {task.number(trial.error, decimals)}"
-
-
 def choice_words(chosen: Chosen) -> str:
-    """Return the choice, and its reason."""
     result, trial = chosen.result, chosen.trial
     best = result.best
     if trial is None or best is None:
@@ -220,7 +214,6 @@ def _scores(task: Task, best: float, second: float | None) -> tuple[str, str]:
 
 
 def search_words(found: SearchResult) -> str:
-    """Return the chosen cell, in a few words."""
     best = found.best
     if best is None:
         return "nothing searched" if found.why_not else "no cell scored in time"

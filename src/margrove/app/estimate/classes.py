@@ -143,7 +143,6 @@ def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.fl
 
 
 def _ends(interval: Interval, decimals: int) -> str:
-    """Return both ends in per cent."""
     return " … ".join(f"{100 * end:.{decimals}f}" for end in interval)
 
 

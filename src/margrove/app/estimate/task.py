@@ -66,7 +66,6 @@ class Deviation:
 
     @property
     def words(self) -> str:
-        """R² and the mean absolute error."""
         r2 = "" if self.r2 is None else f"R² {self.r2:.3f}, "
         return f"{r2}mean absolute error {self.mean_absolute_error:.4g}"
 
@@ -105,7 +104,6 @@ class Estimate:
 
     @property
     def ends(self) -> dict[str, float | None]:
-        """The ends of the interval, as plain JSON values."""
         low, high = self.interval or (None, None)
         return {"low": low, "high": high}
 
@@ -146,7 +144,6 @@ class Task:
     uselessness: Callable[..., str]  # which baseline it does not beat, and what to do
 
     def labels(self, table: Table) -> Labels:
-        """Return the targets."""
         return table.labels()
 
     def split(self, labels: Labels, n_folds: int, seed: int) -> list[tuple[Rows, Rows]]:
@@ -250,5 +247,4 @@ def joined(parts: Sequence[Predicted]) -> Predicted:
 
 
 def taken(table: Any, rows: NDArray[np.int64]) -> Any:
-    """Return some rows of a table or of an array."""
     return table.take(rows) if isinstance(table, Table) else table[rows]

@@ -40,7 +40,6 @@ def tell_doubts(screen: Screen, estimate: Estimate, uselessness: str) -> None:
 
 
 def how_words(estimate: Estimate, noun: str = "row") -> str:
-    """Return how the estimate was made."""
     n = len(estimate.rounds)
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"

@@ -42,7 +42,6 @@ class Budget:
 
     @property
     def gone(self) -> float:
-        """Seconds since it began."""
         return time.monotonic() - self._began
 
     @property

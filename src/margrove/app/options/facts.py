@@ -66,7 +66,6 @@ class Facts:
     hints: tuple[str, ...] = ()  # columns to think about
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
         return {
             "source": self.source,
             "rows": self.n_rows,
@@ -152,21 +151,19 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
         screen.say(f"{cells} in {counted(len(facts.missing), 'column')}, {gaps}", indent=2)
     for text in facts.texts:
         screen.say(text.words, indent=2)
-    screen.say(f"target {facts.target!r}, {_target_words(facts)}", indent=2)
+    if facts.numbers is not None:
+        least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
+        target = f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
+    else:
+        shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
+        target = f"{len(facts.classes)} classes (rows): {shown}"
+    screen.say(f"target {facts.target!r}, {target}", indent=2)
     for note in () if is_embedded else facts.notes:
         screen.say(note, indent=2, style="dim")
     for hint in facts.hints:
         screen.say(hint, indent=2, style="yellow")
     for warning in facts.warnings:
         screen.warn(warning)
-
-
-def _target_words(facts: Facts) -> str:
-    if facts.numbers is not None:
-        least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
-        return f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
-    shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
-    return f"{len(facts.classes)} classes (rows): {shown}"
 
 
 def hints_of(table: Table, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:

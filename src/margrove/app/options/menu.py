@@ -57,7 +57,6 @@ def choices() -> dict[str, Choice]:
 
 
 def choice_of(learner: Learner) -> Choice:
-    """Return the choice that a described learner offers."""
     return Choice(**vars(learner.offer), described=learner)
 
 
@@ -109,7 +108,6 @@ def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) -> None:
-    """Refuse an unknown name, and a value of the wrong type."""
     from margrove.errors import ParameterError
 
     if name not in own:

@@ -57,7 +57,7 @@ class Reading:
 
     def valued(self) -> tuple[Table, NDArray[np.float64]]:
         """Return the table, and the numbers of its target, for a regression."""
-        table = self._penguins() if self.file is None else self._read(self.target)
+        table = self._with_target()
         return table, _check_numbers(table)
 
     def unlabelled(self) -> Table:
@@ -120,7 +120,10 @@ class Reading:
     def _with_target(self) -> Table:
         table = self._penguins() if self.file is None else self._read(self.target)
         for name in self.without:
-            table = _less(table, name)
+            if table.target is not None and table.target.name == name:
+                raise InputError(f"{name!r} is the target", file=table.source, cure="Name another target: --target.")
+            table[name]  # raises if there is none, naming the columns there are
+            table = table.without(name)
         return table
 
     def _penguins(self) -> Table:
@@ -144,7 +147,6 @@ class Reading:
 
 
 def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]:
-    """Return the target's numbers."""
     target = table.target
     if target is None or target.kind != "numeric":
         name = None if target is None else target.name
@@ -176,14 +178,6 @@ def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
         raise InputError(problem, file=table.source, column=column, cure="Multiply the target by a power of ten.")
 
 
-def _less(table: Table, name: str) -> Table:
-    if table.target is not None and table.target.name == name:
-        raise InputError(f"{name!r} is the target", file=table.source, cure="Name another target: --target.")
-    if name not in table:
-        table[name]  # raises, naming the columns there are
-    return table.without(name)
-
-
 @dataclass(frozen=True)
 class Preparation:
     """The options of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
@@ -201,14 +195,7 @@ class Preparation:
             raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
 
     def encoder(self) -> TableEncoder:
-        """Return the unfitted encoder."""
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
-
-    def in_front_of(self, learner: Choice, estimator: Any) -> Any:
-        """Return the model: an encoder, then the estimator, unless the learner takes tables as they are."""
-        from sklearn.pipeline import Pipeline
-
-        return estimator if learner.takes_tables else Pipeline([("encode", self.encoder()), ("learn", estimator)])
 
     def for_table(self, learner: Choice, table: Table) -> Preparation:
         """Return the same for this table: a learner that keeps sparse numbers gets them as they are."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
@@ -106,10 +108,11 @@ class Training:
         """Return an unfitted model, with the parameters that a search found besides those that were typed."""
         learner, params = self.learner, {**self.params, **(found or {})}
         estimator = learner.estimator(params, seed=self.seed, time_limit=self.time_limit)
-        return self.preparation.in_front_of(learner, estimator)
+        if learner.takes_tables:
+            return estimator
+        return Pipeline([("encode", self.preparation.encoder()), ("learn", estimator)])
 
     def search_space(self) -> SearchSpace | None:
-        """Return what there is to search."""
         estimator = learner_of(self.build())
         space = search_space_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
         return None if space is None else replace(space, preparation=self.preparation)

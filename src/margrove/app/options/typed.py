@@ -79,7 +79,6 @@ class CellOptions:
     encoding: Annotated[str, of_table(help="Of a text file.")] = "auto"
 
     def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
-        """Return the options about the table."""
         from margrove.app.options.table import Reading
 
         own = {**vars(self), "missing": tuple(self.missing or ())}
@@ -112,7 +111,6 @@ class ColumnOptions:
 
     @property
     def preparation(self) -> Preparation:
-        """The options of the encoder."""
         from margrove.app.options.table import Preparation
 
         return Preparation(tuple(self.text or ()), self.text_features)

@@ -38,7 +38,10 @@ def _typed(part: Part) -> str:
         case Setting("header", False):
             return "--no-header"
         case Setting(name, value) if name in OPTIONS:
-            return OPTIONS[name] if value in (True, ..., "...") else f"{OPTIONS[name]} {_word(name, value)}"
+            if value in (True, ..., "..."):
+                return OPTIONS[name]
+            quoted = shlex.quote(value)
+            return f"{OPTIONS[name]} " + (f"'{value}'" if name in _QUOTED and quoted == value else quoted)
         case Setting(name, value):
             return f"--param {name}={'…' if value is ... else value if isinstance(value, str) else json.dumps(value)}"
         case Value(value):
@@ -48,11 +51,6 @@ def _typed(part: Part) -> str:
         case InPython():
             return "".join(map(_typed, part.elsewhere))
     return part
-
-
-def _word(name: str, value: str) -> str:
-    quoted = shlex.quote(value)
-    return f"'{value}'" if name in _QUOTED and quoted == value else quoted
 
 
 def error_in_shell(error: Exception) -> str:

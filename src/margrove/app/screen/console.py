@@ -136,12 +136,10 @@ def make_streams_safe() -> None:
 def _spelled(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(_plain, error.object[error.start : error.end])), error.end
-
-
-def _plain(letter: str) -> str:
-    greek = unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")[2]
-    return _PLAIN.get(letter) or greek.lower() or "?"
+    letters = error.object[error.start : error.end]
+    names = [unicodedata.name(letter, "").partition("GREEK SMALL LETTER ")[2].lower() for letter in letters]
+    plain = "".join(_PLAIN.get(letter) or name or "?" for letter, name in zip(letters, names, strict=True))
+    return plain, error.end
 
 
 def bare_grid(*columns: str, right: Sequence[str] = ()) -> Grid:

@@ -22,7 +22,6 @@ _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent."""
     return f"{100 * share:.1f} %"
 
 
@@ -157,26 +156,21 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
     kept = f"; {given_up:,} later rounds did not help on rows held out and were given up" if given_up else ""
     verb = "votes" if learned.size == 1 else "vote"
     screen.say(f"{learned.size_words} {verb}{size}{kept}:", indent=2)
-    screen.say(_rounds_grid(vote, has_sizes=bool(size)), indent=4)
+    has_alpha = vote.voters[0].alpha is not None
+    numbers = (*(["rules"] if size else []), *(("error", "α") if has_alpha else ("loss", "vote")))
+    grid = bare_grid("round", "asks first" if size else "asks", *numbers, right=("round", *numbers))
+    for voter in vote.voters[:SHOWN_ROUNDS]:
+        weight = voter.vote if voter.alpha is None else voter.alpha
+        sizes = [f"{voter.n_leaves:,}"] if size else []
+        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{weight:.3g}")
+    if len(vote.voters) > SHOWN_ROUNDS:
+        grid.add_row("…", f"and {len(vote.voters) - SHOWN_ROUNDS:,} more")
+    screen.say(grid, indent=4)
     is_whole = not size and learned.size <= SHOWN_ROUNDS
     if not is_whole:
         screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
     if vote.importances:
         _tell_importances(screen, vote.importances, vote.purpose)
-
-
-def _rounds_grid(vote: Vote, *, has_sizes: bool) -> Grid:
-    has_alpha = vote.voters[0].alpha is not None
-    numbers = (*(["rules"] if has_sizes else []), *(("error", "α") if has_alpha else ("loss", "vote")))
-    grid = bare_grid("round", "asks first" if has_sizes else "asks", *numbers, right=("round", *numbers))
-    for voter in vote.voters[:SHOWN_ROUNDS]:
-        weight = voter.vote if voter.alpha is None else voter.alpha
-        sizes = [f"{voter.n_leaves:,}"] if has_sizes else []
-        grid.add_row(f"{voter.round:,}", Text(voter.test), *sizes, f"{voter.error:.3g}", f"{weight:.3g}")
-    more = len(vote.voters) - SHOWN_ROUNDS
-    if more > 0:
-        grid.add_row("…", f"and {more:,} more")
-    return grid
 
 
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:

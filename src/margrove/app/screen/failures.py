@@ -100,14 +100,10 @@ def _in_one_line(error: Exception) -> str | None:
         text = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     elif isinstance(error, MemoryError):
         text = f"out of memory. {error}".rstrip(". ") + ". Use fewer rows or columns, or a simpler --model."
-    elif _is_ours(error):
-        text = error_in_shell(error)
     else:
-        return None
+        # Importing the class takes a second; it is loaded if ever one of them was raised.
+        errors = sys.modules.get("margrove.errors")
+        if errors is None or not isinstance(error, errors.MargroveError):
+            return None
+        text = error_in_shell(error)
     return " ".join(text.splitlines())
-
-
-def _is_ours(error: Exception) -> bool:
-    """Return whether it is a `MargroveError`, without importing that class, which takes a second."""
-    errors = sys.modules.get("margrove.errors")  # loaded, if ever one of them was raised
-    return errors is not None and isinstance(error, errors.MargroveError)

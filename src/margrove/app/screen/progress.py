@@ -52,14 +52,12 @@ class Meter:
         """Draw the report of a solver on the step at hand."""
         share = min(1.0, (report.done + self._fallen(report)) / report.total) if report.total else 0.0
         self._share = max(self._share, share)  # an objective may rise on its way down, but no bar should fall back
-        words = self._time_left(report) if report.stage == "search" else in_words(report)
+        words = in_words(report)
+        if report.stage == "search":  # its machines can be counted; its violations come and go
+            self._pace.see(report.done, time.monotonic())
+            left = self._pace.left(report.total or math.inf)
+            words = "" if left is None else f"about {in_short(left)} left of this search"
         self.bar.update(self._task, completed=self._done + self._share, objective=words)
-
-    def _time_left(self, report: Report) -> str:
-        """Return the time left of a search, whose machines can be counted; its violations come and go."""
-        self._pace.see(report.done, time.monotonic())
-        left = self._pace.left(report.total or math.inf)
-        return "" if left is None else f"about {in_short(left)} left of this search"
 
     def _fallen(self, report: Report) -> float:
         """Return the share of the digits between start and goal that the objective of the step at hand has fallen."""
@@ -114,7 +112,6 @@ class Countdown(Meter):
 
     @property
     def lines(self) -> tuple[str, str]:
-        """The text beside the bar, and below it."""
         left = self.budget.left
         beside = in_short(max(1.0, left)) + " left" if left > 0 else "finishing"
         return beside, "; ".join(filter(None, [self._part, self._best]))
