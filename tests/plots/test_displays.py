@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from tempfile import TemporaryDirectory
 
 import matplotlib.pyplot as plt
@@ -116,6 +117,18 @@ def test_errors_are_those_of_the_plain_function():
 def test_a_code_alone_is_drawn_with_its_labels():
     ax = CodeDisplay.from_code([[1, 1], [-1, 1], [1, -1]], ["up", "down", "here"]).ax_
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["up", "down", "here"]
+
+
+def test_the_arguments_of_the_function_may_be_named():
+    assert len(LinearComparisonDisplay.from_points(X=X, y=Y).axes_) == 4
+    labels = ["up", "down", "here"]
+    ax = CodeDisplay.from_code(code=[[1, 1], [-1, 1], [1, -1]], labels=labels).ax_
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == labels
+
+
+def test_a_display_can_be_pickled():
+    display = pickle.loads(pickle.dumps(ConvergenceDisplay(COURSE, goal=0.1)))
+    assert display.plot().ax_.get_title() == ConvergenceDisplay.from_course(COURSE, goal=0.1).ax_.get_title()
 
 
 def test_scikit_learns_own_displays_take_our_estimators():

@@ -85,7 +85,13 @@ def compare_linear(
     check_rows(X)
     check_labels(y)
     planes = {name: read_plane(X, features, model) for name, model in models.items()}
-    fitted = {name: _fitted(model, planes[name], y) for name, model in models.items()}
+    n_labels = shape_of(y)[0]
+    for plane in planes.values():
+        if len(plane.points) != n_labels:
+            raise InputError(f"X has {len(plane.points)} rows and y has {n_labels}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = {name: clone(model).fit(planes[name].rows, y) for name, model in models.items()}
     judged = {name: judge(model, planes[name].rows, y) for name, model in fitted.items()}
     places = _new_axes(len(models), next(iter(planes.values()))) if given is None else given
     for ax, (name, model) in zip(places, fitted.items(), strict=True):
@@ -115,16 +121,6 @@ def _checked(models: object) -> dict[str, Any]:
         if isinstance(model, type) or not hasattr(model, "fit") or not is_classifier(model):
             raise ParameterError(f"{found(f'models[{name!r}]', model)}; a classifier was wanted.")
     return named
-
-
-def _fitted(model: Any, plane: Plane, y: Any) -> Any:
-    """Return a copy of the model, fitted to the points."""
-    model, n, n_labels = clone(model), len(plane.points), shape_of(y)[0]
-    if n != n_labels:
-        raise InputError(f"X has {n} rows and y has {n_labels}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(plane.rows, y)
 
 
 def _new_axes(count: int, plane: Plane) -> NDArray[Any]:

@@ -62,9 +62,15 @@ def plot_convergence(
         ax.axhline(goal, color=ink(), linewidth=1.0, linestyle="dotted", label=f"goal, {in_print(goal)}")
     ax.set_yscale("log")
     draw_grid(ax)
-    name = next(iter(lines)).rpartition(": ")[2] if len(lines) == 1 else "what is brought down"
-    ax.set(xlim=(0, None), xlabel="seconds", ylabel=name, title=_title(lines))
-    if len(lines) > 1 or goal is not None:
+    (name, line), *others = lines.items()
+    if others:
+        title = f"{len(lines)} courses, {in_short(max(line[-1][0] for line in lines.values()))}"
+    else:
+        (_, first), (end, last) = line[0], line[-1]
+        title = f"{name} from {in_print(first)} to {in_print(last)} in {in_short(end)}"
+    label = "what is brought down" if others else name.rpartition(": ")[2]
+    ax.set(xlim=(0, None), xlabel="seconds", ylabel=label, title=title)
+    if others or goal is not None:
         legend_outside(ax)
     return ax
 
@@ -95,11 +101,3 @@ def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float
         cure = "A fit within a twentieth of a second reports nothing; take more rows or a smaller tol."
         raise InputError("the course has no point above 0 to draw", cure=cure)
     return lines
-
-
-def _title(lines: dict[str, list[tuple[float, float]]]) -> str:
-    if len(lines) > 1:
-        return f"{len(lines)} courses, {in_short(max(line[-1][0] for line in lines.values()))}"
-    (name, line) = next(iter(lines.items()))
-    (_, first), (seconds, last) = line[0], line[-1]
-    return f"{name} from {in_print(first)} to {in_print(last)} in {in_short(seconds)}"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from margrove.transfer.features import ConvFeatures
-    from margrove.transfer.maps import Response
-    from margrove.transfer.pictures import Picture
 
 _CELL = 1.5  # inches of a picture
 _HEAT = "inferno"  # from dark to bright, also for colour-blind people
@@ -93,7 +91,17 @@ def plot_feature_maps(
         raise InputError(f"axes has the shape {axes.shape}; {shape} was expected: maps × pictures")
     axes = axes.reshape(shape)
     for row, response in zip(axes, found, strict=True):
-        _draw_row(row, response, features, pictures, labels)
+        largest = float(response.heat.max()) or 1.0  # one scale for the whole row: its pictures can be compared
+        for ax, place, code, heat in zip(row, response.rows, response.codes, response.heat, strict=True):
+            seen = features.preparation_.fitted(pictures[place].in_mode("RGB"))
+            extent = (0, seen.width, seen.height, 0)
+            ax.imshow(np.asarray(seen), extent=extent)
+            veil = _VEIL * heat / largest  # transparent without a response
+            ax.imshow(heat, cmap=_HEAT, vmin=0, vmax=largest, alpha=veil, extent=extent, interpolation="bilinear")
+            words = "" if labels is None else f"{labels[place]}, "
+            ax.set_title(f"{words}{in_print(float(code))}", fontsize="small")
+            ax.set(xticks=[], yticks=[])
+        row[0].set_ylabel(response.name)
     return axes
 
 
@@ -119,23 +127,3 @@ def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[C
     if not numbers:
         raise InputError("which names no map", cure="Give the numbers of maps, such as [0, 17].")
     return first, numbers
-
-
-def _draw_row(
-    row: NDArray[Any],
-    response: Response,
-    features: ConvFeatures,
-    pictures: Sequence[Picture],
-    labels: NDArray[Any] | None,
-) -> None:
-    largest = float(response.heat.max()) or 1.0  # one scale for the whole row: its pictures can be compared
-    for ax, place, code, heat in zip(row, response.rows, response.codes, response.heat, strict=True):
-        seen = features.preparation_.fitted(pictures[place].in_mode("RGB"))
-        extent = (0, seen.width, seen.height, 0)
-        ax.imshow(np.asarray(seen), extent=extent)
-        veil = _VEIL * heat / largest  # transparent without a response
-        ax.imshow(heat, cmap=_HEAT, vmin=0, vmax=largest, alpha=veil, extent=extent, interpolation="bilinear")
-        words = "" if labels is None else f"{labels[place]}, "
-        ax.set_title(f"{words}{in_print(float(code))}", fontsize="small")
-        ax.set(xticks=[], yticks=[])
-    row[0].set_ylabel(response.name)

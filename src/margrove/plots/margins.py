@@ -122,7 +122,10 @@ def _parts_of(judgement: Judgement) -> list[Part]:
 
 def _draw_bars(ax: Axes, parts: list[Part], distance: NDArray[np.float64], bins: int | str) -> None:
     """Draw stacked bars, a tick for each point below them, and shade the wrong side."""
-    edges = _edges_through_zero(distance, bins)
+    given = np.histogram_bin_edges(distance, bins=bins)
+    width = float(given[1] - given[0])
+    first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
+    edges = [float(place * width) for place in np.arange(first, last + 1)]  # 0 is one: no bar is on both sides
     names, colours, masks = zip(*parts, strict=True)
     look: dict[str, Any] = {"edgecolor": ink(), "linewidth": 0.5, "zorder": 2, "stacked": True}
     ax.hist([distance[mask] for mask in masks], bins=edges, color=colours, label=names, **look)
@@ -137,11 +140,3 @@ def _draw_bars(ax: Axes, parts: list[Part], distance: NDArray[np.float64], bins:
         ax.set_ylim(bottom=-1.4 * below)
     ax.axvline(0.0, color=ink(), linewidth=1.6, zorder=3, label="boundary")
     ax.axvspan(low - 2 * room, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong side")
-
-
-def _edges_through_zero(distance: NDArray[np.float64], bins: int | str) -> list[float]:
-    """Return edges of bars, one of them 0, so that no bar holds points of both sides."""
-    given = np.histogram_bin_edges(distance, bins=bins)
-    width = float(given[1] - given[0])
-    first, last = np.floor(distance.min() / width), np.floor(distance.max() / width) + 1
-    return [float(place * width) for place in np.arange(first, last + 1)]

@@ -117,13 +117,16 @@ def boxes_of(
         if place.branch is not None:
             box.label = _label(place.branch, max_levels)
             boxes[number[parent]].children.append(len(boxes))
-        number[node], drawn[node] = len(boxes), [] if is_end else _heaviest(tree, node)
+        children = np.empty(0, np.int32) if is_end else tree.children(node)
+        if len(children) > _MOST_BRANCHES:
+            children = children[np.argsort(-tree.weight[children], kind="stable")[: _MOST_BRANCHES - 1]]
+        number[node], drawn[node] = len(boxes), children.tolist()
         boxes.append(box)
         if len(boxes) > _MOST_BOXES:
             raise ParameterError(f"max_depth is {max_depth}; that is more than {_MOST_BOXES} boxes. Use less.")
-    for node, children in drawn.items():
-        left_out = np.setdiff1d(tree.children(node), children) if children else np.empty(0, np.intp)
-        if len(left_out):
+    for node, kept in drawn.items():
+        left_out = np.setdiff1d(tree.children(node), kept)
+        if kept and len(left_out):
             boxes[number[node]].children.append(len(boxes))
             texts = f"… {len(left_out):,} more branches", f"n = {int(tree.n_rows[left_out].sum()):,}"
             boxes.append(Box(int(tree.depth[node]) + 1, [(text, False) for text in texts], is_cut=True))
@@ -181,14 +184,6 @@ def tidy(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float)
         for child in children[box]:
             places[child] = places[box] + offset[child]
     return places
-
-
-def _heaviest(tree: TreeModel, node: int) -> list[int]:
-    """Return the children of a node; of many, those with most rows."""
-    children = tree.children(node)
-    if len(children) > _MOST_BRANCHES:
-        children = children[np.argsort(-tree.weight[children], kind="stable")[: _MOST_BRANCHES - 1]]
-    return [int(child) for child in children]
 
 
 class _Writer:

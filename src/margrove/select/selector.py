@@ -131,7 +131,11 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
         """
         check_is_fitted(self)
         if not isinstance(X, Table) and not is_frame(X):
-            return self._of_array(X)
+            form, X = X.format if sp.issparse(X) else None, as_array(X)
+            X = validate_data(self, X, reset=False, accept_sparse=True, dtype=None, ensure_all_finite=False)
+            if form is None:
+                return X[:, self.support_]
+            return X.tocsc()[:, np.flatnonzero(self.support_)].asformat(form)
         import narwhals as nw
 
         wanted = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
@@ -158,14 +162,6 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
             kept = Table(block=sparse_as_trained(table, names), names=names, source=table.source, absent_is_zero=True)
             return kept.with_target(table.target, *table.notes)
         return table.select([table.names[place] for place in self._places(table)])
-
-    def _of_array(self, X: Any) -> Any:
-        form = X.format if sp.issparse(X) else None
-        X = as_array(X)
-        X = validate_data(self, X, reset=False, accept_sparse=True, dtype=None, ensure_all_finite=False)
-        if form is None:
-            return X[:, self.support_]
-        return X.tocsc()[:, np.flatnonzero(self.support_)].asformat(form)
 
     def _places(self, table: Table) -> list[int]:
         """Return the positions of the chosen columns in a table: by name where training had names."""
