@@ -96,7 +96,7 @@ def is_large_enough(problem, branch):
 def test_no_test_of_a_column_gains_more(ugly_problem, seed, criterion, least, weight):
     problem = ugly_problem(seed, criterion, min_samples_leaf=least, min_weight_leaf=weight)
     search, root = at_the_root(problem)
-    assert root.impurity == pytest.approx(plain_impurity(problem, np.full(root.n_rows, True)), rel=1e-9, abs=1e-12)
+    assert root.impurity == pytest.approx(plain_impurity(problem, np.full(len(root.rows), True)), rel=1e-9, abs=1e-12)
     for j, column in enumerate(problem.cells.columns):
         gains = [plain_gain(problem, branch) for branch in every_test(problem, j) if is_large_enough(problem, branch)]
         split = search.best_test(root, j)
@@ -134,7 +134,7 @@ def test_a_split_tells_where_its_rows_go(ugly_problem, seed, criterion):
         expected = np.where(codes < 0, split.missing_branch, split.level_branch[codes])
         assert ((split.level_branch >= 0) == np.isin(np.arange(column.n_codes), codes)).all()
     assert (split.branch == expected).all()
-    weight = search.node(np.arange(root.n_rows)).row_weight
+    weight = search.node(np.arange(len(root.rows))).row_weight
     heaviest = max(weight[split.branch == b].sum() for b in range(n_branches))
     assert weight[split.branch == split.default_branch].sum() == pytest.approx(heaviest)
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_paramet
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
-from margrove.engine import Engine, name_of
+from margrove.engine import Engine
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.estimator import check_parameters
 from margrove.tree.classifier import DecisionTreeClassifier
@@ -66,11 +66,6 @@ def is_random(learner: Any) -> bool:
         and learner.prune != "reduced_error"
         and learner.ccp_alpha != "cv"
     )
-
-
-def engine_of(learner: Any, given: str | Engine) -> str:
-    """Return the name of the engine that fitted the learner; for another library's, of the one given."""
-    return getattr(learner, "engine_", None) or name_of(given)
 
 
 def is_plain_tree(learner: Any, engine: str | Engine) -> bool:

@@ -24,7 +24,7 @@ from scipy.optimize import minimize_scalar
 
 from margrove.boost import r2
 from margrove.boost.model import BoostModel, Rounds
-from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, factors, judged, normaliser, vote
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, cast, factors, judged, normaliser, vote
 from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status
@@ -74,13 +74,6 @@ class FittedBoost(Protocol):
     n_features_in_: int
 
 
-class FittedVote(FittedBoost, Protocol):
-    """A fitted `AdaBoostClassifier`."""
-
-    rounds_: Rounds
-    validation_rows_: Any  # (k,), or None
-
-
 class FittedMedian(FittedBoost, Protocol):
     """A fitted `AdaBoostRegressor`."""
 
@@ -97,7 +90,10 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     asked, rows, rows_held_out = model._problem_of(X, y, sample_weight)
     problem, rounds = asked.problem, model.rounds_.first(model.n_estimators_)
     is_plain = len(problem.learner.cells.columns) > 0
-    fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain) or _fault_of_rounds(model, asked.rows_held_out)
+    fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain)
+    fault = fault or _fault_of_rounds(model.rounds_, model.n_estimators_)
+    if not (asked.rows_held_out is None or np.array_equal(model.validation_rows_, asked.rows_held_out)):
+        fault = fault or "validation_rows_ are not the rows held out"
     if fault is not None:
         claims: tuple[Claim, ...] = (Claim("stored copies that differ", (1.0,), (ROUNDING,), False, fault),)
     elif is_plain:
@@ -114,7 +110,9 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         if problem.held_out is not None:
             labels = model._by_round(rows_held_out)
             claims = (*claims, _of_rows_held_out(problem.held_out, labels, rounds))
-    return _certificate(model, "recomputed", len(problem.learner.target), (*claims, *_information(model)))
+    return _certificate(
+        model, "recomputed", len(problem.learner.target), (*claims, *_information(model.rounds_, rounds))
+    )
 
 
 def _certificate(model: FittedBoost, source: Source, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
@@ -136,16 +134,12 @@ def _fault_of_copies(model: FittedBoost, vote: Floats, *, is_plain: bool) -> str
     return None
 
 
-def _fault_of_rounds(model: FittedVote, rows_held_out: NDArray[np.intp] | None) -> str | None:
-    """Return why ``rounds_`` and ``validation_rows_`` cannot be those of this fit."""
-    rounds = model.rounds_
+def _fault_of_rounds(rounds: Rounds, n_kept: int) -> str | None:
+    """Return why these rounds cannot be those of a fit that kept so many of them."""
     seen = (rounds.vote, rounds.training_error, rounds.validation_error)
     if any(array is not None and len(array) != rounds.n_rounds for array in seen):
         return "the arrays of rounds_ are not of one length"
-    if rounds.best_round != model.n_estimators_:
-        return "n_estimators_ is not the round with the smallest validation error"
-    is_same = rows_held_out is None or np.array_equal(model.validation_rows_, rows_held_out)
-    return None if is_same else "validation_rows_ are not the rows held out"
+    return None if rounds.best_round == n_kept else "n_estimators_ is not the round with the smallest validation error"
 
 
 def _own_rounds(model: FittedBoost, n_rows: int) -> list[int]:
@@ -172,12 +166,12 @@ def solver_certificate(model: Any) -> Certificate:
         Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of rows judged wrongly"),
         Claim("exponential loss", (float(rounds.loss[-1]),), words="the product of the Z of all rounds"),
     ]
-    return _certificate(model, "solver", int(model.n_rows_), (*claims, *_information(model)))
+    return _certificate(model, "solver", int(model.n_rows_), (*claims, *_information(model.rounds_, rounds)))
 
 
-def _information(model: FittedVote) -> tuple[Claim, ...]:
-    rounds = model.rounds_.first(model.n_estimators_)
-    claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {model.rounds_.n_rounds} that were done")]
+def _information(all_rounds: Rounds, rounds: Rounds) -> tuple[Claim, ...]:
+    """Return the claims that only inform; ``rounds`` are those that were kept."""
+    claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {all_rounds.n_rounds} that were done")]
     if rounds.validation_error is not None:
         held_out = float(rounds.validation_error[-1])
         words = "rather too small: the rounds were chosen by it"
@@ -225,8 +219,7 @@ def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Round
     name, found = "error on rows held out is as told", Deviations()
     votes = np.zeros((len(held_out.target), rounds.n_classes))
     for t, label in enumerate(labels):
-        rows = np.flatnonzero(label >= 0)
-        votes[rows, label[rows]] += rounds.vote[t]
+        cast(votes, label, float(rounds.vote[t]))
         error = float(np.average(judged(votes) != held_out.target, weights=held_out.weight))
         kept = inf if rounds.validation_error is None else float(rounds.validation_error[t])
         found.note(name, abs(error - kept))
@@ -339,8 +332,7 @@ class _Repeated(Deviations):
             self.note(_LEAST_LOSS, _z(a, found, n_classes) / least - 1)
         is_lifted, weight = bool(weight.min() < LEAST_WEIGHT), np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()
-        rows = np.flatnonzero(label >= 0)
-        self.votes[rows, label[rows]] += a
+        cast(self.votes, label, a)
         if not self.is_lifted and (is_lifted or t == self.rounds.n_rounds - 1):
             self.n_exact, self.log_loss_exact = t + 1, self._log_loss(t + 1)
         self.is_lifted = self.is_lifted or is_lifted

@@ -16,7 +16,7 @@ from margrove.boost.base import codes_of, is_plain_tree, places_of, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
 from margrove.boost.model import Rounds
-from margrove.boost.problem import EQUAL_VOTES
+from margrove.boost.problem import EQUAL_VOTES, cast
 from margrove.engine import Effort, fitted_by
 from margrove.errors import (
     InfeasibleError,
@@ -122,8 +122,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     n_classes_: int = fitted()
     validation_rows_: NDArray[np.intp] | None = fitted()
 
-    # ------------------------------------------------------------------------------------------------------- fitting
-
     @property
     def boosts_plain_trees(self) -> bool:
         """Return True if an engine boosts the learner as a whole, from cells that are read and sorted once."""
@@ -206,8 +204,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         self.validation_rows_ = asked.rows_held_out
         self._warn_if_stopped(rounds.n_rounds)
 
-    # ------------------------------------------------------------------------------------------- the learners and votes
-
     @property
     def estimator_weights_(self) -> NDArray[np.float64]:
         """Return a_t, the votes, as ``rounds_`` has them."""
@@ -228,8 +224,6 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         asked = ask(self, self.estimator_, read_again(self, self.estimator_, X, y, sample_weight))
         return asked, taken_rows(X, asked.rows), taken_rows(X, asked.rows_held_out)
 
-    # ---------------------------------------------------------------------------------------------------- prediction
-
     def _of_nodes(self, tree: TreeModel) -> NDArray[np.intp]:
         return np.argmax(tree.value, axis=1)
 
@@ -242,8 +236,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         for label, vote in zip(self._by_round(X), self.estimator_weights_.tolist(), strict=True):
             if total is None:
                 total = np.zeros((len(label), self.n_classes_))
-            rows = np.flatnonzero(label >= 0)
-            total[rows, label[rows]] += vote
+            cast(total, label, vote)
             yield total
 
     def _votes(self, X: Any) -> NDArray[np.float64]:

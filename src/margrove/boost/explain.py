@@ -32,11 +32,9 @@ class LearnersThatVote(Explanation):
         return ModelSummary(self.noun, (), int(self.model.n_estimators_), int(self.model.n_rows_))
 
     def in_words(self) -> str:
-        return f"A vote of {self._size}: each looked hardest at what the ones before got wrong (AdaBoost)."
-
-    @property
-    def _size(self) -> str:
-        return f"{self.model.n_estimators_:,}"
+        n = self.model.n_estimators_
+        size = counted(n, "tree") if self.has_rules else f"{n:,}"
+        return f"A vote of {size}: each looked hardest at what the ones before got wrong (AdaBoost)."
 
     def scores(self, rows: Any) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
         if self.classes is None:
@@ -72,10 +70,6 @@ class TreesThatVote(LearnersThatVote):
         purpose = "the estimate" if classes is None else "telling them apart"
         vote = Vote(tuple(voters), n_done, shares_of_gain(model, trees[0]), purpose)
         return ModelSummary("trees", (), len(trees), n_training_rows=int(model.n_rows_), vote=vote)
-
-    @property
-    def _size(self) -> str:
-        return counted(self.model.model_.grove.n_trees, "tree")
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.model_.grove.tree(0))

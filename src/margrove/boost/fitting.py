@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, Setting
-from margrove.boost.base import codes_of, engine_of, is_plain_tree, seeded, take_note, taken_rows
+from margrove.boost.base import codes_of, is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
+from margrove.engine import name_of
 from margrove.errors import InputError, ParameterError
 from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
@@ -91,7 +92,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
     if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
         trees = [estimator.tree_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
-    by = engine_of(estimators[0] if estimators else learner, owner.engine)
+    by = getattr(estimators[0] if estimators else learner, "engine_", None) or name_of(owner.engine)
     return Boosted(rounds, status, by, model, estimators)
 
 

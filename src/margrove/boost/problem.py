@@ -111,3 +111,9 @@ def judged(votes: NDArray[np.float64]) -> NDArray[np.intp]:
     """The class of each row, from its sums of votes (n, K): that of the largest, the first of equals."""
     largest = votes.max(axis=1, keepdims=True)
     return np.asarray(np.argmax(votes >= largest - EQUAL_VOTES * votes.sum(axis=1, keepdims=True), axis=1))
+
+
+def cast(votes: NDArray[np.float64], label: NDArray[np.integer], vote: float) -> None:
+    """Add the vote of a learner to the sums (n, K); a label of -1 is none of the classes."""
+    rows = np.flatnonzero(label >= 0)
+    votes[rows, label[rows]] += vote

@@ -13,11 +13,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _num_samples
 
 from margrove.boost import r2
-from margrove.boost.base import engine_of, is_plain_tree, seeded, take_note, taken_rows
+from margrove.boost.base import is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.model import BoostModel, Grove
 from margrove.data.sample import settle_weights
-from margrove.engine import choose
+from margrove.engine import choose, name_of
 from margrove.errors import check_choice
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import on_interrupt
@@ -73,11 +73,26 @@ certificate_
     estimator_errors_: Floats = fitted()
     estimator_weights_: Floats = fitted()
 
-    # ------------------------------------------------------------------------------------------------------- fitting
-
     def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         boosting = self._boosting(learner, X, y, sample_weight)
-        self._keep(learner, boosting, run_in_slices(boosting.advance, self._effort()))
+        status = run_in_slices(boosting.advance, self._effort())
+        learners, votes = boosting.learners, np.array(boosting.votes)
+        if not learners:
+            self._refuse_stopped(learner, status)
+        self.model_ = None
+        if isinstance(learner, DecisionTree):
+            trees = [getattr(learned, "tree_", learned) for learned in learners]
+            # A tree that was fitted to rows drawn may have missed a level of a category: then they make no grove.
+            if all(tree.columns == trees[0].columns for tree in trees):
+                self.model_ = BoostModel(Grove.of(trees[0].columns, trees), votes, 0)
+        are_trees = isinstance(learners[0], TreeModel)
+        self._keep_learners(learner, None if are_trees else learners)
+        if not are_trees:
+            self.engine_ = getattr(learners[0], "engine_", None) or name_of(self.engine)
+        self.status_ = status
+        self.n_estimators_, self.n_rows_ = len(learners), len(boosting.target)
+        self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
+        self._warn_if_stopped(len(learners))
 
     def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
@@ -107,25 +122,6 @@ certificate_
         """Return whether the engine can grow the trees itself; absolute_error refuses what is sparse, by name."""
         return is_plain_tree(learner, self.engine) and not (learner.criterion == "absolute_error" and sp.issparse(X))
 
-    def _keep(self, learner: Any, boosting: _Boosting, status: Status) -> None:
-        learners = boosting.learners
-        if not learners:
-            self._refuse_stopped(learner, status)
-        votes = np.array(boosting.votes)
-        self.model_ = None
-        if isinstance(learner, DecisionTree):
-            trees = [getattr(learned, "tree_", learned) for learned in learners]
-            # A tree that was fitted to rows drawn may have missed a level of a category: then they make no grove.
-            if all(tree.columns == trees[0].columns for tree in trees):
-                self.model_ = BoostModel(Grove.of(trees[0].columns, trees), votes, 0)
-        self._keep_learners(learner, None if isinstance(learners[0], TreeModel) else learners)
-        if not isinstance(learners[0], TreeModel):
-            self.engine_ = engine_of(learners[0], self.engine)
-        self.status_ = status
-        self.n_estimators_, self.n_rows_ = len(learners), len(boosting.target)
-        self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
-        self._warn_if_stopped(len(learners))
-
     def _problem_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> tuple[Cells, Floats, Floats]:
         """Cells (none of a learner that is no plain tree), target and first weights, for the certificate."""
         cells = Cells((), _num_samples(X))
@@ -154,8 +150,6 @@ certificate_
         rows = np.flatnonzero(times)
         weight = times[rows].astype(np.float64)
         return learner._problem(TreeSample(cells.take(rows), target[rows], None, weight, rows))
-
-    # ---------------------------------------------------------------------------------------------------- prediction
 
     def _of_nodes(self, tree: TreeModel) -> Floats:
         return tree.value[:, 0]

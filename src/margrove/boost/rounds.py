@@ -16,6 +16,7 @@ from margrove.boost.model import Rounds
 from margrove.boost.problem import (
     LEAST_WEIGHT,
     BoostProblem,
+    cast,
     factors,
     is_no_better_than_chance,
     judged,
@@ -66,10 +67,10 @@ class Boosting(Generic[Learner]):
         self.weight = weight / weight.sum()  # which is 1 but for rounding
         self.loss *= z
         self.learners.append(learner)
-        _cast(self.votes, label, a)
+        cast(self.votes, label, a)
         self._seen.append((error, a, float(self.first_weight[judged(self.votes) != target].sum())))
         if self.problem.held_out is not None and label_held_out is not None:
-            _cast(self.votes_held_out, label_held_out, a)
+            cast(self.votes_held_out, label_held_out, a)
             is_missed = judged(self.votes_held_out) != self.problem.held_out.target
             self._validation_error.append(float(self.weight_held_out[is_missed].sum()))
         return self._end(error)
@@ -92,8 +93,3 @@ class Boosting(Generic[Learner]):
         error, votes, training_error = np.array(self._seen).reshape(-1, 3).T
         held_out = None if self.problem.held_out is None else np.array(self._validation_error)
         return Rounds(error, votes, training_error, held_out, self.problem.n_classes)
-
-
-def _cast(votes: NDArray[np.float64], label: NDArray[np.integer], vote: float) -> None:
-    rows = np.flatnonzero(label >= 0)
-    votes[rows, label[rows]] += vote

@@ -19,7 +19,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf, isfinite
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
-from margrove.status import Status
 from margrove.tree.description import description_length
 from margrove.tree.groups import Groups
 from margrove.tree.model import TreeModel, fault_of
@@ -46,17 +45,6 @@ _ROUNDING_OF_ADOPTED = 2.0**-22  # the same in a tree that was grown elsewhere, 
 _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
 
-class FittedTree(Protocol):
-    """A fitted tree."""
-
-    tree_: TreeModel
-    grown_: TreeModel
-    status_: Status
-    correct_significance: bool
-
-    def _settled_criterion(self) -> Criterion: ...
-
-
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
     """Certify a fitted tree or stump."""
     refuse_foreign(model, "trees")
@@ -68,7 +56,7 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = N
     return Certificate(type(model).__name__, status, "recomputed", n_rows, ("tree",), claims)
 
 
-def solver_certificate(model: FittedTree) -> Certificate:
+def solver_certificate(model: Any) -> Certificate:
     """Return the certificate of a fitted tree with nothing recomputed."""
     n_rows = int(model.tree_.n_rows[0])
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _information(model))
@@ -85,9 +73,11 @@ def refuse_foreign(model: object, what: str) -> None:
 
 
 @np.errstate(all="ignore")  # forged numbers may overflow
-def _information(model: FittedTree) -> tuple[Claim, ...]:
+def _information(model: Any) -> tuple[Claim, ...]:
     """Return the claims that only inform: size, p-values, description length."""
-    tree, grown, criterion = model.tree_, model.grown_, model._settled_criterion()
+    tree: TreeModel = model.tree_
+    grown: TreeModel = model.grown_
+    criterion: Criterion = model._settled_criterion()
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
     deep = f"{tree.max_depth:,} level{'' if tree.max_depth == 1 else 's'} deep"
     claims = [

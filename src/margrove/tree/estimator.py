@@ -60,8 +60,6 @@ class DecisionTree(TreeParameters):
     target_: str | None = fitted()
     n_features_in_: int = fitted()
 
-    # ------------------------------------------------------------------------------------------------------- fitting
-
     @abstractmethod
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample: ...
 
@@ -81,7 +79,13 @@ class DecisionTree(TreeParameters):
         """
         self._check()
         self._draw_seed()
-        sample, held_out = self._apart(self._read(X, y, sample_weight))
+        cells = self._learn(X)
+        if cells.sparse is not None and self.criterion == "absolute_error":
+            raise InputError(
+                Advice(Setting("criterion", "absolute_error"), " takes no sparse matrix, and X is one"),
+                cure=Advice("Use X.toarray(), or ", Setting("criterion", "squared_error"), "."),
+            )
+        sample, held_out = self._apart(self._read_target(cells, y, sample_weight))
         problem = self._problem(sample)
         effort = self._effort()
         grower = Grower(choose(self.engine, problem, effort), effort)
@@ -101,15 +105,6 @@ class DecisionTree(TreeParameters):
                 what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
             warn_early(type(self).__name__, self.status_, f": {what}")
         return self
-
-    def _read(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
-        cells = self._learn(X)
-        if cells.sparse is not None and self.criterion == "absolute_error":
-            raise InputError(
-                Advice(Setting("criterion", "absolute_error"), " takes no sparse matrix, and X is one"),
-                cure=Advice("Use X.toarray(), or ", Setting("criterion", "squared_error"), "."),
-            )
-        return self._read_target(cells, y, sample_weight)
 
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)
@@ -180,7 +175,11 @@ class DecisionTree(TreeParameters):
         if self.prune is not None and self.prune != "cost_complexity":
             sums = None
             if held_out is not None:
-                leaf = tree.apply(held_out.cells) if grower is None else grower.leaves(tree, held_out.cells)
+                leaf = (
+                    tree.apply(held_out.cells)
+                    if grower is None
+                    else grower.engine.apply_trees(tree, held_out.cells, grower.effort)
+                )
                 sums = held_out_sums(tree, leaf, held_out.target, held_out.weight, criterion=criterion)
             correct, level = self.correct_significance, self.prune_level
             tree = prune(tree, self.prune, level=level, criterion=criterion, correct=correct, held_out=sums)
@@ -189,8 +188,6 @@ class DecisionTree(TreeParameters):
     @property
     def _is_alpha_chosen(self) -> bool:
         return bool(self.ccp_alpha == "cv" or (self.prune == "cost_complexity" and self.ccp_alpha == 0))
-
-    # ------------------------------------------------------------------------------------------------- a fitted tree
 
     @cached_property
     def certificate_(self) -> Certificate:
@@ -295,8 +292,6 @@ class DecisionTree(TreeParameters):
         unpruned = type(self)(**{**self.get_params(), "ccp_alpha": 0.0, "prune": None, "significance": None})
         path = unpruned.fit(X, y, sample_weight).cost_complexity_path()
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
-
-    # ------------------------------------------------------------------------------------------------- to be read
 
     def p_values(self) -> NDArray[np.float64]:
         """The p-value of each node's split, corrected for the tests it was chosen from; NaN at leaves."""

@@ -64,9 +64,6 @@ _DEFAULTS = {part.name: part.default for part in fields(TreeColumn) if part.defa
 _OF_NUMBERS = ("threshold", "intervals")
 
 
-# ---- columns
-
-
 def _columns_to_json(columns: Columns) -> list[dict[str, Any]]:
     """Return the fields of each column, without those that have their defaults: there may be a million columns."""
     records = []
@@ -150,9 +147,6 @@ def table_parts(columns_of: Callable[[Any], Columns]) -> tuple[Part, ...]:
         Part("columns", lambda model, *_: _columns_to_json(columns_of(model)), _read_columns),
         Part("categorical", lambda model, *_: dict(model.categorical_), _read_categorical),
     )
-
-
-# ---- trees
 
 
 def put_trees(specs: tuple[Array, ...], trees: Any, arrays: Arrays) -> dict[str, str]:

@@ -17,7 +17,7 @@ from margrove.errors import InputError
 from margrove.status import Status
 from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, candidate_alphas, choose_alpha, cost_complexity_path
-from margrove.tree.problem import Cells, TreeProblem
+from margrove.tree.problem import TreeProblem
 from margrove.tree.reading import TreeSample
 
 Given = TypeVar("Given", TreeProblem, TreeSample)
@@ -47,10 +47,6 @@ class Grower:
         solution = self.engine.solve(problem, self._left)
         self.status = solution.status
         return solution.model
-
-    def leaves(self, tree: TreeModel, cells: Cells) -> NDArray[np.int32]:
-        """Return the leaf of each row."""
-        return self.engine.apply_trees(tree, cells, self.effort)
 
 
 def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.bool_]:
@@ -93,7 +89,7 @@ def choose_by_folds(problem: TreeProblem, path: CostComplexityPath, seed: int, g
         if grower.status is not Status.CONVERGED:
             break
         own, held_out = cost_complexity_path(grown), some_rows(problem, test)
-        leaf = grower.leaves(grown, held_out.cells)
+        leaf = grower.engine.apply_trees(grown, held_out.cells, grower.effort)
         found: list[float] = []
         for alpha in alphas.tolist():
             if not grower.has_time():

@@ -159,9 +159,8 @@ class Growth:
     majority: float = 1.0
     complexity: float = 0.0
     n_bins: int = 255  # of thresholds="histogram"
-    seed: int | None = (
-        None  # None: columns in their order, so the first of equals wins; else in a random order per node
-    )
+    # None: columns in their order, so the first of equals wins; else in a random order per node.
+    seed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -58,9 +58,8 @@ def prune(
 ) -> TreeModel:
     """Return the tree, pruned by a rule: see the head of this module.
 
-    ``level`` is the significance level of chi2 and binomial_test, or the confidence of pessimistic. ``correct``
-    corrects the p of chi2 for the number of tests a node chose from. ``alpha`` is the penalty of a leaf for
-    cost_complexity, and ``held_out`` is `held_out_sums` for reduced_error.
+    ``level`` is the significance level of chi2 (corrected for the tests a node chose from if ``correct``) and
+    binomial_test, or the confidence of pessimistic; ``held_out`` is `held_out_sums`.
     """
     check_choice("rule", rule, RULES)
     if level is None:

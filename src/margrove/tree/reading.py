@@ -154,14 +154,13 @@ def read_classes(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
 ) -> TreeSample:
     """Return the sample of a target of classes."""
-    y = plain_labels(_one_column(y))
+    y = plain_labels(_one_column(y, cells))
     if y.dtype.kind == "O":
         y = y.astype(np.str_)
     if y.dtype.kind == "f":
         _check_finite(y)
     if y.dtype.kind not in "biuUS":  # these are classes, and the check takes a while
         check_classification_targets(y)
-    _check_length(cells, y)
     classes, codes = number_classes(y)
     weight = _weights(cells, y, sample_weight, class_weight)
     return _sample(cells, codes.astype(np.int32), classes, weight)
@@ -172,7 +171,7 @@ def read_numbers(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, *, of_classes: str = "DecisionTreeClassifier"
 ) -> TreeSample:
     """Return the sample of a target of numbers; ``of_classes`` is the estimator to recommend for classes."""
-    y = _one_column(y)
+    y = _one_column(y, cells)
     if y.dtype.kind == "O":
         with suppress(TypeError, ValueError):
             y = y.astype(np.float64)
@@ -180,7 +179,6 @@ def read_numbers(
         found = f"y holds {shown(y[0])}; a regression needs numbers"
         raise InputError(found, cure=f"Use {of_classes} for classes.")
     numbers = y.astype(np.float64)
-    _check_length(cells, numbers)
     _check_finite(numbers)
     largest = float(np.abs(numbers).max())
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
@@ -189,15 +187,13 @@ def read_numbers(
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
 
 
-def _one_column(y: Any) -> NDArray[Any]:
+def _one_column(y: Any, cells: Cells) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    return np.asarray(column_or_1d(y, warn=True))
-
-
-def _check_length(cells: Cells, y: NDArray[Any]) -> None:
+    y = np.asarray(column_or_1d(y, warn=True))
     if len(y) != cells.n_rows:
         raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
+    return y
 
 
 def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
@@ -240,9 +236,6 @@ def _sample(
         return TreeSample(cells, target, classes, weight, None)
     rows = np.flatnonzero(weight > 0)
     return TreeSample(cells.take(rows), target[rows], classes, weight[rows], rows)
-
-
-# ---------------------------------------------------------------------------------------------------- single columns
 
 
 def _position(parameter: str, key: object, table: Table) -> int:

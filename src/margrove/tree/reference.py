@@ -105,7 +105,7 @@ def _as_arrays(search: SplitSearch, root: _Grown) -> TreeModel:
         level_branch=np.concatenate(levels).astype(np.int32),
         missing_branch=np.array([-1 if split is None else split.missing_branch for split in splits], dtype=np.int32),
         default_branch=np.array([-1 if split is None else split.default_branch for split in splits], dtype=np.int32),
-        n_rows=np.array([grown.node.n_rows for grown in nodes], dtype=np.int64),
+        n_rows=np.array([len(grown.node.rows) for grown in nodes], dtype=np.int64),
         weight=np.array([grown.node.weight for grown in nodes]),
         impurity=np.array([grown.node.impurity for grown in nodes]),
         gain=np.array([nan if split is None else split.gain for split in splits]),

@@ -50,7 +50,6 @@ never less.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -79,11 +78,8 @@ SmallCounts = Literal["exact", "chi2"]
 def split_p_values(
     model: TreeModel, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
 ) -> NDArray[np.float64]:
-    """Return the p-value of each node's split, (m,); NaN at leaves, and everywhere for absolute_error.
-
-    ``correct`` corrects for the number of tests that the node chose from (``model.n_candidates``). ``small`` is the
-    test of tables with small expected counts: "exact" (Fisher's or the permutation test) or "chi2".
-    """
+    """Return the p-value of each node's split, (m,); NaN at leaves, and everywhere for absolute_error. ``correct``: for
+    the tests that the node chose from; ``small``: the test of tables with small expected counts."""
     check_choice("small", small, ("exact", "chi2"))
     p = np.full(model.n_nodes, np.nan)
     inner = np.flatnonzero(~model.is_leaf)
@@ -315,21 +311,17 @@ def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts,
     p[nodes] = _chi2_tail(statistic, ((size - 1) * (classes - 1)).astype(np.intp))
     if small == "exact":
         for i in np.flatnonzero((counts == np.rint(counts)).all(axis=1) & (classes > 1)):
-            levels = Margin(float(size[i]), float(model.inverse_weight[nodes[i]]))
+            levels = float(size[i]), float(model.inverse_weight[nodes[i]])
             p[nodes[i]] = gamma_tail(statistic[i], counts[i].sum(), levels, margin_of(counts[i][counts[i] > 0]))
 
 
-@dataclass(frozen=True)
-class Margin:
-    """The number of sums of one margin of a table, and Σ 1/sum: all that the moments of X² need."""
-
-    size: float
-    inverse: float
+# The number of sums of one margin of a table, and Σ 1/sum: all that the moments of X² need.
+Margin = tuple[float, float]
 
 
 def margin_of(sums: NDArray[np.float64]) -> Margin:
     """Return the margin of sums that are all above 0."""
-    return Margin(len(sums), float((1 / sums).sum()))
+    return float(len(sums)), float((1 / sums).sum())
 
 
 def gamma_tail(statistic: float, n: float, rows: Margin, columns: Margin) -> float:
@@ -344,12 +336,12 @@ def gamma_tail(statistic: float, n: float, rows: Margin, columns: Margin) -> flo
 
 def permutation_moments(n: float, rows: Margin, columns: Margin) -> tuple[float, float]:
     """Return the exact mean and variance of X² over all permutations of n > 3 rows."""
-    mean = n / (n - 1) * (rows.size - 1) * (columns.size - 1)
+    mean = n / (n - 1) * (rows[0] - 1) * (columns[0] - 1)
     (v, w), (v_, w_) = _dawson(n, rows), _dawson(n, columns)
     return mean, 2 * n / (n - 3) * (v - w) * (v_ - w_) + n**2 / (n - 1) * w * w_
 
 
 def _dawson(n: float, margin: Margin) -> tuple[float, float]:
     """Return the two terms of one margin in Dawson's formula."""
-    size = margin.size
-    return (size - 1) * (n - size) / (n - 1), (n * margin.inverse - size**2) / (n - 2)
+    size, inverse = margin
+    return (size - 1) * (n - size) / (n - 1), (n * inverse - size**2) / (n - 2)

@@ -59,11 +59,6 @@ class Node:
     bounds: Bounds
     gain_unit: float  # gains that differ by less than EQUAL_GAIN of it are equal
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return len(self.rows)
-
 
 @dataclass(frozen=True)
 class Split:
@@ -101,8 +96,8 @@ class _Tests:
 class SplitSearch:
     """The tests of a problem's columns at any node, and which is best.
 
-    ``slack`` is the relative tolerance of the limits (weight of a leaf, monotone order, mean gain), for rounding. A
-    negative slack leaves out tests that only rounding might allow.
+    ``slack`` is the relative tolerance of the limits, for rounding; a negative one leaves out tests that only rounding
+    might allow.
     """
 
     def __init__(self, problem: TreeProblem, slack: float = EQUAL_GAIN) -> None:
@@ -150,7 +145,7 @@ class SplitSearch:
             is_pure = np.count_nonzero(node.value) == 1
             is_settled = is_pure or node.value.max() >= growth.majority * (1 - self.slack) * node.weight
         is_deep = growth.max_depth is not None and depth >= growth.max_depth
-        return bool(is_settled or is_deep or node.n_rows < growth.min_samples_split)
+        return bool(is_settled or is_deep or len(node.rows) < growth.min_samples_split)
 
     def is_worthwhile(self, node: Node, split: Split) -> bool:
         """Return whether the chosen test gains enough."""

@@ -55,10 +55,8 @@ DIALECTS: dict[Dialect, Writer] = {
 
 
 def number(value: float) -> str:
-    """Return a double: the fewest digits that give the same float64, with an exponent, so that it is no decimal.
-
-    Databases may read these digits in their own way: SQLite is one unit in the last place away for some of them.
-    """
+    """Return the fewest digits that give the same float64, with an exponent: no decimal. (SQLite may read them one unit
+    in the last place away.)"""
     text = repr(float(value))
     return text.replace("e", "E") if "e" in text else f"{text}E0"
 

@@ -82,10 +82,8 @@ class Allowed:
         return stretches
 
     def words(self, *, name: bool = True, most: int | None = None) -> str:
-        """Return the set as a condition: ``island in {Dream, Torgersen}``, ``x ≤ 3 or missing``.
-
-        Without its name: ``Dream, Torgersen``, ``≤ 3 or missing``. At most ``most`` levels are listed.
-        """
+        """Return the set as a condition: ``island in {Dream, Torgersen}``, ``x ≤ 3 or missing``; without its name
+        ``Dream, Torgersen``, ``≤ 3 or missing``. At most ``most`` levels are listed."""
         subject = visible(self.column.name) if name else ""
         if self.is_everything:
             return f"{subject} is anything".strip()
@@ -231,15 +229,11 @@ def stretch(v: str, low: float, high: float, and_: str, literal: Callable[[Any],
 
 @dataclass(frozen=True)
 class Place:
-    """A node, the cells that reach it by column, and the condition of its branch in the test above.
-
-    The condition does not know the numbers that were compared before, but of levels and missing cells has only those
-    that can reach the test.
-    """
+    """A node, the cells that reach it by column, and the condition of its branch in the test above."""
 
     node: int
     path: dict[int, Allowed]  # only the columns that were tested
-    branch: Allowed | None  # None at the root
+    branch: Allowed | None  # None at the root; levels and missing cells as they reach the test, numbers as they are
 
 
 def places(model: TreeModel, max_depth: int | None = None) -> Iterator[Place]:
