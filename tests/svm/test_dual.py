@@ -15,7 +15,7 @@ from margrove.svm import problem as forms
 from margrove.svm.kernels import Kernel
 from margrove.svm.kkt import offset, sides, violation
 from margrove.svm.problem import DualProblem
-from margrove.svm.reference import Step, smo
+from margrove.svm.reference import PairStep, smo
 
 EFFORT = Effort(n_jobs=2)
 
@@ -84,7 +84,7 @@ def test_four_points_with_an_outlier_by_hand():
 def test_the_objective_never_rises_and_the_equality_holds(rng):
     X = rng.normal(size=(60, 4))
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1).astype(np.int8)
-    steps: list[Step] = []
+    steps: list[PairStep] = []
     smo(classification(X, Kernel("rbf", gamma=0.3), y, np.full(60, 2.0), tol=1e-6), trace=steps.append)
     values = [step.objective for step in steps]
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(values))

@@ -87,7 +87,7 @@ def test_a_drop_in_for_scikit_learn(settings, n_classes, is_weighted, rng):
         assert mine.shape[0] == other.shape[0] or name.startswith("support"), name
     assert ours.n_iter_.shape == theirs.n_iter_.shape
     assert (ours.shape_fit_, ours.fit_status_) == (theirs.shape_fit_, 0)
-    assert ours.kernel == "linear" or ours._gamma == pytest.approx(theirs._gamma)
+    assert ours.kernel == "linear" or ours.gamma_ == pytest.approx(theirs._gamma)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=2e-3)
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-3)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))

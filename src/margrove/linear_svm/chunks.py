@@ -57,7 +57,7 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
     known = None if classes is None else _known(classes)
     mass: dict[Any, float] = {}
     extent = _Extent()
-    for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first), start=1):
+    for number, (y, own) in enumerate(_looked_through(model, start, extent, is_first=is_first), start=1):
         if known is not None:
             with _in_chunk(number):
                 codes_of(y, known)
@@ -65,8 +65,6 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
         added = np.bincount(codes, weights=own, minlength=len(labels))
         for label, weight in zip(_keys(labels), added.tolist(), strict=True):
             mass[label] = mass.get(label, 0.0) + weight
-        extent.add(X)
-    extent.check()
     found = _ordered(mass) if known is None else known
     for label in _keys(found):
         if label not in mass:
@@ -92,15 +90,14 @@ def read_chunked_values(model: Any, chunks: Any, *, is_first: bool) -> ChunkedSa
     """Read chunks whose y are numbers."""
     start, loss, epsilon = walker(chunks), model.loss, float(model.epsilon)
     extent, squares, at_zero, least, largest = _Extent(), 0.0, 0.0, math.inf, -math.inf
-    for number, (X, y, own) in enumerate(_looked_through(model, start, is_first=is_first, is_numeric=True), start=1):
+    looked = _looked_through(model, start, extent, is_first=is_first, is_numeric=True)
+    for number, (y, own) in enumerate(looked, start=1):
         with _in_chunk(number):
             z = np.asarray(y, dtype=np.float64)
         squares += float(z @ z)
         at_zero += float(own @ losses(loss, z, np.zeros(len(z)), epsilon))
-        extent.add(X)
         counted = z[own > 0]
         least, largest = min(least, counted.min(initial=least)), max(largest, counted.max(initial=largest))
-    extent.check()
     if least > largest:
         raise InputError("every row of every chunk has the weight 0", cure="Give some rows a weight > 0.")
 
@@ -117,19 +114,21 @@ def read_chunked_values(model: Any, chunks: Any, *, is_first: bool) -> ChunkedSa
 
 
 def _looked_through(
-    model: Any, start: Callable[[], Iterator[Chunk]], *, is_first: bool, is_numeric: bool = False
-) -> Iterator[tuple[Matrix, NDArray[Any], NDArray[np.float64]]]:
-    """Yield each chunk, checked: X, y and the rows' own weights."""
-    seen = 0
+    model: Any, start: Callable[[], Iterator[Chunk]], extent: _Extent, *, is_first: bool, is_numeric: bool = False
+) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+    """Yield y and the rows' own weights of each chunk, checked; take down the extent of all."""
     for number, (X, y, weight) in enumerate(start(), start=1):
         if getattr(X, "shape", (1,))[0] == 0:
             continue
         with _in_chunk(number):
-            points, labels = read_chunk(model, X, y, reset=is_first and seen == 0, y_numeric=is_numeric)
+            points, labels = read_chunk(model, X, y, reset=is_first and extent.n == 0, y_numeric=is_numeric)
             own = _own(points, labels, weight)
-        seen += points.shape[0]
-        yield points, labels, own
-        report(Progress("looking through the rows", seen))
+        extent.n, extent.d = extent.n + points.shape[0], points.shape[1]
+        extent.is_sparse = extent.is_sparse or sp.issparse(points)
+        yield labels, own
+        report(Progress("looking through the rows", extent.n))
+    if extent.n == 0:
+        raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
 
 
 def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
@@ -186,13 +185,6 @@ class _Extent:
     n: int = 0
     d: int = 0
     is_sparse: bool = False
-
-    def add(self, X: Matrix) -> None:
-        self.n, self.d, self.is_sparse = self.n + X.shape[0], X.shape[1], self.is_sparse or sp.issparse(X)
-
-    def check(self) -> None:
-        if self.n == 0:
-            raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
 
     def rows(self, start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block]) -> Chunked[Block]:
         return Chunked(self.n, self.d, self.is_sparse, lambda: _walk(start, block, self.n, self.d))

@@ -122,17 +122,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     ) -> LinearPath:
         """Fit the models along C, each with its certificate: every one begins where the last one ended.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-        Cs : list of float, optional
-            Ascending or not, above 0 and at most 1e100; None is 0.001 … 100 in 20 steps.
-
-        Returns
-        -------
-        LinearPath
-            As `SVC.path` returns it.
+        As `SVC.path`; without ``Cs``, C is 0.001 … 100 in 20 steps.
 
         Examples
         --------
@@ -303,15 +293,13 @@ def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return found
 
 
-def print_problem(name: str, problem: Problem[Any], engine: Engine) -> None:
+def print_problem(name: str, problem: Any, engine: Engine) -> None:
     """Print the problem in a line; and which solver takes it up, and why, in another."""
     if isinstance(problem, CrammerSingerProblem):
         asked = f"{problem.n_classes} classes in one machine (Crammer and Singer)"
-    elif isinstance(problem, LinearSvmProblem):
+    else:
         count = len(problem.machines)
         asked = f"loss {problem.loss}, penalty {problem.penalty}, {count} machine{'s' if count > 1 else ''}"
-    else:
-        return
     rows, kind = problem.rows, "sparse" if problem.rows.is_sparse else "dense"
     print(f"[{name}] {rows.n} rows, {rows.d} columns, {kind} {problem.X.dtype}; {asked}")
     plan = engine.plan(problem)

@@ -81,16 +81,13 @@ def fit_path(
         model.__dict__.update({name: value for name, value in vars(reader).items() if name.endswith("_")})
         model.engine_ = engine.name
         model._keep(solution)
-        model._keep_certificate(_at(problem, C))
+        if isinstance(problem, CrammerSingerProblem):
+            model._keep_certificate(replace(problem, cost=C * problem.cost))
+        else:
+            machines = tuple(replace(each, cost=C * each.cost) for each in problem.machines)
+            model._keep_certificate(replace(problem, machines=machines))
         models.append(model)
     return LinearPath(Cs[: len(models)], tuple(models), worst(each.status_ for each in models))
-
-
-def _at(problem: LinearProblem, C: float) -> LinearProblem:
-    """Return the problem with all costs times C."""
-    if isinstance(problem, CrammerSingerProblem):
-        return replace(problem, cost=C * problem.cost)
-    return replace(problem, machines=tuple(replace(each, cost=C * each.cost) for each in problem.machines))
 
 
 def check_path_costs(problem: LinearProblem, Cs: NDArray[np.float64]) -> None:

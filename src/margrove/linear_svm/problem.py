@@ -146,7 +146,6 @@ class CrammerSingerProblem(RowsProblem["CrammerSingerSolution"]):
     tol: float = 1e-4
     max_iter: int = 1000
     seed: int = 0
-    w: NDArray[np.float64] | None = None  # unused unless beta is given: w = Σ β x
     beta: NDArray[np.float64] | None = None  # (n, K), where to begin
 
 

@@ -32,7 +32,12 @@ _MOST_PASSES_PER_PIECE = 1000  # the piece is in memory, so a pass costs little
 
 def learns_pieces(model: Streaming) -> bool:
     """Return True where ``partial_fit`` is there; raise an error with the reason where it is not."""
-    model._check_pieces()
+    model._check_streamed(1)
+    if model.fit_intercept and not model.regularize_intercept:
+        raise ParameterError(
+            "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
+            "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
+        )
     return True
 
 
@@ -118,17 +123,6 @@ class Streaming(LinearSupportVectorMachine):
         if is_joint(self):
             raise ParameterError(
                 f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not have. Use 'ovr'."
-            )
-
-    # Pieces
-
-    def _check_pieces(self) -> None:
-        """Raise `ParameterError` for parameters with which rows cannot be learnt piece by piece."""
-        self._check_streamed(1)
-        if self.fit_intercept and not self.regularize_intercept:
-            raise ParameterError(
-                "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
-                "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
             )
 
     def _solve_piece(

@@ -86,8 +86,7 @@ class LinearSVC(LinearClassifier, Streaming):
         by conjugate gradients; or descent on the dual. "auto" chooses by shape and loss, and ``solver_`` is what was
         taken.
     warm_start : bool
-        Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
-        the end.
+        As in `SVC`.
     time_limit : float, optional
         Seconds after which the solve ends with status ``time_limit`` and the best model it has, with its gap.
     n_jobs : int, optional
@@ -111,11 +110,6 @@ class LinearSVC(LinearClassifier, Streaming):
         Which solver it was.
     status_, engine_, certificate_
         Why the solve ended, what ran, what it claims.
-
-    Notes
-    -----
-    Ctrl-C during ``fit`` ends this fit with status ``interrupted`` and keeps the model; in a clone, which a search
-    fits, it is a KeyboardInterrupt (see `margrove.run.effort.on_interrupt`). Rows with weight 0 are ignored.
 
     Examples
     --------
@@ -141,9 +135,8 @@ class LinearSVC(LinearClassifier, Streaming):
         Parameters
         ----------
         chunks : re-iterable of (X, y), (X, y, sample_weight) or Table; or a pair of arrays (X, y)
-            They are walked over once to be checked and counted and then once per pass, so a generator will not do: give
-            a list, `read_chunks`, a function that returns a new iterator, or a pair of memory-mapped arrays. Every walk
-            must give the same rows in the same order.
+            A list, `read_chunks`, a function that returns a new iterator, or a pair of memory-mapped arrays; no
+            generator, because every pass walks over the same rows again.
         classes : array, optional
             All labels that may come; None takes those that do.
         max_passes : int
@@ -153,9 +146,8 @@ class LinearSVC(LinearClassifier, Streaming):
         -------
         self
             Ends on a relative duality gap ≤ ``tol``, on ``max_passes``, ``time_limit`` or Ctrl-C, with the best model
-            of all whole passes and its gap. Penalty l2, one machine per class. For the hinge ``dual_steps_`` (up to
-            2,000 columns) give β of any row, or ``dual_coef_`` (more columns, up to 8 million rows times machines) is
-            β, so that ``certify(model, chunks)`` can recompute the gap; the squared hinge needs neither.
+            of all whole passes and its gap. Penalty l2, one machine per class. Of the hinge ``dual_steps_`` or
+            ``dual_coef_`` are kept as far as memory allows, for ``certify(model, chunks)``.
 
         Examples
         --------
@@ -178,12 +170,10 @@ class LinearSVC(LinearClassifier, Streaming):
     ) -> Self:
         """Learn a piece of the rows, and forget them: one step of block minimisation.
 
-        w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Later pieces leave the dual variables of
-        earlier rows as they are, so each piece adds to the dual value: ``dual_`` grows with each, and is at any time a
-        lower bound of the objective on all ``n_seen_`` rows. The gap is unknown without a pass over all of them, so
-        ``gap_`` and ``primal_`` are NaN, and ``status_`` is that of the last piece. With the squared hinge
-        ``certify(model, chunks)`` over all rows seen computes the gap, which is rarely within ``tol``. With the hinge
-        it cannot: the dual variables are not kept, and w alone does not imply them. `fit_stream` closes the gap.
+        w becomes the least of ½‖w − w_before‖² + C Σ ℓ over the piece. Each piece adds to the dual value: ``dual_`` is
+        at any time a lower bound of the objective on all ``n_seen_`` rows. ``gap_`` and ``primal_`` are unknown without
+        a pass over all of them, and NaN; ``status_`` is that of the last piece. With the squared hinge
+        ``certify(model, chunks)`` over all rows seen computes the gap, with the hinge it cannot; `fit_stream` does.
 
         The first call of a new model needs ``classes``, all that will ever come. After ``fit`` or `fit_stream` it goes
         on from their w, and begins to count: ``n_seen_`` and ``dual_`` are then of the pieces alone, and the objective

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_f
 from margrove.advice import Advice, Value
 from margrove.certificate import Certificate
 from margrove.data.frames import as_array
-from margrove.data.sample import number_classes, plain_labels
+from margrove.data.sample import check_classes, number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import told_certificate
@@ -90,8 +90,6 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     def _probabilities(self, q: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
         """`predict_proba` of what the machines give to their positive sides."""
 
-    # ------------------------------------------------------------------------------------------------------- fitting
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a machine for each column of the code.
 
@@ -141,8 +139,6 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             self.n_features_in_ = first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
-
-    # ------------------------------------------------------------------------------------------------ a fitted model
 
     @property
     def estimators_(self) -> list[Any]:
@@ -238,9 +234,5 @@ def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     classes, codes = number_classes(labels)
-    if len(classes) < 2:
-        raise InputError(
-            f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
-            cure="Add rows of another class.",
-        )
+    check_classes(classes, np.ones(len(classes)))
     return labels, classes, codes

@@ -76,9 +76,6 @@ __all__ = [
 ]
 
 
-# ---- the codes
-
-
 def one_vs_rest(n_classes: int) -> Code:
     """Return a machine for each class against the rest; for two classes one machine, with the second class as +1."""
     return code_matrix("ovr", n_classes)
@@ -202,9 +199,6 @@ def code_for(
     return check_code(code, classes)
 
 
-# ---- drawing
-
-
 def _drawn_words(n_classes: int, n_bits: int, generator: np.random.RandomState) -> Code:
     """Return different words, whatever their columns are."""
     if n_bits <= 20:
@@ -233,9 +227,6 @@ def _signs(bits: NDArray[Any]) -> Code:
     return np.asarray(2 * bits - 1, dtype=np.int8)
 
 
-# ---- distances
-
-
 def distances(code: ArrayLike) -> NDArray[np.float64]:
     """Return d(r, s) = Σ (1 − c_r c_s)/2 of any two words, shape (K, K): a zero, in either word, counts ½."""
     words = np.asarray(code, dtype=np.float64)
@@ -262,9 +253,6 @@ def errors_corrected(code: ArrayLike) -> int:
     lead = parting + (only_first - only_first.T) / 2
     np.fill_diagonal(lead, np.inf)
     return max(-1, math.ceil(float(lead.min()) / 2) - 1)
-
-
-# ---- checks
 
 
 def check_code(code: Any, classes: NDArray[Any]) -> Code:

@@ -49,9 +49,6 @@ class _CodedFile(Schema):
         return model
 
 
-# ---- the estimator as it was given, unfitted: its class and its parameters
-
-
 def _template(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
     return None if model.estimator is None else _template_to_json(model.estimator, arrays, type(model).__name__)
 
@@ -92,9 +89,6 @@ def _template_from_json(record: Any) -> Any:
         raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     return estimator(**codec.parameters_from_json(estimator, record["parameters"]))
-
-
-# ---- machines
 
 
 def _machines(model: Any, schema: Schema, arrays: Arrays) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ from margrove.advice import Advice, Setting
 from margrove.boost.classifier import AdaBoostClassifier
 from margrove.data.frames import as_table, is_frame
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, as_input_error, level_of_caller, shown
-from margrove.multiclass.problem import Column, rows_of, seen_columns, weights_of
+from margrove.multiclass.problem import Question, rows_of, seen_columns, weights_of
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
 from margrove.svm.layout import machine_names
@@ -55,7 +55,7 @@ class CodedProblem:
     sample_weight: ArrayLike | None
     classes: NDArray[Any]
     code: NDArray[np.int8]
-    columns: list[Column]
+    columns: list[Question]
     scheme: str  # "ovr", "ovo" or "code": what a support vector classifier calls it
 
 
@@ -137,9 +137,6 @@ def _read_once(X: Any) -> Any:
     return as_table(X) if is_frame(X) else X
 
 
-# ---- before the fit
-
-
 def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
     """Raise an error if the estimator cannot be a machine."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
@@ -176,9 +173,6 @@ def sharing_of(estimator: Any) -> str:
         return ONE_KERNEL
     boosts_trees = isinstance(estimator, AdaBoostClassifier) and estimator.boosts_plain_trees
     return ONE_TABLE if isinstance(estimator, TreeClassifier) or boosts_trees else NOTHING
-
-
-# ---- the fit
 
 
 def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:

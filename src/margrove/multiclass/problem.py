@@ -18,20 +18,20 @@ from margrove.errors import InputError, as_input_error
 
 
 @dataclass(frozen=True)
-class Column:
+class Question:
     """One machine's question."""
 
     rows: NDArray[np.int64] | None  # of X; None where it sees all of them
     sign: NDArray[np.int8]  # −1 or +1 of each of these
 
 
-def columns_of(code: NDArray[np.int8], codes: NDArray[np.intp]) -> list[Column]:
+def columns_of(code: NDArray[np.int8], codes: NDArray[np.intp]) -> list[Question]:
     """The questions of all machines; ``codes`` is the number of each row's class."""
     columns = []
     for column in code.T:
         sign = column[codes]
         rows = None if (column != 0).all() else np.flatnonzero(sign)
-        columns.append(Column(rows, sign if rows is None else sign[rows]))
+        columns.append(Question(rows, sign if rows is None else sign[rows]))
     return columns
 
 

@@ -38,7 +38,7 @@ from margrove.svm.kkt import (
     REGRESSION,
     Finding,
     Form,
-    Machine,
+    SolvedDual,
     at_bounds,
     count_support,
     judge,
@@ -130,20 +130,20 @@ def certify_duals(
 
 def _read_off(
     form: Form, name: str, dual: Dual, beta: NDArray[np.float64], f: NDArray[np.float64], b: float, stray: float
-) -> Machine:
+) -> SolvedDual:
     """Return the machine whose α, b and ρ are read off β and b of a model, by the formulas above; f = Σ β K of its
     rows, ``stray`` is Σ|β| of support vectors that are none of them."""
     if form is NU_CLASSIFICATION:
         rho = float(dual.alpha.sum() / (dual.y @ beta))  # below 0 with an indefinite kernel, as LIBSVM has it
-        return Machine(name, dual, rho * dual.y * beta, rho * b, rho, float(np.divide(1.0, rho)), stray=rho * stray)
+        return SolvedDual(name, dual, rho * dual.y * beta, rho * b, rho, float(np.divide(1.0, rho)), stray=rho * stray)
     if not form.is_doubled:
-        return Machine(name, dual, dual.y * beta, b, stray=stray)
+        return SolvedDual(name, dual, dual.y * beta, b, stray=stray)
     alpha, rho = np.concatenate([np.maximum(beta, 0), np.maximum(-beta, 0)]), 0.0
     if form is NU_REGRESSION:
         residual = dual.p[len(f) :] - f  # p = −z, z
         alpha = alpha + np.tile(_lifted(dual, beta, residual - b), 2)
         rho = _radius(dual, alpha, np.tile(residual, 2), b)
-    return Machine(name, dual, alpha, b, rho, stray=stray)
+    return SolvedDual(name, dual, alpha, b, rho, stray=stray)
 
 
 def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
@@ -179,18 +179,15 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArr
     labels = None if y is None else np.asarray(y).ravel()
     if labels is not None and len(labels) != points.shape[0]:
         raise InputError(f"X has {points.shape[0]} rows and y has {len(labels)}")
-    weight = settle_weights(points, labels, sample_weight, _class_weight(model))
+    # scikit-learn's NuSVC takes a class_weight and does nothing with it.
+    is_ignored = type(model).__name__ == "NuSVC" and _is_scikit_learns(model)
+    class_weight = None if is_ignored else getattr(model, "class_weight", None)
+    weight = settle_weights(points, labels, sample_weight, class_weight)
     return points, np.ones(points.shape[0]) if weight is None else weight
 
 
 def _is_scikit_learns(model: Any) -> bool:
     return type(model).__module__.startswith("sklearn.")
-
-
-def _class_weight(model: Any) -> Any:
-    """scikit-learn's NuSVC takes a class_weight and does nothing with it."""
-    is_ignored = type(model).__name__ == "NuSVC" and _is_scikit_learns(model)
-    return None if is_ignored else getattr(model, "class_weight", None)
 
 
 def _support_rows(model: Any, weight: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -240,7 +237,7 @@ def _sums(
 
 
 def _claims(
-    model: Any, machines: list[Machine], findings: list[Finding], form: Form, kernel: Kernel
+    model: Any, machines: list[SolvedDual], findings: list[Finding], form: Form, kernel: Kernel
 ) -> tuple[Claim, ...]:
     """Return the claims of a model and of its recorded numbers. For scikit-learn's models tol is absolute, as in
     LIBSVM."""
@@ -254,7 +251,7 @@ def _claims(
 
 
 def claims_of(
-    machines: list[Machine], findings: list[Finding], form: Form, tol: float, kernel: Kernel
+    machines: list[SolvedDual], findings: list[Finding], form: Form, tol: float, kernel: Kernel
 ) -> tuple[Claim, ...]:
     """Return the claims of the certificate."""
 
@@ -316,7 +313,7 @@ def _gap_claim(
 
 
 def solver_certificate(
-    model: Any, n_rows: int, machines: list[Machine], findings: list[Finding], form: Form
+    model: Any, n_rows: int, machines: list[SolvedDual], findings: list[Finding], form: Form
 ) -> Certificate:
     """Return the same claims computed from the solver's own numbers."""
     claims = claims_of(machines, findings, form, float(model.tol), kernel_of(model))

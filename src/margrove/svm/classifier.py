@@ -41,7 +41,7 @@ from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, rows_of_machines, training_data, weighted_rows
+from margrove.svm.training import PosedMachines, TrainingData, rows_of_machines, training_data, weighted_rows
 
 _NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
@@ -109,7 +109,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 )
             )
 
-    def _machines(self, sample: Sample) -> Machines:
+    def _machines(self, sample: Sample) -> PosedMachines:
         """Return the duals of all machines on the training data."""
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
@@ -118,7 +118,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         duals = [self._pose(sign, sample.weight, own) for own, sign in rows]
         names = machine_names(sample.classes, code)
         self._check_duals(duals, names)
-        return Machines(data, duals, names)
+        return PosedMachines(data, duals, names)
 
     @property
     def margin_(self) -> NDArray[np.float64]:
@@ -134,7 +134,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _is_one_vs_one(self) -> bool:
         return isinstance(self.multiclass, str) and self.multiclass == "ovo"
 
-    def _warm(self, machines: Machines) -> list[Dual]:
+    def _warm(self, machines: PosedMachines) -> list[Dual]:
         """Return the duals started from the last fit: machines by their names, rows by their numbers."""
         code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
         if code.shape != (len(self.classes_), len(beta)):
@@ -310,7 +310,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         n_support, n = count_support([each.machine for each in solved])
         self.loo_bound_, self.xi_alpha_bound_ = n_support / n, _xi_alpha(data, solved) / n
 
-    def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
+    def _keep_certificate(self, machines: PosedMachines, solved: list[Solved]) -> None:
         super()._keep_certificate(machines, solved)
         if self.status_ is not Status.CONVERGED:  # the bounds are those of a solution
             self.loo_bound_ = self.xi_alpha_bound_ = 1.0

@@ -31,14 +31,8 @@ def search_order(sample: Sample, splits: Splits) -> tuple[NDArray[np.int64], Spl
         held_by[test] = number
     by_class = (sample.codes,) if len(sample.classes) > 2 else ()
     order = np.lexsort((*by_class, held_by)).astype(np.int64)
-    place = _places(order)
+    place = np.argsort(order)
     return order, [(train, test[np.argsort(place[test], kind="stable")]) for train, test in splits]
-
-
-def _places(order: NDArray[np.int64]) -> NDArray[np.int64]:
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return place
 
 
 def folds_of(
@@ -49,7 +43,7 @@ def folds_of(
     own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if isinstance(class_weight, Mapping):
         own = own * np.array([check_class_weight(class_weight, label) for label in sample.classes])[sample.codes]
-    place = _places(order)
+    place = np.argsort(order)
     folds = []
     for train, test in splits:
         share = own[train]

@@ -73,13 +73,12 @@ class Form:
         return float(model.C) if self.has_cost else 1.0
 
 
-def _pose_classification(
-    model: Any, sign: NDArray[np.int8], upper: NDArray[np.float64], rows: NDArray[np.int64]
-) -> Dual:
-    return hard_margin(sign, rows) if np.isinf(upper).any() else classification(sign, upper, rows)
-
-
-CLASSIFICATION = Form("½‖w‖² + Σ C ξ", "Σ α − ½‖w‖²", _pose_classification, is_classifier=True)
+CLASSIFICATION = Form(
+    "½‖w‖² + Σ C ξ",
+    "Σ α − ½‖w‖²",
+    lambda _, y, upper, rows: hard_margin(y, rows) if np.isinf(upper).any() else classification(y, upper, rows),
+    is_classifier=True,
+)
 NU_CLASSIFICATION = Form(
     "½‖w‖² − ρ ν ΣC + Σ C ξ",
     "−½‖w‖²",
@@ -111,7 +110,7 @@ NU_REGRESSION = Form(
 
 
 @dataclass(frozen=True)
-class Machine:
+class SolvedDual:
     """A dual problem with its solution α, b, ρ."""
 
     name: str
@@ -198,7 +197,7 @@ def at_bounds(alpha: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray
     return np.where(at_upper, upper, np.where(at_zero, 0.0, alpha))
 
 
-def judge(machine: Machine, f: NDArray[np.float64], own: NDArray[np.float64]) -> Finding:
+def judge(machine: SolvedDual, f: NDArray[np.float64], own: NDArray[np.float64]) -> Finding:
     """Return every number above, from f_t and ``own``, K(x_t, x_t), of each variable."""
     dual, alpha = machine.dual, machine.alpha
     y, p, C = dual.y, dual.p, dual.upper
@@ -246,7 +245,7 @@ def _outside(alpha: NDArray[np.float64], C: NDArray[np.float64], stray: float) -
     return float(max(np.max(excess / own, initial=0), stray / largest)) + 0.0
 
 
-def _off_levels(machine: Machine, v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_]) -> float:
+def _off_levels(machine: SolvedDual, v: NDArray[np.float64], up: NDArray[np.bool_], low: NDArray[np.bool_]) -> float:
     """Return how far b lies outside the interval between the largest v of I_up and the smallest of I_low; ``by_sign``,
     b − ρ outside that of sign +, and b + ρ outside that of sign −."""
     y = machine.dual.y
@@ -260,7 +259,7 @@ def _off_levels(machine: Machine, v: NDArray[np.float64], up: NDArray[np.bool_],
     return float(off)
 
 
-def count_support(machines: list[Machine]) -> tuple[int, int]:
+def count_support(machines: list[SolvedDual]) -> tuple[int, int]:
     """Return the number of rows that are support vectors of any machine, and of those that any machine has."""
     n = 1 + max(int(machine.dual.point.max()) for machine in machines)
     is_support, is_row = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
@@ -270,7 +269,7 @@ def count_support(machines: list[Machine]) -> tuple[int, int]:
     return int(is_support.sum()), int(is_row.sum())
 
 
-def row_grades(machine: Machine, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:
+def row_grades(machine: SolvedDual, grade: NDArray[np.int8], n: int) -> NDArray[np.int8]:
     """Return the grade of each of n rows, the higher one of two variables, 0 for rows that the machine ignores."""
     grades = np.zeros(n, np.int8)
     for each in (EASY, MARGINAL, HARD):

@@ -82,8 +82,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
         cache_bytes=kernel_cache(model.cache_size),
         precision=model.precision,
     )
-    effort = model._effort()
-    found = solve(problem, model.engine, effort)
+    found = solve(problem, model.engine, model._effort())
     values = np.array(model.machine_decision(X))
     for k, (dual, left) in enumerate(zip(solved, found, strict=True)):
         is_support = dual.alpha > 0

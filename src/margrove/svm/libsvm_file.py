@@ -100,12 +100,10 @@ def read_libsvm_model(
 ) -> Any:
     """Read a LIBSVM model file as a fitted estimator of ours, which predicts as LIBSVM does.
 
-    The file does not say everything. Its cells have eight digits; it does not know C, ν, ε and the tolerance, nor the
-    rows that are no support vectors. With X and y, the rows it was trained on, the support vectors are found among them
-    and get all their digits; then ``certify(model, X, y)`` judges LIBSVM's solution, if C, ν, ε, ``class_weight`` and
-    ``tol`` are given as they were. Without X a model is taken for that of its support vectors alone, which is the same
-    one (no other row changes anything): ``certify(model, model.support_vectors_, labels)`` can judge that much, for a
-    `SVC` or `SVR` whose ε is given.
+    The file has cells of eight digits, and the support vectors alone; it does not tell C, ν, ε and the tolerance. With
+    X and y, the rows it was trained on, the support vectors are found among them and get all their digits; then
+    ``certify(model, X, y)`` judges LIBSVM's solution, if C, ν, ε, ``class_weight`` and ``tol`` are given as they were.
+    Without X a model is taken for that of its support vectors alone, which is the same one.
 
     Parameters
     ----------

@@ -112,7 +112,12 @@ def parsed(stream: BinaryIO) -> LibsvmModel:
     if model.is_classifier:
         model.labels = _labels(words, k)
         model.n_support = _counts(words, k, n_support)
-    _read_probabilities(words, model, pairs)
+        if "probA" in words and "probB" in words:
+            model.prob_a, model.prob_b = _numbers(words, "probA", pairs), _numbers(words, "probB", pairs)
+    elif "probA" in words:
+        model.left_out.append("probA, the width of the noise about a regression")
+    if "prob_density_marks" in words:
+        model.left_out.append("prob_density_marks, probabilities of a one-class machine")
     _read_vectors(lines, model, k - 1, n_support)
     return model
 
@@ -134,14 +139,19 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
 
 _NOT_A_MODEL = "Give a file that svm-train, svm_save_model or write_libsvm_model wrote; margrove.load reads our own."
 
-_Words = dict[str, tuple[int, list[str]]]  # by the first word of a line: its number, and its other words
+
+class _Words(dict[str, tuple[int, list[str]]]):
+    """By the first word of a line of the header: its number, and its other words."""
+
+    def __missing__(self, name: str) -> tuple[int, list[str]]:
+        raise FaultError(f"its header has no {name}", _CURE)
 
 
 def _head(lines: Iterator[tuple[int, str]]) -> _Words:
     """The lines before the word SV, by their first word."""
     known = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "nr_sv"}
     known |= {"probA", "probB", "prob_density_marks"}
-    words: _Words = {}
+    words = _Words()
     for number, text in lines:
         first, *others = text.split()
         if first == "SV" and not others:
@@ -156,14 +166,8 @@ def _head(lines: Iterator[tuple[int, str]]) -> _Words:
     raise FaultError("it ends before its support vectors: there is no line 'SV'", _CURE)
 
 
-def _line_of(words: _Words, name: str) -> tuple[int, list[str]]:
-    if name not in words:
-        raise FaultError(f"its header has no {name}", _CURE)
-    return words[name]
-
-
 def _choice(words: _Words, name: str, allowed: tuple[str, ...]) -> str:
-    line, given = _line_of(words, name)
+    line, given = words[name]
     if len(given) != 1 or given[0] not in allowed:
         raise FaultError(
             f"line {line}: {name} is {shown(' '.join(given))}; one of {', '.join(allowed)} was expected", _CURE
@@ -174,7 +178,7 @@ def _choice(words: _Words, name: str, allowed: tuple[str, ...]) -> str:
 def _whole(words: _Words, name: str, *, least: int, default: int | None = None) -> int:
     if default is not None and name not in words:
         return default
-    line, given = _line_of(words, name)
+    line, given = words[name]
     if len(given) != 1:
         raise FaultError(f"line {line}: {name} has {len(given)} values; one was expected", _CURE)
     return _as_whole(line, name, given[0], least)
@@ -211,14 +215,14 @@ def _as_number(line: int, name: str, text: str) -> float:
 
 
 def _numbers(words: _Words, name: str, count: int) -> NDArray[np.float64]:
-    line, given = _line_of(words, name)
+    line, given = words[name]
     if len(given) != count:
         raise FaultError(f"line {line}: {name} has {len(given)} numbers; {count} were expected", _CURE)
     return np.array([_as_number(line, name, text) for text in given], dtype=np.float64)
 
 
 def _labels(words: _Words, k: int) -> NDArray[np.int64]:
-    line, given = _line_of(words, "label")
+    line, given = words["label"]
     labels = np.array([_as_whole(line, "a label", text) for text in given], dtype=np.int64)
     if len(labels) != k or len(np.unique(labels)) != k:
         raise FaultError(f"line {line}: label has {len(np.unique(labels))} different labels; nr_class is {k}", _CURE)
@@ -226,7 +230,7 @@ def _labels(words: _Words, k: int) -> NDArray[np.int64]:
 
 
 def _counts(words: _Words, k: int, total: int) -> NDArray[np.int64]:
-    line, given = _line_of(words, "nr_sv")
+    line, given = words["nr_sv"]
     counts = np.array([_as_whole(line, "nr_sv", text, least=0) for text in given], dtype=np.int64)
     if len(counts) != k or counts.sum() != total:
         raise FaultError(
@@ -235,16 +239,6 @@ def _counts(words: _Words, k: int, total: int) -> NDArray[np.int64]:
             _CURE,
         )
     return counts
-
-
-def _read_probabilities(words: _Words, model: LibsvmModel, pairs: int) -> None:
-    if model.is_classifier and "probA" in words and "probB" in words:
-        model.prob_a, model.prob_b = _numbers(words, "probA", pairs), _numbers(words, "probB", pairs)
-        return
-    if "probA" in words and not model.is_classifier:
-        model.left_out.append("probA, the width of the noise about a regression")
-    if "prob_density_marks" in words:
-        model.left_out.append("prob_density_marks, probabilities of a one-class machine")
 
 
 def _read_vectors(lines: Iterator[tuple[int, str]], model: LibsvmModel, width: int, total: int) -> None:

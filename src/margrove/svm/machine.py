@@ -1,6 +1,6 @@
 """The base class of the five support vector machines: parameters, the model that is kept, its sums Σ β K(x_i, x).
 
-`fit` of each reads the data and states its duals (`Machines`); `solve_machines` solves them all in one call; a `Solved`
+`fit` of each reads the data and poses its duals (`PosedMachines`); `solve_machines` solves them in one call; a `Solved`
 is one solution as the model keeps it.
 """
 
@@ -29,7 +29,7 @@ from margrove.svm.kernels import KernelFunction, Matrix, kernel_of
 from margrove.svm.kkt import HARD, WORDS, Form, row_grades
 from margrove.svm.problem import Dual, started
 from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import Machines, TrainingData, bounds, training_data, weighted_rows
+from margrove.svm.training import PosedMachines, TrainingData, bounds, training_data, weighted_rows
 
 PRECISIONS = ("auto", "single", "double")
 _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
@@ -109,10 +109,6 @@ class SupportVectorMachine(RunsOnEngine):
         """The shape of X in ``fit``."""
         return self.n_rows_, self.n_features_in_
 
-    @property
-    def _gamma(self) -> float:
-        return self.gamma_
-
     def _weights(self) -> Matrix:
         return self.dual_coef_ @ self.support_vectors_
 
@@ -125,7 +121,7 @@ class SupportVectorMachine(RunsOnEngine):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")
 
-    def _warm(self, machines: Machines) -> Sequence[Dual]:
+    def _warm(self, machines: PosedMachines) -> Sequence[Dual]:
         """Return the duals started from the solution of the last fit."""
         return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
 
@@ -159,7 +155,7 @@ class SupportVectorMachine(RunsOnEngine):
     def _fit_one(self, X: Matrix, target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Self:
         """Fit a model of one machine, on the rows whose weight is not 0."""
         rows = weighted_rows(weight, len(target))
-        machines = Machines(training_data(self, X), [self._pose(target[rows], weight, rows)], (self._form.name,))
+        machines = PosedMachines(training_data(self, X), [self._pose(target[rows], weight, rows)], (self._form.name,))
         solved = solve_machines(self, machines)
         self._keep_one(machines.data, solved)
         self._keep_certificate(machines, solved)
@@ -186,7 +182,7 @@ class SupportVectorMachine(RunsOnEngine):
         if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
             self._known_weights = (self.dual_coef_, self.support_vectors_, self.coef_)
 
-    def _keep_certificate(self, machines: Machines, solved: list[Solved]) -> None:
+    def _keep_certificate(self, machines: PosedMachines, solved: list[Solved]) -> None:
         """Recompute the certificate from the duals and the points where that is cheap beside the fit; otherwise keep
         the solver's numbers. The checkpoint of a finished fit is removed."""
         data = machines.data

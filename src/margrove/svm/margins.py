@@ -44,10 +44,6 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     X : array of shape (n, d)
     y : labels of shape (n,)
 
-    Returns
-    -------
-    Margins
-
     Examples
     --------
     >>> import numpy as np

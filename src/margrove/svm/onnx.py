@@ -64,9 +64,6 @@ def one_class(model: Any, columns: Columns) -> Prediction:
     return decided(np.array([-1, 1]), machine_values(model, columns.numbers()))
 
 
-# ---- values
-
-
 def machine_values(model: Any, points: Value) -> Value:
     """f(x) of every machine, (n, machines), in the order of ``intercept_``."""
     kernel = kernel_of(model)
@@ -161,9 +158,6 @@ def _by_column(kernel: Kernel, points: Value, support: NDArray[np.float64]) -> V
     return summed if kernel.name == "intersection" else (summed * -kernel.gamma).exp()
 
 
-# ---- decisions
-
-
 def _scores(model: Any, values: Value) -> tuple[Value, int]:
     """`decision_function`, and how many columns it has."""
     k, n_machines = len(model.classes_), len(model.intercept_)
@@ -217,9 +211,6 @@ def _away_from_zero(model: Any, values: Value, order: NDArray[np.int32]) -> Valu
     place, code = np.argsort(order), code_of(model)
     sides = np.where(place[code.argmax(axis=0)] > place[code.argmin(axis=0)], 1.0, -1.0)
     return values.op("Equal", 0.0).where(sides[None], values)
-
-
-# ---- probabilities
 
 
 def positive_sides(model: Any, values: Value) -> Value:

@@ -28,7 +28,7 @@ LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none
 
 
 @dataclass(frozen=True)
-class Step:
+class PairStep:
     """One pair step: y_i α_i grows and y_j α_j falls by ``size``; ``objective`` is the value after it."""
 
     number: int
@@ -40,7 +40,7 @@ class Step:
     alpha: NDArray[np.float64]
 
 
-Trace = Callable[[Step], None]
+Trace = Callable[[PairStep], None]
 
 
 def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution, ...]:
@@ -117,7 +117,7 @@ def _solve(machine: Dual, gram: NDArray[np.float64], tol: float, max_iter: int, 
         v -= size * (K[:, i] - K[:, j])
         number += 1
         if trace is not None:
-            trace(Step(number, i, j, size, worst, _objective(machine, alpha, v), alpha.copy()))
+            trace(PairStep(number, i, j, size, worst, _objective(machine, alpha, v), alpha.copy()))
     return DualSolution(alpha, v, worst / scale, objective, number, status)
 
 

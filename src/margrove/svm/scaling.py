@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from margrove.errors import DataWarning
 from margrove.svm.kernels import Matrix
@@ -83,8 +84,6 @@ def _spread(rows: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     rows = rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(rows):
-            mean = np.asarray(rows.mean(axis=0)).ravel()
-            square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-            ends = [np.asarray(end.toarray()).ravel() for end in (rows.max(axis=0), rows.min(axis=0))]
-            return np.sqrt(np.maximum(square - mean**2, 0)), ends[0] - ends[1]
+            (_, variance), (least, most) = mean_variance_axis(rows, axis=0), min_max_axis(rows, axis=0)
+            return np.sqrt(variance), most - least
         return np.asarray(rows.std(axis=0)), np.asarray(rows.max(axis=0) - rows.min(axis=0))

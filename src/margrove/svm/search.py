@@ -213,9 +213,8 @@ class SVCCV(SupportVectorSearch, ClassifierSearch):
         Seconds for the search, and again for the refit that follows. Cells whose folds are all scored compete.
     checkpoint : str, path or `Checkpoint`, optional
         A file where ``fit`` keeps the table every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of
-        the same data, folds, grid and scoring computes what is missing: a fold under one γ is done or begun anew. The
-        refit keeps its own, of the same name with ``.refit`` at its end. Both are removed when all is done. Folds that
-        are drawn at random need a seed to be the same.
+        the same data, folds, grid and scoring computes what is missing. The refit keeps its own, with ``.refit`` at the
+        end of its name. Both are removed when all is done. Folds that are drawn at random need a seed.
     verbose : bool
         One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
         gone and left. Then what `SVC` prints of the refit.
@@ -240,9 +239,8 @@ multiclass, n_jobs, engine, precision
 
     Notes
     -----
-    Cells are solved to ``tol`` and not checked again; the refitted model is. Kernel values are float32 where C times
-    them leaves enough digits and γ leaves most rows a neighbour, and float64 elsewhere or with ``precision="double"``.
-    Ctrl-C ends the search and keeps the table so far, without a refit.
+    Cells are solved to ``tol`` and not checked again; the refitted model is. Ctrl-C ends the search and keeps the table
+    so far, without a refit.
 
     Examples
     --------
@@ -288,15 +286,10 @@ class SVRCV(SupportVectorSearch, RegressorSearch):
     ----------
     Cs : list of float, optional
         None is 0.1 … 316 times the standard deviation of y, half a decade apart.
-    gammas : list of float or of "scale", "auto", "median", optional
-        None is the median heuristic times 1/64 … 16. One kernel serves all folds: γ is settled on all rows.
     epsilons : list of float, optional
         None is 0.01, 0.1 and 0.3 times the standard deviation of y.
-    cv, scoring, refit, drop_early, time_limit, checkpoint
+    gammas, cv, scoring, refit, drop_early, time_limit, checkpoint, verbose
         As in `SVCCV`; ``cv=5`` is five stretches of the rows as they come, ``scoring=None`` is R².
-    verbose : bool
-        One live line, or a plain one every few seconds where there is no terminal: share done, best score so far, time
-        gone and left. Then what `SVR` prints of the refit.
     kernel, degree, coef0, tol, cache_size, max_iter, n_jobs, engine, precision
         As in `SVR`.
 

@@ -30,7 +30,7 @@ from margrove.svm.kkt import (
     NU_CLASSIFICATION,
     Finding,
     Form,
-    Machine,
+    SolvedDual,
     at_bounds,
     judge,
     offset,
@@ -38,7 +38,7 @@ from margrove.svm.kkt import (
     tolerance_unit,
 )
 from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, classification
-from margrove.svm.training import Machines, TrainingData
+from margrove.svm.training import PosedMachines, TrainingData
 
 if TYPE_CHECKING:
     from margrove.svm.machine import SupportVectorMachine
@@ -52,7 +52,7 @@ _NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
 class Solved:
     """One machine as the model keeps it, and the solution it was made of."""
 
-    machine: Machine
+    machine: SolvedDual
     finding: Finding
     solution: DualSolution
     beta: NDArray[np.float64]  # what each variable contributes to ``dual_coef_``
@@ -60,7 +60,7 @@ class Solved:
     norm: float
 
 
-def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solved]:
+def solve_machines(model: SupportVectorMachine, machines: PosedMachines) -> list[Solved]:
     """Solve all duals; set ``engine_`` and ``status_`` of the model, and warn if a solve ended early."""
     effort, record = model._effort(), None
     is_warm = getattr(model, "warm_start", False) and hasattr(model, "dual_coef_")
@@ -90,7 +90,7 @@ def solve_machines(model: SupportVectorMachine, machines: Machines) -> list[Solv
         raise
 
 
-def dual_problem(model: SupportVectorMachine, machines: Machines) -> tuple[Machines, DualProblem]:
+def dual_problem(model: SupportVectorMachine, machines: PosedMachines) -> tuple[PosedMachines, DualProblem]:
     """Return the duals as one problem, and the machines with the data as it is solved on."""
     data, precision = machines.data, model.precision
     if any(dual.hulls for dual in machines.duals):
@@ -115,7 +115,7 @@ def kernel_cache(size: str | float) -> int | None:
 
 
 def settle_solutions(
-    model: SupportVectorMachine, machines: Machines, solutions: Sequence[DualSolution], engine: Engine
+    model: SupportVectorMachine, machines: PosedMachines, solutions: Sequence[DualSolution], engine: Engine
 ) -> list[Solved]:
     """Return the solutions as the model keeps them; set ``engine_`` and ``status_`` and warn if one ended early."""
     solved = [
@@ -135,7 +135,7 @@ def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, f
     alpha, f = solution.alpha, -solution.v - dual.y * dual.p
     held = at_bounds(alpha, dual.upper)
     if not dual.by_sign:
-        machine = Machine(name, dual, alpha, offset(solution.v, held, dual.upper, dual.y))
+        machine = SolvedDual(name, dual, alpha, offset(solution.v, held, dual.upper, dual.y))
     else:
         b, rho = offset_and_radius(solution.v, held, dual.upper, dual.y)
         scale = 1.0
@@ -150,11 +150,11 @@ def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, f
                 )
             has_margin = rho > 0 or solution.status is Status.CONVERGED  # otherwise it stopped before there was one
             scale = 1 / rho if has_margin else 1.0
-        machine = Machine(name, dual, alpha, b, rho, scale)
+        machine = SolvedDual(name, dual, alpha, b, rho, scale)
     return _judged(machine, f, solution, data)
 
 
-def _judged(machine: Machine, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Solved:
+def _judged(machine: SolvedDual, f: NDArray[np.float64], solution: DualSolution, data: TrainingData) -> Solved:
     """Judge the machine by the solver's v; nothing is claimed where that is not the v of this α."""
     with np.errstate(invalid="ignore", over="ignore"):
         finding = judge(machine, f, data.diagonal[machine.dual.point])
@@ -176,7 +176,7 @@ def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingDat
     if data.centre is not None:  # w·(x − c) + b = w·x + (b − w·c), because Σβ = 0
         off = float((scale * dual.y * alpha) @ (data.points[dual.point] @ data.centre))
         f, b = f + off, b - off
-    machine = Machine(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
+    machine = SolvedDual(name, classification(dual.y, dual.upper, dual.point), scale * alpha, b)
     return _judged(machine, f, solution, data)
 
 
@@ -245,7 +245,7 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
             return
 
 
-def _print_problem(name: str, machines: Machines, problem: DualProblem, engine: Engine) -> None:
+def _print_problem(name: str, machines: PosedMachines, problem: DualProblem, engine: Engine) -> None:
     kernel, (n, d) = machines.data.kernel, machines.data.X.shape
     gamma = f" (gamma {kernel.gamma:.6g})" if kernel.name in ("rbf", "poly", "sigmoid", "laplacian", "chi2") else ""
     count = f"{len(problem.machines)} machine{'s' if len(problem.machines) > 1 else ''}"

@@ -53,7 +53,7 @@ class SVC(SupportVectorClassifier):
     gamma : {"scale", "auto", "median"} or float
         γ: "scale" is 1 / (d · variance of X), "auto" is 1/d, "median" is 1 / (2 · median squared distance).
     shrinking : bool
-        Whether the solver sets aside rows that seem settled. It changes the time, not the solution.
+        Set rows aside that seem settled. It changes the time, not the solution.
     tol : float
         The largest violation of the KKT conditions that counts as converged.
     cache_size : "auto" or float
@@ -89,14 +89,12 @@ class SVC(SupportVectorClassifier):
         and their values on those are calibrated. ``predict`` is not changed, and always returns the most probable
         class. ``time_limit`` is for the fit, and once more for the folds.
     warm_start : bool
-        Whether ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at
-        the end. Row i is taken for the row i of the last fit; where it is another the start is worse, the
-        solution the same. A hard margin begins anew.
+        ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at the end.
+        Row i is taken for the row i of the last fit. A hard margin begins anew.
     checkpoint : str, path or `Checkpoint`, optional
         A file where ``fit`` keeps α every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of the same
-        data and parameters goes on from it, with other limits, threads or ``tol`` if you like; one of other data is
-        refused. It is removed when the fit has converged. The folds of ``probability=True``, `path` and
-        `leave_one_out` keep none.
+        data goes on from it, with other limits, threads or ``tol`` if you like. It is removed when the fit has
+        converged. The folds of ``probability=True``, `path` and `leave_one_out` keep none.
 
     Attributes
     ----------
@@ -113,12 +111,10 @@ class SVC(SupportVectorClassifier):
     n_iter_ : array of shape (machines,)
         Pair steps.
     n_kernel_rows_ : array of shape (machines,)
-        Kernel rows that the native engine computed for each machine. Machines on the same rows share them: one that is
-        there already is not computed, and not counted, again.
+        Kernel rows that the native engine computed for each machine, without those that another machine had left.
     solver_ : str
-        "smo", steps of pairs; or "newton": with ``kernel="linear"``, where rows are many and columns few, w itself is
-        sought, which is the same problem (`LinearSVC` with the hinge and a free intercept), and α is what it leaves.
-        ``n_iter_`` then counts Newton's steps.
+        "smo", steps of pairs; or "newton": with ``kernel="linear"``, many rows and few columns, w itself is sought, and
+        ``n_iter_`` counts Newton's steps.
     probA_, probB_ : arrays of shape (machines,)
         With ``probability=True``: P = 1/(1 + exp(A f + B)) for a machine's value f.
     gamma_ : float
@@ -215,9 +211,7 @@ class SVC(SupportVectorClassifier):
         """Return the exact prediction of each row by the model fitted without it, beside ``loo_bound_``.
 
         Only support vectors need a solve, and each begins from this model. X, y and weights are those of ``fit``. γ and
-        the C_i of the other rows stay as they are; so ``class_weight="balanced"`` keeps the weights that balance all
-        rows. For weights that balance the others, use ``SVCCV(Cs=[C], gammas=[γ], cv=LeaveOneOut(),
-        class_weight="balanced")``.
+        the C_i of the other rows stay as they are, those of ``class_weight="balanced"`` too.
 
         Examples
         --------

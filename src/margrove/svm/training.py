@@ -70,7 +70,7 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class Machines:
+class PosedMachines:
     """The machines of one fit: their duals on the same training data, and their names."""
 
     data: TrainingData
