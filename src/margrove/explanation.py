@@ -167,6 +167,8 @@ class Explanation:
     is_vote = False  # its probabilities are shares of votes
     is_probable = False  # its scores are probabilities
     has_rules = False  # it consists of trees whose rules can be read
+    is_convex = False  # a duality gap bounds the objective of any other model of its kind
+    parts: Sequence[Any] = ()  # the models that it consists of and that read the rows for it, perhaps pipelines
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -202,19 +204,9 @@ class Explanation:
         return is_machine and hasattr(self.model, "decision_function")
 
     @property
-    def parts(self) -> Sequence[Any]:
-        """The models that it consists of and that read the rows for it, perhaps pipelines."""
-        return ()
-
-    @property
     def kernel(self) -> str | None:
         """The kernel with the numbers that `fit` settled."""
         return None
-
-    @property
-    def is_convex(self) -> bool:
-        """True if a duality gap bounds the objective of any other model of its kind."""
-        return False
 
     @property
     def loo_bounds(self) -> tuple[float, float] | None:
@@ -238,11 +230,8 @@ class Explanation:
         return f"{self.called[:1].upper()}{self.called[1:]}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
-        """Return the share of each column in the decisions, the largest first; nothing where it is unknown.
-
-        ``names`` are the columns of the table that the encoded columns come from; ``deviations`` returns the standard
-        deviation of each encoded column.
-        """
+        """Return the share of each column in the decisions, the largest first; nothing where it is unknown. ``names``
+        are the columns of the table, and ``deviations()`` the standard deviations, of the encoded columns."""
         return {}
 
     def class_scores(self, rows: Any) -> NDArray[np.float64] | None:

@@ -27,7 +27,7 @@ from margrove.app.history import rows_fingerprint
 from margrove.app.report.blocks import Bars, Card, Words, charts_of
 from margrove.app.report.explain import examples
 from margrove.app.report.findings import evidence_of
-from margrove.app.report.held_out import Folds
+from margrove.app.report.held_out import ReportFolds
 from margrove.app.report.html import to_html
 from margrove.app.report.importance import importances_of
 from margrove.app.report.markdown import escaped, to_markdown
@@ -85,7 +85,7 @@ def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_hone
     penguins = load_penguins()
     subject = Subject(model_of("tree"), penguins)
     assert subject.is_training
-    evidence = evidence_of(subject, Folds(subject.model, subject.table))
+    evidence = evidence_of(subject, ReportFolds(subject.model, subject.table))
     assert evidence.origin == "folds"
     assert evidence.on_training.value > evidence.quality.value  # a tree does better on what it has seen
 
@@ -144,7 +144,7 @@ def test_new_rows_are_judged_as_they_are():
     half = np.arange(penguins.n_rows) % 2 == 0
     model = fitted(CLASSIFIERS["tree"](), penguins.take(half))
     subject = Subject(model, penguins.take(~half))
-    evidence = evidence_of(subject, Folds(model, subject.table))
+    evidence = evidence_of(subject, ReportFolds(model, subject.table))
     assert evidence.origin == "table"
     assert evidence.quality.value == pytest.approx(model.score(penguins.take(~half), penguins.labels()[~half]))
 
@@ -283,7 +283,7 @@ def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
     table = hostile_table(400)
     for name in ("svm", "tree", "adaboost", "linear"):
         subject = Subject(fitted(CLASSIFIERS[name](), table), table)
-        importances = importances_of(subject, Folds(subject.model, subject.table))
+        importances = importances_of(subject, ReportFolds(subject.model, subject.table))
         assert importances.columns[0].name == HOSTILE
         assert importances.columns[0].loss > 0.2
         assert all(abs(column.loss) < 0.05 for column in importances.columns[1:])
@@ -298,7 +298,7 @@ def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned
     columns = [Column("real", "numeric", real), Column("ticket", "category", name, levels)]
     table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
     subject = Subject(fitted(CLASSIFIERS["svm"]().set_params(learn__C=100.0), table), table)
-    importances = importances_of(subject, Folds(subject.model, subject.table))
+    importances = importances_of(subject, ReportFolds(subject.model, subject.table))
     losses = {column.name: column.loss for column in importances.columns}
     assert losses["real"] > 0.1 > 0.05 > abs(losses["ticket"])
 
@@ -311,7 +311,7 @@ def test_models_of_the_folds_have_not_seen_the_rows_they_judge():
     columns = [Column("x", "numeric", rng.normal(size=n))]
     table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
     model = fitted(DecisionTreeClassifier(), table)
-    judged = Folds(model, table).judged()
+    judged = ReportFolds(model, table).judged()
     assert model.score(table, table.labels()) == 1.0
     assert 0.4 < judged.is_right.mean() < 0.6
     assert (judged.truth == codes).all()

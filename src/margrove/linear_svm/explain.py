@@ -9,7 +9,7 @@ import numpy as np
 from margrove.explanation import Weights
 
 
-class LinearMachine(Weights):
+class LinearSVMWeights(Weights):
     """The weights of a linear support vector machine."""
 
     def solve(self) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from margrove.explanation import (
@@ -16,12 +16,12 @@ from margrove.explanation import (
 )
 
 
-class Machines(Explanation):
+class CodedMachines(Explanation):
     """The machines of a code, each between two groups of classes."""
 
-    @property
-    def parts(self) -> Sequence[Any]:
-        return list(self.model.estimators_)
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.parts = list(model.estimators_)
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         machines = tuple(MachineSummary(*side) for side in sides_of_code(self.model.code_, self.classes or []))

@@ -8,7 +8,7 @@ def _scheme(name: str, called: str, *peers: str) -> Learner:
         f"margrove.multiclass.classifiers:{name}",
         called=called,
         certify="margrove.multiclass.certificate:certify_coded",
-        explain="margrove.multiclass.explain:Machines",
+        explain="margrove.multiclass.explain:CodedMachines",
         file="margrove.multiclass.file:SCHEME_FILE",
         onnx="margrove.multiclass.onnx:coded_classifier",
         peers=peers,

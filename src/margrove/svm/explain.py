@@ -28,7 +28,7 @@ _PARAMETERS = {  # of kernels with others than γ alone
 def explain_machine(model: Any) -> Explanation:
     """Explain a support vector machine of any form."""
     is_linear = isinstance(model.kernel, str) and model.kernel == "linear"
-    return LinearMachine(model) if is_linear else KernelMachine(model)
+    return LinearKernelMachine(model) if is_linear else KernelMachine(model)
 
 
 class Kernels(Explanation):
@@ -52,10 +52,8 @@ class Kernels(Explanation):
         shape = "A boundary that bends, with as wide a margin as possible"
         if self.task == "numbers":
             shape = "A curve that may bend"
-        return (
-            f"{shape}: it compares a row with the {len(self.model.support_):,}{of_all} training rows that it remembers "
-            f"({self.called})."
-        )
+        remembered = f"the {len(self.model.support_):,}{of_all} training rows that it remembers"
+        return f"{shape}: it compares a row with {remembered} ({self.called})."
 
     def support(self, row: Any, code: int, other: int) -> Support | None:
         machine, sign = self._machine(code, other)
@@ -80,9 +78,9 @@ class Kernels(Explanation):
 class _SupportVectors(Explanation):
     """The common part of the explanations of support vector machines, linear or not."""
 
-    @property
-    def is_convex(self) -> bool:
-        return isinstance(self.model.kernel, str) and self.model.kernel in _SEMIDEFINITE
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.is_convex = isinstance(model.kernel, str) and model.kernel in _SEMIDEFINITE
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         found, model = super().data(inputs), self.model
@@ -127,7 +125,7 @@ class _SupportVectors(Explanation):
         return (int(alone[0]), int(matrix[code, alone[0]])) if len(alone) else (None, 1)
 
 
-class LinearMachine(_SupportVectors, Weights):
+class LinearKernelMachine(_SupportVectors, Weights):
     """The explanation of a support vector machine with a linear kernel."""
 
     kernel = "linear"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
@@ -58,7 +57,11 @@ def train_on_images(
     if features is None:
         estimate = _held_out(screen, learner, pictures, training)
     else:
-        estimate = _fold_by_fold(screen, learner, codes, pictures.labels, training)
+        folds = CLASSES.folds(pictures.labels, training.folds, training.seed)
+        with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
+            estimate = CLASSES.cross_validate(
+                lambda: clone(learner), codes, pictures.labels, folds, meter, "cross-validation"
+            )
     tell_estimate(screen, estimate, "picture")
     model, certificate, messages = _fit(screen, learner, features, codes, pictures)
     for message in messages:
@@ -126,15 +129,6 @@ def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
         return JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
     how = f"How this was found: {how_words(estimate, 'picture')}."
     return JudgedPictures(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
-
-
-def _fold_by_fold(
-    screen: Screen, learner: Any, codes: Any, labels: NDArray[np.str_], training: ImageTraining
-) -> Estimate:
-    """Predict every picture by a model that has not seen it."""
-    folds = CLASSES.folds(labels, training.folds, training.seed)
-    with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-        return CLASSES.cross_validate(lambda: clone(learner), codes, labels, folds, meter, "cross-validation")
 
 
 def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Estimate:

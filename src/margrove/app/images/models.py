@@ -27,7 +27,6 @@ _SHOWN_CLASSES = 8  # of a model, in a message
 class ImageModel:
     """One choice of ``margrove images --model``."""
 
-    name: str
     words: str
     class_name: str  # of the learner, as `margrove` exports it
     # For codes: C of the SVM and the softmax, and the tree's pruning, as cross-validated on the training part of
@@ -37,19 +36,15 @@ class ImageModel:
 
 
 IMAGE_MODELS = {
-    model.name: model
-    for model in (
-        ImageModel("svm", "a support vector machine on the network's codes", "SVC", {"C": 2.0}),
-        ImageModel("softmax", "the usual last layer on the network's codes", "SoftmaxClassifier", {"C": 0.01}),
-        ImageModel(
-            "tree",
-            "questions about the network's maps, one after the other",
-            "DecisionTreeClassifier",
-            {"criterion": "entropy", "thresholds": "gaussian", "prune": "pessimistic"},
-            is_named=True,
-        ),
-        ImageModel("finetune", "the network itself, trained on", "FineTuned"),
-    )
+    "svm": ImageModel("a support vector machine on the network's codes", "SVC", {"C": 2.0}),
+    "softmax": ImageModel("the usual last layer on the network's codes", "SoftmaxClassifier", {"C": 0.01}),
+    "tree": ImageModel(
+        "questions about the network's maps, one after the other",
+        "DecisionTreeClassifier",
+        {"criterion": "entropy", "thresholds": "gaussian", "prune": "pessimistic"},
+        is_named=True,
+    ),
+    "finetune": ImageModel("the network itself, trained on", "FineTuned"),
 }
 
 
@@ -147,7 +142,10 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
         return None
     if given is None or given == STANDARD_STREAM:
         raise InputError("this model takes pictures", file=model_path, cure="Give a folder of them, or one file.")
-    _find_beside(model, model_path)
+    first = network_of(model)
+    if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
+        beside = Path(model_path).parent / first.network
+        first.set_params(network=str(beside) if beside.is_file() else first.network)
     if is_folder:
         pictures = read_picture_folder(given, needs_classes=False)
         refuse_damaged(pictures)
@@ -169,11 +167,3 @@ def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
             file=str(pictures.root),
             cure=f"Give a folder that holds a folder for each class: {few}.",
         )
-
-
-def _find_beside(model: Any, path: str) -> None:
-    """Take the network's file beside the model where it is not at its own path."""
-    first = network_of(model)
-    if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
-        beside = Path(path).parent / first.network
-        first.set_params(network=str(beside) if beside.is_file() else first.network)

@@ -102,7 +102,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Drawing:
     """A drawing as SVG whose texts are escaped already, its description, and its colours with their names."""
 
     title: str
@@ -165,7 +165,7 @@ class Card(Folded):
     """Blocks in a frame."""
 
 
-Block = Words | Headline | Grid | Bars | Matrix | Chart | Picture | Bitmap | Gallery | Listing | Folded
+Block = Words | Headline | Grid | Bars | Matrix | Chart | Drawing | Bitmap | Gallery | Listing | Folded
 
 
 @dataclass(frozen=True)

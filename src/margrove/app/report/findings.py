@@ -10,7 +10,7 @@ import numpy as np
 
 from margrove.app.history import Estimate, Judged
 from margrove.app.report.charts import digits
-from margrove.app.report.held_out import N_FOLDS, Folds
+from margrove.app.report.held_out import N_FOLDS, ReportFolds
 from margrove.app.report.importance import Importances
 from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Subject
@@ -60,14 +60,8 @@ class Findings:
     evidence: Evidence | None = None
     importances: Importances | None = None
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns, the most important first where that is known."""
-        known = self.importances
-        return list(self.subject.table.names) if known is None else [column.name for column in known.columns]
 
-
-def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
+def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     """Return the best evidence there is; None where neither the table nor the training record has any."""
     judged, recorded = subject.judged, subject.history.estimate
     on_table = None if judged is None else quality_of(judged)
@@ -75,9 +69,8 @@ def evidence_of(subject: Subject, folds: Folds) -> Evidence | None:
         if subject.are_few and recorded is not None:
             return _beside_few(subject, judged, recorded)
         if on_table is not None:
-            return Evidence(
-                "table", on_table, _table_words(subject, len(judged.truth)), judged, None, len(judged.truth)
-            )
+            n = len(judged.truth)
+            return Evidence("table", on_table, _table_words(subject, n), judged, n_tested=n)
     if recorded is not None:
         return _recorded(subject, recorded, on_table)
     if judged is None or on_table is None:

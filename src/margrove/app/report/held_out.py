@@ -27,7 +27,7 @@ _SECONDS = 5.0  # for each fit: beyond it there is no estimate
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FoldPart:
     """A fitted model, and rows to test it on: the table without its target, and the truth."""
 
     model: Any
@@ -36,7 +36,7 @@ class Part:
     places: NDArray[np.intp]  # of the rows among those of all parts
 
 
-class Folds:
+class ReportFolds:
     """Models with the same settings, each fitted without a fifth of the rows when it is first needed."""
 
     def __init__(self, model: Any, table: Table) -> None:
@@ -57,7 +57,7 @@ class Folds:
         assert target is not None
         return target.values.astype(np.float64) if self.classes is None else codes_of(target.labels(), self.classes)
 
-    def _fitted(self, number: int) -> Part | None:
+    def _fitted(self, number: int) -> FoldPart | None:
         """Fit a model without this fifth, and return both; None where the fit fails or takes too long."""
         from sklearn.base import clone
 
@@ -78,7 +78,7 @@ class Folds:
         is_cut = getattr(learner_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if is_cut or explanation_of(again).classes != self.classes:
             return None
-        return Part(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
+        return FoldPart(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
 
     def judged(self) -> Judged | None:
         """Return the prediction for each row by the model that has not seen it; None where a fit failed."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.models import features_of
-from margrove.app.report.held_out import N_FOLDS, Folds, Part
+from margrove.app.report.held_out import N_FOLDS, FoldPart, ReportFolds
 from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.data import Table
 from margrove.errors import MargroveError
@@ -26,22 +26,13 @@ _LEAST_ROWS = 200
 _PREDICTIONS = 150_000  # of all columns and repetitions together
 _KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with its support vectors
 _REPEATS = 3
-_MEANINGS = {
+MEANINGS = {
     "loss": "How much worse the answers get when the cells of a column are shuffled among the rows, so that it "
     "tells nothing any more. Columns that tell the same can stand in for each other, and then each seems to "
     "matter little.",
     "own": "How much of what the model decides by rests on each column.",
     "gain": "How much each column by itself tells of the answer.",
 }
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The loss of accuracy or R² when the cells of each column are shuffled."""
-
-    of_column: dict[str, float]
-    n_rows: int  # that were predicted again
-    is_new: bool  # the models had not seen them
 
 
 @dataclass(frozen=True)
@@ -62,34 +53,20 @@ class Importances:
 
     columns: tuple[ColumnImportance, ...]
     by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
-    shuffled: Losses | None = None
+    rows_words: str = ""  # the rows on which columns were shuffled
 
     def share(self, column: ColumnImportance) -> float:
         """Return the importance of a column relative to the largest."""
         values = [getattr(other, self.by) or 0.0 for other in self.columns]
         return max(0.0, (getattr(column, self.by) or 0.0) / max(values))
 
-    @property
-    def rows_words(self) -> str:
-        """The rows on which columns were shuffled."""
-        if self.shuffled is None:
-            return ""
-        new = "that the models asked had not seen" if self.shuffled.is_new else "that the model has learned from"
-        return f"{self.shuffled.n_rows:,} rows {new}"
 
-    @property
-    def words(self) -> str:
-        """The meaning of the shares."""
-        return _MEANINGS[self.by]
-
-
-def importances_of(subject: Subject, folds: Folds) -> Importances | None:
+def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
     """Return the importance of every column by every measure that applies; None where all are 0."""
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = subject.explanation.importances(subject.input_names, lambda: _deviations(subject.encoded()))
-    shuffled = None if is_many else _losses(subject, folds)
-    losses = {} if shuffled is None else shuffled.of_column
+    losses, rows_words = ({}, "") if is_many else _losses(subject, folds)
     gains = {} if is_many else _gains(subject)
     columns = [
         ColumnImportance(name, losses.get(name), own.get(name), *gains.get(name, (None, None, None)))
@@ -99,7 +76,7 @@ def importances_of(subject: Subject, folds: Folds) -> Importances | None:
         values = [getattr(column, by) or 0.0 for column in columns]
         if max(values, default=0.0) > (_NOTHING if by == "loss" else 0.0):
             columns.sort(key=lambda column: -(getattr(column, by) or 0.0))
-            return Importances(tuple(columns), by, shuffled)
+            return Importances(tuple(columns), by, rows_words)
     return None
 
 
@@ -127,11 +104,12 @@ def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
     return dict(zip(table.names, numbers, strict=True))
 
 
-def _losses(subject: Subject, folds: Folds) -> Losses | None:
-    """Shuffle each column a few times; None where the truth is not known."""
+def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str]:
+    """Shuffle each column a few times; return the loss of accuracy or R² for each, and the rows that were predicted
+    again, in words. Nothing where the truth is not known."""
     judged, table = subject.judged, subject.sample
     if judged is None:
-        return None
+        return {}, ""
     n_predictions = min(_PREDICTIONS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
     most = min(_ROWS, max(_LEAST_ROWS, n_predictions // (_REPEATS * table.n_columns)))
     parts = _new_parts(folds, most) if subject.is_training else []
@@ -139,11 +117,11 @@ def _losses(subject: Subject, folds: Folds) -> Losses | None:
     if not parts:
         places = np.random.default_rng(0).permutation(len(judged.truth))[:most]
         rows = table.take(subject.judged_places[places])
-        parts = [Part(subject.model, rows, judged.truth[places], np.arange(len(places)))]
+        parts = [FoldPart(subject.model, rows, judged.truth[places], np.arange(len(places)))]
     truth = np.concatenate([part.truth for part in parts])
     spread = float(((truth - truth.mean()) ** 2).sum()) if judged.classes is None else 1.0
     if spread == 0:
-        return None
+        return {}, ""
 
     def score(predicted: list[NDArray[Any]]) -> float:
         found = np.concatenate(predicted)
@@ -159,7 +137,8 @@ def _losses(subject: Subject, folds: Folds) -> Losses | None:
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    return Losses(losses, len(truth), is_new)
+    new = "that the models asked had not seen" if is_new else "that the model has learned from"
+    return losses, f"{len(truth):,} rows {new}"
 
 
 def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:
@@ -169,21 +148,21 @@ def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:
     return Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
 
 
-def _predicted(part: Part, table: Any) -> NDArray[Any]:
+def _predicted(part: FoldPart, table: Any) -> NDArray[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # levels that these models have not seen
         return np.asarray(part.model.predict(features_of(part.model, table)))
 
 
-def _new_parts(folds: Folds, most: int) -> list[Part]:
+def _new_parts(folds: ReportFolds, most: int) -> list[FoldPart]:
     """Return models with rows that are new to them, as many rows as wanted; none where a fit failed."""
-    parts: list[Part] = []
+    parts: list[FoldPart] = []
     for number in range(N_FOLDS):
         part = folds.fitted(number)
         if part is None:
             return []
         n = min(most, len(part.truth))
-        parts.append(Part(part.model, part.table.take(np.arange(n)), part.truth[:n], part.places[:n]))
+        parts.append(FoldPart(part.model, part.table.take(np.arange(n)), part.truth[:n], part.places[:n]))
         most -= n
         if most == 0:
             break

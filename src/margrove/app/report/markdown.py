@@ -52,7 +52,7 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
             yield f"### {escaped(block.title)}"
             yield escaped(block.alt)
             yield from _grid(block.table)
-        elif isinstance(block, blocks.Picture | blocks.Bitmap):
+        elif isinstance(block, blocks.Drawing | blocks.Bitmap):
             yield escaped(block.alt)
         elif isinstance(block, blocks.Gallery):
             has_near = any(example.near for example in block.examples)

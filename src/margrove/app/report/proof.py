@@ -6,9 +6,9 @@ import math
 import re
 from typing import Any
 
-from margrove.app.claims import number_text, value_texts
 from margrove.app.report.blocks import Block, Grid, note
 from margrove.app.report.plain_words import share_words
+from margrove.app.screen.display import number_text, value_texts
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import Explanation, counted, explanation_of
 

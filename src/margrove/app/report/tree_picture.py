@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.report.blocks import Picture
+from margrove.app.report.blocks import Drawing
 from margrove.plots.style import OKABE_ITO, colour_of
 from margrove.plots.tree_boxes import BAR, SMALL, Box, boxes_of, lay_out
 from margrove.tree.words import labels_of
@@ -18,7 +18,7 @@ _DEEPEST = 6
 _MOST_LEVELS = 4  # named at a branch
 
 
-def drawn_tree(learner: Any) -> Picture:
+def drawn_tree(learner: Any) -> Drawing:
     """Draw a fitted tree, as deep as it stays readable, with the colours of its classes."""
     tree = learner.tree_
     labels = labels_of(tree, getattr(learner, "classes_", None))
@@ -41,7 +41,7 @@ def drawn_tree(learner: Any) -> Picture:
     names = [str(name) for name in getattr(learner, "classes_", ())]
     has_colours = len(names) <= len(OKABE_ITO)  # of more the colours begin anew
     legend = [(name, colour_of(code)) for code, name in enumerate(names)] if has_colours else []
-    return Picture("Its questions", svg, alt, legend)
+    return Drawing("Its questions", svg, alt, legend)
 
 
 def _line(box: Box, child: Box) -> str:

@@ -15,7 +15,7 @@ from margrove.app.files import write_content
 from margrove.app.report.blocks import Report, Section
 from margrove.app.report.charts import capital
 from margrove.app.report.findings import Findings, evidence_of
-from margrove.app.report.held_out import Folds
+from margrove.app.report.held_out import ReportFolds
 from margrove.app.report.importance import importances_of
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.sections import details, overview
@@ -90,7 +90,7 @@ def report_of(model: Any, table: Table) -> Report:
     subject = Subject(model, table)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the subject keeps the warnings of these rows
-        folds = Folds(subject.model, subject.table)
+        folds = ReportFolds(subject.model, subject.table)
         found = Findings(subject, evidence_of(subject, folds), importances_of(subject, folds))
         first, last = ([each for make in makers if (each := make(found))] for makers in (FIRST, DETAILS))
     verb = "estimated" if subject.classes is None else "predicted"

@@ -134,17 +134,11 @@ def training_section(found: Findings) -> Section | None:
 def _leaderboard(history: History, contenders: list[Contender], measure: str) -> Grid:
     score = score_text(measure)
     has_rows = len({c.rows for c in contenders if c.rows is not None}) > 1  # scores on different rows
-    rows = [
-        [
-            c.title,
-            score(c.score),
-            "" if c.error is None else f"± {score(c.error)}",
-            *(["" if c.rows is None else f"{c.rows:,}"] if has_rows else []),
-            f"{c.seconds:.1f} s" if c.seconds else "",
-            _remark(c),
-        ]
-        for c in contenders
-    ]
+    rows = []
+    for c in contenders:
+        error, seconds = "" if c.error is None else f"± {score(c.error)}", f"{c.seconds:.1f} s" if c.seconds else ""
+        n_rows = ["" if c.rows is None else f"{c.rows:,}"] if has_rows else []
+        rows.append([c.title, score(c.score), error, *n_rows, seconds, _remark(c)])
     header = ["learner", measure, "standard error", *(["rows"] if has_rows else []), "time", ""]
     caption = sentence(history.subsample) if history.subsample else "Cross-validated"
     strong = frozenset(i for i, c in enumerate(contenders) if c.is_chosen)

@@ -63,7 +63,9 @@ def machine_section(found: Findings) -> Section | None:
     elif summary.kind in ("trees", "learners"):
         title, (blocks, data) = "The vote", _vote(subject, summary)
     else:
-        blocks, data = _margin(subject, summary, found.columns)
+        known = found.importances  # the most important columns first
+        columns = subject.table.names if known is None else [column.name for column in known.columns]
+        blocks, data = _margin(subject, summary, columns)
         title = "The margin" if subject.explanation.has_margins else "The model"
     search, course = subject.history.search, subject.history.course
     if len(search) > 1:

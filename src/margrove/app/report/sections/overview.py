@@ -12,7 +12,7 @@ from margrove.app.history import Judged
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import Evidence, Findings
-from margrove.app.report.importance import ColumnImportance, Importances
+from margrove.app.report.importance import MEANINGS, ColumnImportance, Importances
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
@@ -118,7 +118,9 @@ def quality_section(found: Findings) -> Section | None:
     blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
     if evidence.on_training is not None and evidence.is_honest:
         blocks.append(note(_on_training(subject, evidence.on_training)))
-    blocks += [note(text) for text in _left_out(subject)]
+    left_out = {"of classes that the model has never seen": subject.n_strange}
+    left_out["without an answer"] = subject.n_unanswered
+    blocks += [note(f"Left out: {counted(n, 'row')} {reason}.") for reason, n in left_out.items() if n]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
     data["on_training_rows"] = None if evidence.on_training is None else asdict(evidence.on_training)
@@ -164,11 +166,6 @@ def _on_training(subject: Subject, quality: Quality) -> str:
     )
 
 
-def _left_out(subject: Subject) -> list[str]:
-    reasons = {"of classes that the model has never seen": subject.n_strange, "without an answer": subject.n_unanswered}
-    return [f"Left out: {counted(n, 'row')} {reason}." for reason, n in reasons.items() if n]
-
-
 def _mistakes(evidence: Evidence, judged: Judged) -> str:
     assert judged.classes is not None
     counts = confusion(judged)
@@ -201,7 +198,7 @@ def matters_section(found: Findings) -> Section | None:
     if subject.dropped:
         blocks.append(note(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}."))
     rows = f" Found on {importances.rows_words}." if importances.by == "loss" else ""
-    blocks.append(note(f"{importances.words}{rows}"))
+    blocks.append(note(f"{MEANINGS[importances.by]}{rows}"))
     data: dict[str, Any] = {"by": importances.by, "columns": [asdict(column) for column in importances.columns]}
     return Section("what_matters", "What matters", blocks, data)
 
