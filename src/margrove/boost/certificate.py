@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import exp, inf, log, log1p
+from math import exp, inf, log, log1p, sqrt
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from margrove.boost import r2
 from margrove.boost.model import BoostModel, Rounds
@@ -44,6 +43,7 @@ VISIT_LIMIT = 2_000_000  # cells that are visited to search trees; a second or s
 _PER_SEARCH = 1_000  # cells: what it costs to search a column at a node, however few rows are there
 _LARGEST_VOTE = 1400.0  # its exponential, halved, is a number still; LEAST_WEIGHT and the largest rate allow less
 _COUNTED = re.compile(r"(\d+) of (\d+) (?=splits|leaves)")  # as the claims of one tree begin
+_GOLDEN = (sqrt(5) - 1) / 2
 
 # Claims
 _WEIGHTS = "weights of every round"
@@ -387,10 +387,20 @@ class _Repeated(Deviations):
 
 
 def _least_loss(error: float, around: float, n_classes: int) -> float:
-    """Return the least Z of a learner with this error over all votes near one, by a search: no formula is used."""
-    near = (around - 5, around + 5)
-    options = {"xatol": 1e-7}
-    return float(minimize_scalar(_z, bounds=near, args=(error, n_classes), method="bounded", options=options).fun)
+    """Return the least Z of a learner with this error over all votes near one, by golden section: by no formula."""
+    low, high = around - 5, around + 5
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    z = [_z(a, error, n_classes) for a in inner]
+    while high - low > 1e-7:
+        if z[0] <= z[1]:  # the minimum lies left of the second
+            high, inner[1], z[1] = inner[1], inner[0], z[0]
+            inner[0] = high - _GOLDEN * (high - low)
+            z[0] = _z(inner[0], error, n_classes)
+        else:
+            low, inner[0], z[0] = inner[0], inner[1], z[1]
+            inner[1] = low + _GOLDEN * (high - low)
+            z[1] = _z(inner[1], error, n_classes)
+    return min(z)
 
 
 def _z(a: float, error: float, n_classes: int) -> float:
