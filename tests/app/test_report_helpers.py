@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from margrove.app.claims import number_text, value_texts
 from margrove.app.report.charts import label
 from margrove.app.report.command import size_words
 from margrove.app.report.html import in_script
 from margrove.app.report.plain_words import estimate_text, p_text, sentence
 from margrove.app.report.writing import plain
+from margrove.app.screen.display import number_text, value_texts
 from margrove.certificate import Claim
 from margrove.explanation import leads
 

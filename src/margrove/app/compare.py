@@ -10,8 +10,7 @@ from typing import Any
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.app.estimate.classes import CLASSES, decimals_of
-from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
 from margrove.app.options.facts import facts_of, tell_facts
 from margrove.app.options.menu import choices
@@ -78,7 +77,8 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
         table, is_estimated = reading.learnable(training.task, can_estimate=True)
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
-    task = NUMBERS if is_estimated else CLASSES
+    training = replace(training, task="regress" if is_estimated else "classify")
+    task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
     learners = [learner for learner in offered if learner is not None]
     folds = task.folds(task.labels(table), training.folds, training.seed)
@@ -86,7 +86,6 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
     tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
     if preparation.text:
         screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
-    training = replace(training, task=task.name)
     with metered(screen, "comparing", total=len(learners) * (len(folds.tests) + 1)) as meter:
         entries = [_entry(replace(training, taken=learner), table, folds, meter) for learner in learners]
     screen.say()

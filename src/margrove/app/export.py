@@ -33,15 +33,16 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     model = read_model(path)
     if takes_pictures(model):
         model, record["codes"] = _after_the_network(screen, model, path)
+    file = io.BytesIO()
+    file.name = path  # type: ignore[attr-defined]  # for errors: the model that it is made of
     if to == "libsvm":
-        content, facts = _libsvm(screen, model, path)
+        record |= _write_libsvm(screen, model, file)
     elif to == "onnx":
-        file = _Buffer(path)
         made = write_onnx(model, file)
-        content, facts = file.getvalue(), {"inputs": made.inputs, "outputs": made.outputs}
+        record |= {"inputs": made.inputs, "outputs": made.outputs}
     else:
-        content, facts = _tree_code(model, path, to), {}
-    record |= facts
+        file.write(_tree_code(model, path, to))
+    content = file.getvalue()
     if output == STANDARD_STREAM:
         if screen.is_json:
             record["content"] = content.decode()
@@ -60,14 +61,6 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     screen.document(record)
 
 
-class _Buffer(io.BytesIO):
-    """Bytes to be written later. Errors name the model that they are made of."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-
 def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict[str, Any]]:
     """Return the part of a model of pictures behind the network, and facts about the network, which is not exported."""
     features = network_of(model)
@@ -80,10 +73,9 @@ def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict
     return model[-1], codes
 
 
-def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any]]:
-    """Return LIBSVM's text, and the names of its columns and labels."""
+def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any]:
+    """Write LIBSVM's text; return the names of its columns and labels."""
     learner, encoder = learner_of(model), encoder_of(model)
-    file = _Buffer(path)
     with warnings_told(screen):
         write_libsvm_model(learner, file)
     names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
@@ -91,7 +83,7 @@ def _libsvm(screen: Screen, model: Any, path: str) -> tuple[bytes, dict[str, Any
         few = some([f"{number} {name}" for number, name in enumerate(names, start=1)], _SHOWN_COLUMNS, rest=_REST)
         screen.warn(f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}.")
     labels = learner.classes_.tolist() if is_classifier(learner) else None
-    return file.getvalue(), {"columns": names, "labels": labels}
+    return {"columns": names, "labels": labels}
 
 
 def _tree_code(model: Any, path: str, language: str) -> bytes:

@@ -249,8 +249,8 @@ def rows_fingerprint(table: Table, target: Column) -> dict[str, Any]:
 def has_rows(mark: Any, table: Table, target: Column | None) -> bool:
     """Return whether the table has the rows of a fingerprint, which may come from a stranger's file, in the same order;
     without a target by the other columns alone."""
-    columns = mark.get("columns") if isinstance(mark, dict) else None
-    if not isinstance(columns, dict) or not columns or not all(name in table for name in columns):
+    columns = _mapping(_mapping(mark).get("columns"))
+    if not columns or not all(name in table for name in columns):
         return False
     known = np.ones(table.n_rows, np.bool_) if target is None else ~target.is_missing
     if target is not None and mark.get("target") != fingerprint(target.take(known).labels()):

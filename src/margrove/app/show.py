@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
-from margrove.app.history import Contender, Estimate, History
+from margrove.app.history import Estimate, History
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
@@ -204,7 +203,11 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     scored = [line for line in history.leaderboard if line.score is not None][:_MOST_LINES]
     if scored:
         screen.heading("What was tried, as saved when it was trained")
-        screen.say(_grid(scored, _task(estimate)), indent=2)
+        task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
+        for line in scored:
+            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
+            grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
+        screen.say(grid, indent=2)
         if history.choice:
             screen.say(_line(history.choice), indent=2)
     if estimate is None:
@@ -235,14 +238,6 @@ def _value_words(estimate: Estimate) -> tuple[str, str, str]:
 
 def _task(estimate: Estimate | None) -> Task:
     return NUMBERS if estimate is not None and estimate.measure == NUMBERS.measure else CLASSES
-
-
-def _grid(lines: list[Contender], task: Task) -> Grid:
-    grid = bare_grid("", "learner", "score", right=("score",))
-    for line in lines:
-        score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
-        grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
-    return grid
 
 
 def _line(text: str) -> str:

@@ -12,9 +12,10 @@ from rich.text import Text
 from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
-from margrove.app.estimate.task import Estimate, Task
-from margrove.app.estimate.words import tell_doubts, tell_value
+from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.words import tell_value
 from margrove.app.screen.console import Screen, bare_grid
+from margrove.explanation import counted
 from margrove.run.progress import in_short
 from margrove.status import Status
 
@@ -141,16 +142,14 @@ def choice_words(chosen: Chosen) -> str:
 
 def tell_choice(screen: Screen, chosen: Chosen) -> None:
     """Print the estimate of the choice, its interval, how it was made, and the score of the baseline."""
-    estimate, task = chosen.estimate, chosen.estimate.task
-    tell_value(screen, estimate, "" if estimate.value is None else estimate_words(estimate), chosen.how)
+    estimate, lines = chosen.estimate, []
     if len(set(chosen.picks)) > 1:
         took = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
-        screen.say(f"the rounds took: {took}", style="dim", indent=2)
-    for line in task.context(estimate)[:1]:
-        screen.say(line, indent=2)
+        lines.append(Text(f"the rounds took: {took}", style="dim"))
     is_useless = estimate.value is not None and estimate.value <= estimate.baseline
-    nothing = f"{NO_BETTER} nothing that was tried finds anything in these columns."
-    tell_doubts(screen, estimate, nothing if is_useless else "")
+    nothing = f"{NO_BETTER} nothing that was tried finds anything in these columns." if is_useless else ""
+    text = "" if estimate.value is None else estimate_words(estimate)
+    tell_value(screen, estimate, text, chosen.how, [*lines, *estimate.task.context(estimate)[:1]], nothing)
 
 
 def estimate_words(estimate: Estimate) -> str:
@@ -176,8 +175,13 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
         return
     rows = f"{found.n_rows:,} rows" + ("" if found.n_rows == found.of_rows else f" drawn from {found.of_rows:,}")
     n_cells, n_scored = len(found.cells), len(found.scored)
-    how_many = "1 cell" if n_cells == 1 else f"{n_cells:,} cells"
-    screen.say(f"{how_many}, each scored on {found.folds} folds of {rows}: {_grid_words(found)}", indent=2)
+    grid = []
+    for name, values in ((name, found.values_of(name)) for name in ("C", "gamma")):
+        if len(values) > 1:
+            grid.append(f"{name} {in_digits(values[0])} … {in_digits(values[-1])} ({len(values)} values)")
+        elif values:
+            grid.append(f"{name} {in_digits(values[0])}")
+    screen.say(f"{counted(n_cells, 'cell')}, each scored on {found.folds} folds of {rows}: {', '.join(grid)}", indent=2)
     best, second = found.best, found.runner_up
     if n_scored < n_cells:
         cure = "" if found.status is Status.INTERRUPTED else "; a larger --budget allows more"
@@ -190,14 +194,18 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
         text = f"The best was at the edge ({' and '.join(found.widened)}), so the grid was widened there once"
         screen.say(f"{text}, by {found.n_added:,} of these cells.", indent=2)
     width = len("runner-up") + 2
-    score, other = _scores(found.task, best.score, None if second is None else second.score)
-    line = Text.assemble("best".ljust(width), (f"{best.words}: {score}", "bold"))
+    named, is_close = (
+        found.task.named,
+        second is not None and found.task.named(second.score) == found.task.named(best.score),
+    )
+    decimals = 2 if is_close else 1  # a difference that one decimal would hide
+    line = Text.assemble("best".ljust(width), (f"{best.words}: {named(best.score, decimals)}", "bold"))
     n_others = len(found.tops) - 1
     if n_others:
-        line.append(f"  ({n_others:,} other{'s' if n_others > 1 else ''} the same)")
+        line.append(f"  ({counted(n_others, 'other')} the same)")
     screen.say(line, indent=2)
     if second is not None:
-        screen.say(f"{'runner-up'.ljust(width)}{second.words}: {other}", indent=2)
+        screen.say(f"{'runner-up'.ljust(width)}{second.words}: {named(second.score, decimals)}", indent=2)
     if found.edges:
         still = "still lies" if found.widened else "lies"
         why = "" if found.widened or found.status is not Status.CONVERGED else "; the budget left no time to widen it"
@@ -205,27 +213,8 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
     screen.say(f"These scores chose the cell, and so flatter it; the {found.task.not_below}.", indent=2)
 
 
-def _scores(task: Task, best: float, second: float | None) -> tuple[str, str]:
-    """Return both, to so many digits that they differ; of no runner-up nothing."""
-    if second is None:
-        return task.named(best), ""
-    decimals = 1 + (task.named(best) == task.named(second))  # a difference that one decimal would hide
-    return task.named(best, decimals), task.named(second, decimals)
-
-
 def search_words(found: SearchResult) -> str:
     best = found.best
     if best is None:
         return "nothing searched" if found.why_not else "no cell scored in time"
     return f"{best.words}, the best of {len(found.scored):,} cells"
-
-
-def _grid_words(found: SearchResult) -> str:
-    parts = []
-    for name in ("C", "gamma"):
-        values = found.values_of(name)
-        if len(values) > 1:
-            parts.append(f"{name} {in_digits(values[0])} … {in_digits(values[-1])} ({len(values)} values)")
-        elif values:
-            parts.append(f"{name} {in_digits(values[0])}")
-    return ", ".join(parts)

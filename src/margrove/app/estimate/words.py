@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
@@ -13,24 +15,27 @@ _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "ten
 
 def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
     """Print the estimate, what it means, and the score of the baseline; ``noun`` is what was learned from."""
-    text = estimate.task.words(estimate) if estimate.rounds else ""
-    tell_value(screen, estimate, text, how_words(estimate, noun), noun)
-    for line in estimate.task.context(estimate):
-        screen.say(line, indent=2)
-    tell_doubts(screen, estimate, estimate.task.uselessness(estimate, noun))
+    task, text = estimate.task, estimate.task.words(estimate) if estimate.rounds else ""
+    how, useless = how_words(estimate, noun), task.uselessness(estimate, noun)
+    tell_value(screen, estimate, text, how, task.context(estimate), useless, noun)
 
 
-def tell_value(screen: Screen, estimate: Estimate, text: str, how: str, noun: str = "row") -> None:
-    """Print the value, how it was found, and the notes."""
+def tell_value(
+    screen: Screen,
+    estimate: Estimate,
+    text: str,
+    how: str,
+    lines: Sequence[str | Text],
+    uselessness: str,
+    noun: str = "row",
+) -> None:
+    """Print the value, how it was found, the notes, other lines, and whether it is, or may be, no better than the
+    baseline."""
     screen.heading(estimate.task.heading.format(noun))
     if text:
         screen.say(Text.assemble((text, "bold"), f"  ({how})"), indent=2)
-    for note in estimate.notes:
-        screen.say(note, indent=2)
-
-
-def tell_doubts(screen: Screen, estimate: Estimate, uselessness: str) -> None:
-    """Print whether the model may be no better than the baseline, or is not."""
+    for line in (*estimate.notes, *lines):
+        screen.say(line, indent=2)
     low, value = estimate.ends["low"], estimate.value
     has_doubts = not estimate.task.is_number and low is not None and value is not None
     if has_doubts and low <= estimate.baseline < value:

@@ -113,13 +113,9 @@ def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) ->
     if name not in own:
         raise ParameterError(f"{learner} has no parameter {name!r}; it has {', '.join(own)}.")
     usual = own[name]
-    if name in _NUMBER_OR_WORD and isinstance(value, str):
+    if not isinstance(usual, int | float) or (name in _NUMBER_OR_WORD and isinstance(value, str)):
         return
-    if isinstance(usual, bool):
-        is_right, wanted = isinstance(value, bool), "true or false"
-    elif isinstance(usual, int | float):
-        is_right, wanted = isinstance(value, int | float) and not isinstance(value, bool), "a number"
-    else:
-        return
-    if not is_right:
+    is_flag = isinstance(usual, bool)  # which is a number to Python
+    if not isinstance(value, int | float) or isinstance(value, bool) != is_flag:
+        wanted = "true or false" if is_flag else "a number"
         raise ParameterError(f"--param {name} is {value!r}; it must be {wanted} (usually {json.dumps(usual)}).")

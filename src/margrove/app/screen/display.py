@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from rich.table import Table as Grid
 from rich.text import Text
 
-from margrove.app.claims import number_text, value_texts
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
-from margrove.certificate import Certificate
+from margrove.certificate import Certificate, Claim
 from margrove.explanation import MachineSummary, ModelSummary, Questions, Vote
 from margrove.status import Status
 from margrove.visible import visible
@@ -17,6 +18,7 @@ MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
 SHOWN_COLUMNS = 8  # of those that a tree asks for
 SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
 MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
+_LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -47,6 +49,21 @@ def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool
         screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
     if failed:
         screen.say("The model still predicts; what it lacks is this proof.", indent=2)
+
+
+def number_text(value: float) -> str:
+    """Return a count in full, a measure with three digits."""
+    is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
+    return f"{value:,.0f}" if is_count else f"{value:.3g}"
+
+
+def value_texts(claim: Claim, at_most: str = " ≤ ") -> list[str]:
+    """Return the values of a claim, each with its limit where there is one."""
+    texts = [number_text(value) for value in claim.values]
+    if claim.limits is None:
+        return texts
+    limits = [f"{at_most}{number_text(limit)}" if math.isfinite(limit) else "" for limit in claim.limits]
+    return [text + limit for text, limit in zip(texts, limits, strict=True)]
 
 
 def certificate_grid(certificate: Certificate) -> Grid:
