@@ -48,14 +48,7 @@ class Row:
 
 
 class InPython:
-    """Words for people who write Python, and what others read in their place.
-
-    Parameters
-    ----------
-    words : str
-    *elsewhere : str or part
-        What the command line says instead; nothing where it has no such thing.
-    """
+    """Words for people who write Python, and what the command line says in their place, perhaps nothing."""
 
     def __init__(self, words: str, *elsewhere: Part) -> None:
         self.words, self.elsewhere = words, elsewhere
@@ -68,12 +61,7 @@ Part = str | Parameter | Setting | Value | Row | InPython
 
 
 class Advice(str):
-    """A text with the parameters in it kept as data, in ``parts``.
-
-    Parameters
-    ----------
-    *parts : str or part
-        Of an `Advice` its parts are taken.
+    """A text with the parameters in it kept as data, in ``parts``. Of an `Advice` among them its parts are taken.
 
     Examples
     --------

@@ -70,12 +70,9 @@ class InputError(MargroveError, ValueError):
         cure: str | None = None,
     ) -> None:
         self.problem, self.file, self.line, self.column, self.cure = problem, file, line, column, cure
-        place = [
-            *([str(file)] if file is not None else []),
-            *([f"line {line}"] if line is not None else []),
-            *([f"column {column!r}"] if column is not None else []),
-        ]
-        super().__init__(_with_cure(Advice(f"{', '.join(place)}: ", problem) if place else problem, cure))
+        named = [("", file), ("line ", line), ("column ", None if column is None else repr(column))]
+        place = ", ".join(f"{word}{value}" for word, value in named if value is not None)
+        super().__init__(_with_cure(Advice(f"{place}: ", problem) if place else problem, cure))
 
 
 def _with_cure(problem: str, cure: str | None) -> str:

@@ -47,10 +47,7 @@ def check_parameters(model: BaseEstimator) -> None:
     for name, rule, also in model._rules:
         value = getattr(model, name)
         plain = value.item() if isinstance(value, np.generic) else value
-        for each in also:
-            if isinstance(plain, type(each)) and plain == each:
-                break
-        else:
+        if not any(isinstance(plain, type(each)) and plain == each for each in also):
             rule(name, value)
 
 

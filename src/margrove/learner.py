@@ -27,96 +27,39 @@ _TRANSFORMERS = ("select", "data")  # packages that describe no learner but what
 
 @dataclass(frozen=True)
 class Offer:
-    """One choice of ``--model`` on the command line.
+    """One choice of ``--model`` on the command line."""
 
-    Parameters
-    ----------
-    name : str
-        As typed after ``--model``. A classifier and a regressor of the same name are one choice for two tasks.
-    words : str
-        What it does, for a reader who knows no mathematics.
-    place : int
-        The order of the choices.
-    task : {"classify", "regress"}
-    is_listed : bool
-        Whether it can be typed; if not, only ``--model auto`` tries it.
-    defaults : mapping
-        Parameters in which the command line departs from the class.
-    is_searched : bool
-        Whether ``train`` searches its C, and its gamma where it has one. The learner must name its `search`.
-    takes_tables : bool
-        Whether it learns from categories and missing cells as they are; the others get an encoder in front.
-    keeps_sparse : bool
-        Whether a sparse table is left as it is, not scaled.
-    base : type or str, optional
-        Of an ensemble: the learner that it boosts.
-    boosted : mapping
-        The parameters of that learner.
-    remark : str
-        What ``train`` says of the defaults: what was chosen, and why.
-    """
-
-    name: str
-    words: str
-    place: int = 100
+    name: str  # as typed; a classifier and a regressor of the same name are one choice for two tasks
+    words: str  # what it does, for a reader who knows no mathematics
+    place: int = 100  # the order of the choices
     task: Literal["classify", "regress"] = "classify"
-    is_listed: bool = True
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    is_searched: bool = False
-    takes_tables: bool = False
-    keeps_sparse: bool = False
-    base: type | str | None = None
-    boosted: Mapping[str, Any] = field(default_factory=dict)
-    remark: str = ""
+    is_listed: bool = True  # it can be typed; if not, only ``--model auto`` tries it
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # where the command line departs from the class
+    is_searched: bool = False  # ``train`` searches its C, and its gamma if it has one: the learner names its `search`
+    takes_tables: bool = False  # it learns from categories and missing cells; the others get an encoder in front
+    keeps_sparse: bool = False  # a sparse table is left as it is, not scaled
+    base: type | str | None = None  # of an ensemble: the learner that it boosts
+    boosted: Mapping[str, Any] = field(default_factory=dict)  # the parameters of that learner
+    remark: str = ""  # what ``train`` says of the defaults: what was chosen, and why
 
 
 @dataclass(frozen=True)
 class Learner:
-    """The description of one estimator. A field is the thing itself, or the ``"module:name"`` to import it from.
-
-    Parameters
-    ----------
-    estimator : type or str
-    called : str
-        What people call it, with its article: "a support vector machine".
-    certify : function, optional
-        ``certify(model, X, y, sample_weight)`` recomputes its `Certificate`.
-    certify_chunks : function, optional
-        ``certify_chunks(model, chunks)`` does the same with a chunk of rows in memory at a time.
-    needs_target : bool
-        Whether `certify` takes y.
-    explain : function, optional
-        ``explain(model)`` returns its `margrove.explanation.Explanation`, which `margrove show`, reports and plots ask.
-    has_unit_margin : bool
-        Whether its problem puts the margin at f = ±1.
-    file : Codec, optional
-        What writes it to a model file and reads it back: a `margrove.store.schema.Schema`, or anything else with the
-        two methods of `margrove.store.codec.Codec`. Without one it cannot be saved.
-    onnx : function, optional
-        ``onnx(model, columns)`` adds its operators to an ONNX graph; see `margrove.onnx.model`.
-    peers : tuple of str
-        Classes of other libraries, ``"package:name"``, that are certified and called alike.
-    search : type or str, optional
-        Its cross-validated search, such as `SVCCV`.
-    offer : Offer, optional
-        How the command line offers it. Without one ``train`` and ``compare`` leave it out.
-    adopt : function, optional
-        ``adopt(estimator, theirs)`` returns a fitted model of a peer as one of ours; `from_sklearn` asks it.
-    """
+    """The description of one estimator. A field is the thing itself, or the ``"module:name"`` to import it from."""
 
     estimator: type | str
-    called: str = ""
-    certify: Callable[..., Certificate] | str | None = None
-    certify_chunks: Callable[..., Certificate] | str | None = None
-    needs_target: bool = True
-    explain: Callable[[Any], Explanation] | str | None = None
-    has_unit_margin: bool = False
-    file: Codec | str | None = None
-    onnx: Callable[..., Any] | str | None = None
-    peers: tuple[str, ...] = ()
-    search: type | str | None = None
-    offer: Offer | None = None
-    adopt: Callable[[type, Any], Any] | str | None = None
+    called: str = ""  # what people call it, with its article: "a support vector machine"
+    certify: Callable[..., Certificate] | str | None = None  # (model, X, y, sample_weight): recompute its certificate
+    certify_chunks: Callable[..., Certificate] | str | None = None  # (model, chunks), with one chunk in memory
+    needs_target: bool = True  # `certify` takes y
+    explain: Callable[[Any], Explanation] | str | None = None  # (model), for `margrove show`, reports and plots
+    has_unit_margin: bool = False  # its problem puts the margin at f = ±1
+    file: Codec | str | None = None  # a `margrove.store.schema.Schema`, say; without one it cannot be saved
+    onnx: Callable[..., Any] | str | None = None  # (model, columns): add operators to a graph, see `margrove.onnx`
+    peers: tuple[str, ...] = ()  # classes of other libraries, ``"package:name"``, that are certified and called alike
+    search: type | str | None = None  # its cross-validated search, such as `SVCCV`
+    offer: Offer | None = None  # without one ``train`` and ``compare`` leave it out
+    adopt: Callable[[type, Any], Any] | str | None = None  # (estimator, theirs): a fitted peer as one of ours
 
     @property
     def key(self) -> str:
@@ -166,8 +109,7 @@ def register(*learners: Learner) -> None:
 
 
 def learner_of(model: object) -> Learner | None:
-    """Return the description of a model's class, or of the nearest class that it inherits from; None if there is
-    none."""
+    """Return the description of a model's class, or of the nearest that it inherits from; None if there is none."""
     for kind in type(model).__mro__:
         if kind.__module__.startswith("margrove."):
             _load(kind.__module__.split(".")[1])

@@ -115,7 +115,8 @@ def test_kernel_perceptron_walks_as_the_reference(name, form, rng):
     X = {"float64": X, "float32": X.astype(np.float32), "csr": sp.csr_matrix(np.where(kept, X, 0))}[form]
     gamma = 0.01 if name == "sigmoid" else 0.2  # tanh near 1 makes every value alike, and then rounding decides
     kernel = Kernel(name, gamma=gamma, coef0=0.1, degree=2)
-    problem = KernelPerceptronProblem(X, kernel, one_vs_rest_signs(codes, 3), max_iter=5, seeds=(1, 2, 3), eta=0.25)
+    sign = one_vs_rest_signs(codes, 3)
+    problem = KernelPerceptronProblem(X, sign, kernel=kernel, max_iter=5, seeds=(1, 2, 3), eta=0.25)
     found, expected = Native().solve(problem, EFFORT), reference.kernel_perceptron(problem)
     if form == "float32":  # kernel values are float32 there: compare what they decide, not each count
         assert np.abs(found.alpha - expected.alpha).sum() <= 0.1 * expected.alpha.sum()
@@ -129,9 +130,8 @@ def test_kernel_perceptron_walks_as_the_reference(name, form, rng):
 def test_a_small_cache_changes_nothing(rows_kept, rng):
     X, codes = blobs(rng, 40, 5, 2, 2.0)
     sign = one_vs_rest_signs(codes, 2)
-    problem = KernelPerceptronProblem(
-        X, Kernel("rbf", gamma=0.2), sign, max_iter=8, seeds=(1,), cache_bytes=rows_kept * 40 * 8
-    )
+    kernel, room = Kernel("rbf", gamma=0.2), rows_kept * 40 * 8
+    problem = KernelPerceptronProblem(X, sign, kernel=kernel, max_iter=8, seeds=(1,), cache_bytes=room)
     expected = reference.kernel_perceptron(problem)
     np.testing.assert_array_equal(Native().solve(problem, EFFORT).alpha, expected.alpha)
     by_call = replace(problem, kernel=Kernel("callable", function=lambda a, b: problem.kernel.matrix(a, b)))

@@ -253,14 +253,14 @@ def _kernel_perceptron(name: str, kernel: Kernel = RBF, **options: Any) -> Calla
         rows = TABLES[name]().first(N_ROWS)
         X = RBF.matrix(rows.X, rows.X) if kernel.name == "precomputed" else rows.X
         how = {"eta": 0.25, "max_iter": 5, "seeds": (1, 2, 3), **options}
-        return KernelPerceptronProblem(X, kernel, _signs(rows), rows.weight, **how)
+        return KernelPerceptronProblem(X, _signs(rows), rows.weight, kernel=kernel, **how)
 
     return case
 
 
 def _separated_by_kernel() -> KernelPerceptronProblem:
     rows = TABLES["dense"]()
-    return KernelPerceptronProblem(rows.X, Kernel("rbf", gamma=5.0), rows.sign[None], seeds=(1,))
+    return KernelPerceptronProblem(rows.X, rows.sign[None], kernel=Kernel("rbf", gamma=5.0), seeds=(1,))
 
 
 def _check_kernel_perceptron(problem: KernelPerceptronProblem, solution: KernelPerceptronSolution) -> None:

@@ -57,7 +57,6 @@ _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITION
 _MOST_CACHE = 4 << 30  # bytes: default upper limit of the kernel cache
 _SMALL_CACHE = 1 << 26  # bytes: assumed to be free; a query takes about a millisecond
 
-
 _ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
 _DEFAULT, _LAST = "native", "reference"
 _added: dict[str, Engine] = {}
@@ -134,8 +133,7 @@ def cannot_solve(engine: Engine, problem: Problem[Any]) -> EngineError:
 
 
 def cache_bytes(engine: Engine, given: int | None, needed: int) -> int:
-    """Return the bytes for kernel values: those given, or half of what is free, at most 4 GiB. If few are needed,
-    the free memory is not queried."""
+    """Return the bytes for kernel values: those given, or half of what is free, at most 4 GiB."""
     if given is not None:
         return given
     return _SMALL_CACHE if needed <= _SMALL_CACHE else min(engine.memory() // 2, _MOST_CACHE)
@@ -221,8 +219,7 @@ def names() -> tuple[str, ...]:
 
 
 def add(engine: Engine) -> None:
-    """Register an engine under its name, for ``engine="name"`` and ``engine="auto"``; an estimator also takes the
-    object itself."""
+    """Register an engine under its name, for ``engine="name"`` and ``engine="auto"``."""
     if _given(engine) is None or isinstance(engine, str) or engine.name == "auto":
         raise ParameterError(f"engine is {shown(engine)}; an Engine with a name of its own is needed.")
     _added[engine.name] = engine
@@ -312,8 +309,7 @@ def fitted_by(model: Any) -> Engine:
 
 
 def name_of(given: str | Engine) -> str:
-    """Return the name of the engine that a parameter asks for; "auto" is the native one where there is no problem to
-    choose by."""
+    """Return the name of the engine that a parameter asks for; "auto" without a problem is the native one."""
     if isinstance(given, str):
         return _DEFAULT if given == "auto" else given
     return given.name

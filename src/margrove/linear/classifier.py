@@ -21,6 +21,7 @@ from margrove.linear.problem import LinearSolution
 from margrove.problem import Problem
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
+from margrove.svm.kernels import Matrix
 from margrove.svm.margins import Margins, margins
 
 
@@ -39,9 +40,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) of each row: shape (n,) for two classes, (n, classes) for more; the largest wins."""
         check_is_fitted(self)
-        points = read_points(self, X)
-        decision = np.asarray(points @ self.coef_.T + self.intercept_)
+        decision = self._decision(read_points(self, X))
         return decision.ravel() if len(self.classes_) == 2 else decision
+
+    def _decision(self, points: Matrix) -> NDArray[np.float64]:
+        """Return f(x) of each machine, shape (n, machines)."""
+        return np.asarray(points @ self.coef_.T + self.intercept_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row."""

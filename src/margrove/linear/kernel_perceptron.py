@@ -7,10 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate, keep_certificate
-from margrove.data.sample import Sample, read_points, read_sample
+from margrove.data.sample import Sample, read_sample
 from margrove.errors import check_number
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
@@ -92,26 +91,20 @@ class KernelPerceptron(MistakeDriven):
         keep_certificate(self, self._certificate(sample))
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row: shape (n,) for two classes, (n, classes) for more."""
-        check_is_fitted(self)
-        points = read_points(self, X)
+    def _decision(self, points: Matrix) -> NDArray[np.float64]:
         kernel = kernel_of(self)
         if kernel.name == "precomputed":
-            decision = points[:, self.support_] @ self.dual_coef_.T
-        else:
-            check_points(kernel, points)
-            points, support = matched(points, self.support_vectors_)
-            decision = weighted_sums(self, kernel, points, support, self.dual_coef_)
-        decision = np.asarray(decision + self.intercept_)
-        return decision.ravel() if len(self.classes_) == 2 else decision
+            return np.asarray(points[:, self.support_] @ self.dual_coef_.T + self.intercept_)
+        check_points(kernel, points)
+        points, support = matched(points, self.support_vectors_)
+        return weighted_sums(self, kernel, points, support, self.dual_coef_) + self.intercept_
 
     def _problem(self, sample: Sample) -> KernelPerceptronProblem:
         kernel = settle_kernel(
             self.kernel, sample.X, gamma=self.gamma, sigma=self.sigma, degree=self.degree, coef0=self.coef0
         )
         cache_bytes = int(min(self.cache_size * (1 << 20), 2.0**62))
-        return KernelPerceptronProblem(sample.X, kernel, **self._walk(sample), cache_bytes=cache_bytes)
+        return KernelPerceptronProblem(sample.X, kernel=kernel, **self._walk(sample), cache_bytes=cache_bytes)
 
     def _keep(self, sample: Sample, problem: KernelPerceptronProblem, solution: KernelPerceptronSolution) -> None:
         self.classes_, self.status_, self.n_iter_ = sample.classes, solution.status, solution.n_iter

@@ -8,16 +8,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Setting, Value
 from margrove.certificate import Certificate, keep_certificate, read_only
-from margrove.data.sample import Sample, read_piece, read_points, read_sample
+from margrove.data.sample import Sample, read_piece, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
 from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
+from margrove.svm.kernels import Matrix
 
 _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
 
@@ -38,7 +38,8 @@ class Perceptron(MistakeDriven):
         Homogeneous coordinates: each x gets a constant 1, whose weight is b.
     variant : {"last", "averaged", "voted"}
         Which w predicts: the last one; the average over all steps; or every one that lived, with a vote for each step
-        it survived (slow to predict, needs memory for every correction).
+        it survived (slow to predict, needs memory for every correction). The decision function of "voted" is the share
+        of votes for the class minus the share against.
     max_iter : int
         Passes over the data at most.
     tol : float, optional
@@ -152,12 +153,9 @@ class Perceptron(MistakeDriven):
         )
         return self
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """f(x) of each row; for "voted" the share of votes for the class minus the share against."""
-        check_is_fitted(self)
+    def _decision(self, points: Matrix) -> NDArray[np.float64]:
         if self.variant != "voted":
-            return super().decision_function(X)
-        points = read_points(self, X)
+            return super()._decision(points)
         shares = np.empty((points.shape[0], len(self.starts_) - 1))
         all_votes = self.votes_
         for machine, (start, stop) in enumerate(pairwise(self.starts_)):
@@ -166,7 +164,7 @@ class Perceptron(MistakeDriven):
             for first in range(0, points.shape[0], step):
                 rows = slice(first, first + step)
                 shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
-        return shares.ravel() if len(self.classes_) == 2 else shares
+        return shares
 
     def _certificate(self, sample: Sample, problem: PerceptronProblem, solution: PerceptronSolution) -> Certificate:
         n, d = problem.X.shape
@@ -205,15 +203,14 @@ class Perceptron(MistakeDriven):
 
     def _keep(self, sample: Sample, solution: PerceptronSolution, *, is_warm: bool) -> None:
         self._keep_linear(sample, solution)
-        self.alpha_ = np.ascontiguousarray(solution.alpha.T)
         self.n_mistakes_ = solution.mistakes
         self.n_rows_ = sample.X.shape[0]
         self.is_warm_ = is_warm
-        for name in ("makers_", "times_", "starts_", "n_steps_", "prototypes_"):
+        for name in ("alpha_", "makers_", "times_", "starts_", "n_steps_", "prototypes_"):
             self.__dict__.pop(name, None)
         if self.variant == "last":
+            self.alpha_ = np.ascontiguousarray(solution.alpha.T)
             return
-        del self.alpha_
         self.makers_ = np.concatenate([walk.makers for walk in solution.walks])
         self.times_ = np.concatenate([walk.times for walk in solution.walks])
         self.starts_ = np.cumsum([0, *(len(walk.makers) for walk in solution.walks)])

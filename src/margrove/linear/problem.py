@@ -12,7 +12,7 @@ dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from margrove.svm.kernels import Kernel
 
 Variant = Literal["last", "averaged", "voted"]
 VARIANTS: tuple[Variant, ...] = ("last", "averaged", "voted")
-
+S = TypeVar("S")
 
 ROUNDING_OF_A_MEAN = 1e-13  # a column that differs less than this from its mean, relative to it, is constant
 
@@ -68,34 +68,33 @@ class LeastSquaresProblem(RowsProblem["LinearSolution"]):
 
 
 @dataclass(frozen=True)
-class PerceptronProblem(RowsProblem["PerceptronSolution"]):
-    """A separating w, found by correcting mistakes."""
+class WalkProblem(RowsProblem[S]):
+    """A separating function, found by visiting the rows and correcting mistakes. Base class of both perceptrons'."""
 
     sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
     weight: NDArray[np.float64] | None = None  # (n,), the size of a row's corrections
     eta: float = 1.0
     fit_intercept: bool = True
     shuffle: bool = True
-    variant: Variant = "last"
     max_iter: int = 1000
+    seeds: tuple[int, ...] = (0,)  # one per machine
+
+
+@dataclass(frozen=True)
+class PerceptronProblem(WalkProblem["PerceptronSolution"]):
+    """A separating w."""
+
+    variant: Variant = "last"
     tol: float | None = None  # stop when the mistakes of a pass have not fallen by tol · n ...
     n_iter_no_change: int = 5  # ... for so many passes
-    seeds: tuple[int, ...] = (0,)  # one per machine
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # w (machines, d), b (machines,)
 
 
 @dataclass(frozen=True)
-class KernelPerceptronProblem(RowsProblem["KernelPerceptronSolution"]):
+class KernelPerceptronProblem(WalkProblem["KernelPerceptronSolution"]):
     """The perceptron through a Gram matrix, which X is itself for kernel "precomputed"."""
 
-    kernel: Kernel
-    sign: NDArray[np.int8]  # (machines, n); 0 leaves a row out
-    weight: NDArray[np.float64] | None = None
-    eta: float = 1.0
-    fit_intercept: bool = True
-    shuffle: bool = True
-    max_iter: int = 1000
-    seeds: tuple[int, ...] = (0,)
+    kernel: Kernel = field(kw_only=True)
     cache_bytes: int = 1 << 30
 
 

@@ -47,7 +47,7 @@ def visit_order(n: int, seed: int, shuffle: bool) -> Iterator[list[int]]:
 
 
 def basic_linear(problem: CentroidProblem) -> LinearSolution:
-    """L1. w = mean(positive) − mean(negative); the boundary runs through the middle of the two means."""
+    """w = mean(positive) − mean(negative); the boundary runs through the middle of the two means."""
     X = _dense(problem.X)
     s = np.ones(len(X)) if problem.weight is None else problem.weight
     positives = [1] if problem.n_classes == 2 else range(problem.n_classes)
@@ -63,8 +63,7 @@ def basic_linear(problem: CentroidProblem) -> LinearSolution:
 
 
 def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
-    """min Σ s_i (w·x_i + b − y_i)², the shortest solution if there are many: pseudo-inverse of the weighted, centred
-    points."""
+    """min Σ s_i (w·x_i + b − y_i)², the shortest w of many: pseudo-inverse of the weighted, centred points."""
     X = _dense(problem.X)
     n, d = X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
@@ -80,8 +79,7 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
 
 
 def perceptron(problem: PerceptronProblem) -> PerceptronSolution:
-    """L2. Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean
-    pass."""
+    """Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass."""
     machines = [_perceptron_machine(problem, machine) for machine in range(len(problem.sign))]
     return PerceptronSolution(
         coef=np.array([m.v[:-1] for m in machines]),
@@ -151,7 +149,7 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int) -> _Machine:
 
 
 def kernel_perceptron(problem: KernelPerceptronProblem) -> KernelPerceptronSolution:
-    """L3. The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
+    """The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
     X = problem.X
     G = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     n = len(G)

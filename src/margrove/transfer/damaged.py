@@ -18,26 +18,20 @@ _SHOWN = 3  # names in a message
 def damaged_rows(pictures: PictureFolder, *, is_thorough: bool = False) -> list[int]:
     """Return the rows of files that cannot be opened; ``is_thorough`` decodes every picture and finds truncated ones
     too, otherwise only their headers are read."""
-    is_sound = _is_decoded if is_thorough else _has_head
-    return [row for row, path in enumerate(pictures) if not is_sound(path)]
+    return [row for row, path in enumerate(pictures) if not _is_sound(path, is_thorough)]
 
 
-def _has_head(path: Path) -> bool:
+def _is_sound(path: Path, is_thorough: bool) -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # reported later, by name
-            Image.open(path).close()
-    except (OSError, SyntaxError, ValueError):
-        return False
+        if is_thorough:
+            FilePicture(path).in_mode("RGB")
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # reported later, by name
+                Image.open(path).close()
     except Image.DecompressionBombError:
-        pass
-    return True
-
-
-def _is_decoded(path: Path) -> bool:
-    try:
-        FilePicture(path).in_mode("RGB")
-    except InputError:
+        return True
+    except (InputError, OSError, SyntaxError, ValueError):
         return False
     return True
 

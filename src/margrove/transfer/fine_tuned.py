@@ -7,7 +7,7 @@ blocks only. The loss is that of softmax, −log p(y), or the hinge, max(0, 1 + 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -261,18 +261,8 @@ class FineTuned(ClassifierMixin, RunsNetwork):
     def _plan(self) -> Plan:
         from margrove.transfer.fine_tuning import Plan
 
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        return Plan(
-            loss=self.loss,
-            epochs=int(self.epochs),
-            batch_size=int(self.batch_size),
-            learning_rate=float(self.learning_rate),
-            body_rate=float(self.body_rate),
-            weight_decay=float(self.weight_decay),
-            schedule=self.schedule,
-            patience=int(self.patience) if self.early_stopping else None,
-            flip=bool(self.flip),
-            seed=seed,
-            time_limit=self.time_limit,
-            precision=self.precision,
-        )
+        given = {each.name: getattr(self, each.name, None) for each in fields(Plan)}
+        given["seed"] = check_random_state(self.random_state).randint(2**31 - 1)
+        given["patience"] = self.patience if self.early_stopping else None
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        return Plan(**plain)

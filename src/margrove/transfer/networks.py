@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,8 +142,8 @@ class RunsNetwork(Interruptible, BaseEstimator):
         return ahead(partial(self._pixels, pictures), parts_of(rows, self.batch_size))
 
 
-class Network(Protocol):
-    """A network up to its cut."""
+class Network(ABC):
+    """A network up to its cut. Base class."""
 
     digest: str  # of its weights and its structure
     layer: str  # where it is cut
@@ -150,13 +151,34 @@ class Network(Protocol):
     n_maps: int
     probe: str  # digest of its codes of noise: anything that changes codes changes it
 
+    def _try(self, noise: NDArray[np.uint8]) -> None:
+        """Run the network on pictures of noise. Raise `InputError` unless the cut gives maps, or a vector for each."""
+        found = self._run(noise)
+        shape = tuple(found.shape)
+        if len(shape) not in (2, 4) or shape[0] != len(noise):
+            raise InputError(
+                f"the layer {self.layer!r} answers an array of shape {shape} for {len(noise)} pictures; maps (n, maps, "
+                "height, width) or a vector (n, maps) were expected",
+                cure=Advice("Name another layer: ", Setting("layer", ...), "."),
+            )
+        self.has_maps, self.n_maps = len(shape) == 4, int(shape[1])
+        self.probe = codes_digest(self._pooled(found))
+
     def codes(self, pixels: NDArray[np.uint8]) -> Floats:
         """Return the codes, (n, n_maps): ReLU, then pooling."""
-        ...
+        return self._pooled(self._run(pixels))
 
+    @abstractmethod
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
         """Return the maps after ReLU, (n, n_maps, height, width)."""
-        ...
+
+    @abstractmethod
+    def _run(self, pixels: NDArray[np.uint8]) -> Any:
+        """Return what comes out at the cut, an array or a tensor."""
+
+    @abstractmethod
+    def _pooled(self, found: Any) -> Floats:
+        """Return the codes of what came out."""
 
 
 @dataclass(frozen=True)
@@ -254,16 +276,6 @@ def is_mean_of(maps: Floats, vector: Floats) -> bool:
     if maps.ndim != 4 or vector.ndim != 2 or maps.shape[:2] != vector.shape or not wanted.any():  # zeros prove nothing
         return False
     return bool(np.abs(pooled(maps, "mean") - wanted).max() <= PROBE_TOLERANCE * float(wanted.max()))
-
-
-def check_shape(shape: tuple[int, ...], n: int, layer: str) -> None:
-    """Raise `InputError` unless a layer gives maps or a vector for each of n pictures."""
-    if len(shape) not in (2, 4) or shape[0] != n:
-        raise InputError(
-            f"the layer {layer!r} answers an array of shape {shape} for {n} pictures; maps (n, maps, height, width) or "
-            "a vector (n, maps) were expected",
-            cure=Advice("Name another layer: ", Setting("layer", ...), "."),
-        )
 
 
 def codes_digest(codes: Floats) -> str:

@@ -19,7 +19,7 @@ from onnx import helper
 from margrove.advice import Advice, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
-from margrove.transfer.networks import Cut, Floats, Source, check_shape, codes_digest, is_mean_of, pooled, probe_pixels
+from margrove.transfer.networks import Cut, Floats, Network, Source, is_mean_of, pooled, probe_pixels
 from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _LINEAR = ("Gemm", "MatMul")
@@ -47,7 +47,7 @@ def read_onnx(path: str) -> Source:
     return Source(os.path.basename(path), _preparation(model, path), onnx=model.SerializeToString())
 
 
-class OnnxNetwork:
+class OnnxNetwork(Network):
     """A network, up to its cut, in a session of ONNX Runtime."""
 
     def __init__(self, name: str, content: bytes, cut: Cut, preparation: Preparation) -> None:
@@ -65,13 +65,10 @@ class OnnxNetwork:
         self._fixed = _dim(given, 0)  # number of pictures in a batch; None: any
         noise = probe_pixels(preparation)
         self.layer, self._session = self._cut(cut.layer, noise)
-        found = self._run(noise)
-        check_shape(found.shape, len(noise), self.layer)
-        self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = codes_digest(pooled(found, self._pooling))
+        self._try(noise)
 
-    def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        return pooled(self._run(pixels), self._pooling)
+    def _pooled(self, found: Floats) -> Floats:
+        return pooled(found, self._pooling)
 
     def maps(self, pixels: NDArray[np.uint8]) -> Floats:
         return np.maximum(self._run(pixels), 0)

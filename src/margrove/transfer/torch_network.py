@@ -20,7 +20,7 @@ from margrove.advice import Advice, InPython, Parameter, Setting
 from margrove.errors import EngineError, InputError, ParameterError, shown
 from margrove.run.checkpoint import fingerprint
 from margrove.transfer.efficientnet_lite import EfficientNetLite0
-from margrove.transfer.networks import Cut, Floats, check_shape, codes_digest, is_mean_of, probe_pixels
+from margrove.transfer.networks import Cut, Floats, Network, is_mean_of, probe_pixels
 from margrove.transfer.preparation import RIGHT_SIZE, Preparation
 
 _IMAGENET = Preparation()
@@ -49,7 +49,7 @@ class OnDevice:
         return raw.mul_(self._scale).add_(self._shift)
 
 
-class TorchNetwork(OnDevice):
+class TorchNetwork(OnDevice, Network):
     """A copy of a module on a device, in evaluation mode, cut before its classifier or after a named layer."""
 
     def __init__(self, module: nn.Module, cut: Cut, preparation: Preparation) -> None:
@@ -67,13 +67,7 @@ class TorchNetwork(OnDevice):
         self.layer = f"what {name} is given" if self._is_input else name
         self._dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[cut.precision]
         self._module = self._module.to(self._dtype)
-        found = self._run(noise)
-        check_shape(tuple(found.shape), len(noise), self.layer)
-        self.has_maps, self.n_maps = found.ndim == 4, int(found.shape[1])
-        self.probe = codes_digest(self._pooled(found))
-
-    def codes(self, pixels: NDArray[np.uint8]) -> Floats:
-        return self._pooled(self._run(pixels))
+        self._try(noise)
 
     def _pooled(self, found: torch.Tensor) -> Floats:
         found = found.relu().float()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
 from margrove.errors import EngineError
@@ -51,6 +51,11 @@ def threads_for(n_jobs: int | None) -> int:
         return available
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
     return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))
+
+
+def given_or_nothing(values: ArrayLike | None) -> NDArray[np.float64]:
+    """Return numbers as the core takes them: an empty array for None."""
+    return np.ascontiguousarray(() if values is None else values, dtype=np.float64)
 
 
 def points_of(X: Matrix) -> core.Points:

@@ -12,7 +12,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from margrove.data.memory import free_memory
-from margrove.engine.native.core import NAME, core, points_of, spec_of, threads_for
+from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, spec_of, threads_for
 from margrove.engine.registry import Engine, register
 from margrove.linear.problem import (
     CentroidProblem,
@@ -23,6 +23,7 @@ from margrove.linear.problem import (
     PerceptronProblem,
     PerceptronSolution,
     Walk,
+    WalkProblem,
     column_sizes,
 )
 from margrove.run.effort import Effort
@@ -32,7 +33,6 @@ from margrove.status import Status, worst
 from margrove.svm.kernels import called
 
 _LSMR_ENDS = {3: Status.STALLED, 6: Status.STALLED, 7: Status.MAX_ITER}  # its other reasons are good ones
-_NO_WEIGHT = np.empty(0, np.float64)
 _KEPT = {"averaged": "every correction", "voted": "every weight vector"}
 _LIGHTER = {"averaged": "last", "voted": "averaged"}
 _KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted perceptron keep
@@ -40,11 +40,10 @@ _KEPT_SHARE = 0.5  # of free memory, for what the averaged and the voted percept
 
 @register(NAME, CentroidProblem)
 def _(engine: Engine, problem: CentroidProblem, effort: Effort) -> LinearSolution:
-    weight = _NO_WEIGHT if problem.weight is None else problem.weight
     sums = core.class_sums(
         points_of(problem.X),
         label=problem.codes,
-        weight=weight,
+        weight=given_or_nothing(problem.weight),
         classes=problem.n_classes,
         threads=threads_for(effort.n_jobs),
     )
@@ -184,11 +183,11 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
     )
 
 
-def _walk(problem: PerceptronProblem | KernelPerceptronProblem) -> core.Walk:
+def _walk(problem: WalkProblem[Any]) -> core.Walk:
     """Return what every perceptron is given beside its rows."""
     return core.Walk(
         sign=problem.sign,
-        weight=_NO_WEIGHT if problem.weight is None else problem.weight,
+        weight=given_or_nothing(problem.weight),
         seeds=list(problem.seeds),
         eta=problem.eta,
         fit_intercept=problem.fit_intercept,
@@ -198,7 +197,7 @@ def _walk(problem: PerceptronProblem | KernelPerceptronProblem) -> core.Walk:
 
 def _run(
     stage: str,
-    problem: PerceptronProblem | KernelPerceptronProblem,
+    problem: WalkProblem[Any],
     solver: core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
     run: Callable[[float], None],
     effort: Effort,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.sample import merged
-from margrove.engine.native.core import NAME, core, points_of, run_until_done, threads_for
+from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, run_until_done, threads_for
 from margrove.engine.registry import Engine, register
 from margrove.linear_svm.problem import (
     CrammerSingerProblem,
@@ -22,7 +22,6 @@ from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.status import Status
 
-_NOTHING = np.empty(0, np.float64)
 ENDINGS = {
     core.LinearEnding.converged: Status.CONVERGED,
     core.LinearEnding.most_steps: Status.MAX_ITER,
@@ -61,11 +60,6 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
 
 def _gap(standing: core.LinearProgress) -> float:
     return 1.0 if np.isinf(standing.primal) else relative_gap(standing.primal, standing.dual)
-
-
-def given_or_nothing(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Return a start for the core: an empty array for None."""
-    return _NOTHING if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
 def solution_fields(state: core.LinearState | core.JointState, reason: Status) -> dict[str, Any]:
@@ -109,7 +103,7 @@ def _(engine: Engine, problem: CrammerSingerProblem, effort: Effort) -> CrammerS
 def _feasible(problem: CrammerSingerProblem) -> NDArray[np.float64]:
     """Return the start, each row scaled down to its cost: β of another C would leave the bounds."""
     if problem.beta is None:
-        return _NOTHING
+        return given_or_nothing(None)
     own = problem.beta[np.arange(len(problem.codes)), problem.codes]
     scale = np.divide(problem.cost, own, out=np.ones_like(own), where=own > problem.cost)
     return np.ascontiguousarray(problem.beta * scale[:, None], np.float64)

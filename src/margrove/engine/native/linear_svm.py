@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.engine.by_steps import linear_path_by_steps
-from margrove.engine.native.core import NAME, core, points_of, run_until_done, threads_for
-from margrove.engine.native.linear_l1 import given_or_nothing, solution_fields, solve_l1
+from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, run_until_done, threads_for
+from margrove.engine.native.linear_l1 import solution_fields, solve_l1
 from margrove.engine.registry import Engine, register
 from margrove.linear_svm.problem import (
     LinearMachine,

@@ -58,8 +58,7 @@ def _(engine: Engine, problem: PathProblem, effort: Effort) -> tuple[tuple[DualS
 def _path(
     engine: Engine, problem: DualProblem, uppers: Sequence[Sequence[NDArray[np.float64]]], effort: Effort
 ) -> tuple[tuple[DualSolution, ...], ...]:
-    """Solve all machines, each along its ``uppers``; return the steps that were reached, the last perhaps stopped
-    early."""
+    """Solve all machines, each along its ``uppers``; return the steps reached, the last perhaps stopped early."""
     duals = _duals(engine, problem, threads_for(effort.n_jobs))
     for k, machine in enumerate(problem.machines):
         duals.add(

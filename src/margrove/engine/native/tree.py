@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
 from margrove.boost.model import Grove
-from margrove.engine.native.core import NAME, core, points_of, threads_for
+from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, threads_for
 from margrove.engine.registry import Engine, register
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
@@ -21,8 +21,6 @@ from margrove.status import Status
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
-
-_NONE = np.empty(0, np.float64)
 
 
 @register(NAME, TreeProblem)
@@ -37,8 +35,8 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
         n=cells.n_rows,
         label=np.empty(0, np.int32) if is_regression else np.ascontiguousarray(problem.target, np.int32),
         n_classes=problem.n_classes,
-        number=np.ascontiguousarray(problem.target, np.float64) if is_regression else _NONE,
-        weight=_NONE if problem.weight is None else np.ascontiguousarray(problem.weight, np.float64),
+        number=given_or_nothing(problem.target if is_regression else None),
+        weight=given_or_nothing(problem.weight),
         growth=growth_for_core(growth),
         sorted=sorted_for_core(problem, effort),
         threads=threads_for(effort.n_jobs),
@@ -62,7 +60,7 @@ def _(engine: Engine, problem: ColumnProblem, effort: Effort) -> ColumnTests:
         n=root.cells.n_rows,
         label=np.ascontiguousarray(root.target, np.int32),
         n_classes=root.n_classes,
-        weight=_NONE if root.weight is None else np.ascontiguousarray(root.weight, np.float64),
+        weight=given_or_nothing(root.weight),
         criterion=core.Criterion[growth.criterion],
         thresholds=_thresholds(growth),
         n_bins=_bins(growth),
@@ -132,7 +130,7 @@ def columns_for_core(cells: Cells) -> list[core.Column]:
                 monotone=column.monotone,
                 cells=values,
                 n_codes=column.n_codes,
-                cuts=np.asarray(column.cuts, np.float64) if column.test == "intervals" else _NONE,
+                cuts=given_or_nothing(column.cuts if column.test == "intervals" else None),
                 rows=rows,
             )
         )

@@ -27,7 +27,7 @@ from margrove.run.effort import Effort
 from margrove.select import reference as select
 from margrove.select.problem import ColumnProblem
 from margrove.svm import reference as svm
-from margrove.svm.problem import DualProblem, LeaveOneOutProblem, PathProblem
+from margrove.svm.problem import DualProblem, LeaveOneOutProblem
 from margrove.tree import reference as tree
 from margrove.tree.model import TreeSolution
 from margrove.tree.problem import TreeProblem
@@ -58,7 +58,6 @@ _add(LinearSvmProblem, linear_svm.linear_svm)
 _add(LinearPathProblem, linear_svm.linear_path)
 _add(CrammerSingerProblem, linear_svm.crammer_singer)
 _add(DualProblem, svm.smo)
-_add(PathProblem, svm.smo_path)
 _add(LeaveOneOutProblem, svm.leave_one_out)
 _add(TreeProblem, lambda problem: TreeSolution(tree.grow(problem)))
 _add(BoostProblem, boost.boost)

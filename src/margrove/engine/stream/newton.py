@@ -125,8 +125,7 @@ class BlockNewton(Passes[NewtonMachine]):
         return points
 
     def _columns(self, live: list[NewtonMachine]) -> tuple[Array, list[int]]:
-        """Return the θ whose f a pass needs, as columns: of each machine the centre, the start of the step, the
-        step and the multipliers."""
+        """Return the θ whose f a pass needs, as columns: of each machine centre, start, step and multipliers."""
         parts, starts = [], [0]
         for machine in live:
             step = np.zeros(self.width) if machine.direction is None else machine.direction
