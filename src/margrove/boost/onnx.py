@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from margrove.boost.problem import EQUAL_VOTES
-from margrove.onnx.graph import Value
+from margrove.onnx.graph import GraphValue
 from margrove.onnx.model import written
 from margrove.onnx.prediction import Prediction, decided, one_hot, softmax
 from margrove.onnx.table import Columns
@@ -40,7 +40,7 @@ def boosted_classes(model: Any, columns: Columns) -> Prediction:
     return replace(decided(model.classes_, scores), probabilities=softmax(scores / (k - 1.0)))
 
 
-def _vote(model: Any, estimator: Any, columns: Columns) -> Value:
+def _vote(model: Any, estimator: Any, columns: Columns) -> GraphValue:
     """1 for the class that a learner predicts, else 0, (n, K)."""
     prediction = written(estimator, columns)
     assert prediction.classes is not None

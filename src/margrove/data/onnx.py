@@ -9,7 +9,7 @@ import numpy as np
 from margrove.advice import Advice
 from margrove.data.encoding import Description, width
 from margrove.data.text import LEAVE_OUT
-from margrove.onnx.graph import Value
+from margrove.onnx.graph import GraphValue
 from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns
 from margrove.store.fault import FaultError
 
@@ -40,7 +40,7 @@ def encoded(encoder: Any, columns: Columns) -> Columns:
     return Columns(together, len(places))
 
 
-def _numbers(numeric: list[tuple[Description, int]], columns: Columns) -> tuple[list[Value], list[int]]:
+def _numbers(numeric: list[tuple[Description, int]], columns: Columns) -> tuple[list[GraphValue], list[int]]:
     """(x̂ − mean)/scale, and 1 where an indicator says that x is missing; and where their columns stand."""
     fill, mean, scale = (
         np.array([[column[key] for column, _ in numeric]], dtype=np.float64) for key in ("fill", "mean", "scale")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.onnx.graph import Value
+from margrove.onnx.graph import GraphValue
 from margrove.onnx.prediction import Prediction, decided, linear_classifier, plane
 from margrove.onnx.table import Columns
 from margrove.svm.onnx import machine_values
@@ -25,7 +25,7 @@ def kernel_perceptron(model: Any, columns: Columns) -> Prediction:
     return decided(model.classes_, machine_values(model, columns.numbers()))
 
 
-def _votes(model: Any, points: Value) -> Value:
+def _votes(model: Any, points: GraphValue) -> GraphValue:
     """Of the voted perceptron: Σ votes · sign(x·w + b) / Σ votes over the vectors that it passed through."""
     machines = []
     for start, stop in pairwise(model.starts_.tolist()):

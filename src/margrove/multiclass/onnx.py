@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
 from margrove.multiclass.decoding import CERTAIN, MOST
-from margrove.onnx.graph import Value
+from margrove.onnx.graph import GraphValue
 from margrove.onnx.model import written
 from margrove.onnx.prediction import Prediction, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.table import Columns
 from margrove.svm.onnx import coupled, machine_values, positive_sides, scores_of_votes, with_law
 
-Loss = Callable[[Value], Value]
+Loss = Callable[[GraphValue], GraphValue]
 
 _LOSSES: dict[str, Loss] = {
     "hamming": lambda z: (1.0 - z.op("Sign")) * 0.5,
@@ -40,7 +40,7 @@ def coded_classifier(model: Any, columns: Columns) -> Prediction:
     return replace(prediction, probabilities=_probabilities(model, q, prediction.place))
 
 
-def _machines(model: Any, columns: Columns) -> tuple[Value, Value | None]:
+def _machines(model: Any, columns: Columns) -> tuple[GraphValue, GraphValue | None]:
     """Return the value of each machine, and the probability of its positive side if it has one; both (n, machines)."""
     machines = model._machines
     if machines.is_shared:
@@ -59,7 +59,7 @@ def _machines(model: Any, columns: Columns) -> tuple[Value, Value | None]:
     return columns.graph.joined([_value(prediction) for prediction in predictions]), q
 
 
-def _value(prediction: Prediction) -> Value:
+def _value(prediction: Prediction) -> GraphValue:
     """As `margrove.multiclass.machines.value_of`: every classifier here has scores or probabilities."""
     if prediction.scores is not None:
         return prediction.scores
@@ -67,7 +67,7 @@ def _value(prediction: Prediction) -> Value:
     return prediction.probabilities.columns([1]) - 0.5
 
 
-def _scores(model: Any, values: Value) -> Value:
+def _scores(model: Any, values: GraphValue) -> GraphValue:
     """`decision_function`."""
     if type(model) is BitStringClassifier:
         scores = -_losses(model.code_, values, _LOSSES[model.decoding], _AT_ZERO[model.decoding])
@@ -77,13 +77,13 @@ def _scores(model: Any, values: Value) -> Value:
     return scores_of_votes(values, values > 0.0, model.code_)
 
 
-def _losses(code: Any, values: Value, loss: Loss, at_zero: float) -> Value:
+def _losses(code: Any, values: GraphValue, loss: Loss, at_zero: float) -> GraphValue:
     """Return the loss of each class's code word, (n, K)."""
     unseen: NDArray[np.float64] = at_zero * (code == 0).sum(axis=1)
     return by_sides(loss(values), loss(-values), code) + unseen
 
 
-def _probabilities(model: Any, q: Value, place: Value) -> Value:
+def _probabilities(model: Any, q: GraphValue, place: GraphValue) -> GraphValue:
     """Return `predict_proba`, given the probabilities of the machines' positive sides."""
     k, joined = len(model.classes_), q.graph.joined
     if type(model) is OneVsRestClassifier:

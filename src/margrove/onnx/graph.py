@@ -1,8 +1,8 @@
 """An ONNX graph under construction: operators, constants, and the finished model.
 
-A `Value` is a tensor of the graph, and arithmetic with it adds operators. All arithmetic is float64: a Python float or
-an array of floats that is given to an operator becomes a constant of doubles, an integer one of int64. Operators that
-no output needs are removed in the end, so that a family may add more than is used.
+A `GraphValue` is a tensor of the graph, and arithmetic with it adds operators. All arithmetic is float64: a Python
+float or an array of floats that is given to an operator becomes a constant of doubles, an integer one of int64.
+Operators that no output needs are removed in the end, so that a family may add more than is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from margrove.errors import MissingExtraError
 from margrove.store.fault import FaultError
 
-Operand: TypeAlias = Any  # a `Value`, the name of an input (str), or a number or array that becomes a constant
+Operand: TypeAlias = Any  # a `GraphValue`, the name of an input (str), or a number or array that becomes a constant
 
 ML = "ai.onnx.ml"
 OPSET = 18  # reductions take their axes as inputs
@@ -62,20 +62,20 @@ class Graph:
             if name not in self.taken:
                 return name
 
-    def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
+    def op(self, kind: str, *operands: Operand, **attributes: Any) -> GraphValue:
         """Add an operator with one result; return that."""
         (result,) = self.ops(kind, 1, *operands, **attributes)
         return result
 
-    def ops(self, kind: str, n_results: int, *operands: Operand, **attributes: Any) -> list[Value]:
+    def ops(self, kind: str, n_results: int, *operands: Operand, **attributes: Any) -> list[GraphValue]:
         """Add an operator; return its results."""
         results = [self.fresh(kind) for _ in range(n_results)]
         self.add(results, kind, *operands, **attributes)
-        return [Value(self, result) for result in results]
+        return [GraphValue(self, result) for result in results]
 
     def add(self, results: list[str], kind: str, *operands: Operand, **attributes: Any) -> None:
         """Add an operator whose results have these names."""
-        names = [str(each) if isinstance(each, str | Value) else self.constant(each) for each in operands]
+        names = [str(each) if isinstance(each, str | GraphValue) else self.constant(each) for each in operands]
         self.nodes.append(onnx_package().helper.make_node(kind, names, results, name=results[0], **attributes))
 
     def constant(self, value: Any) -> str:
@@ -91,7 +91,7 @@ class Graph:
         self.constants[name] = array
         return name
 
-    def joined(self, tensors: Sequence[Value]) -> Value:
+    def joined(self, tensors: Sequence[GraphValue]) -> GraphValue:
         """Return matrices side by side."""
         return tensors[0] if len(tensors) == 1 else self.op("Concat", *tensors, axis=1)
 
@@ -105,7 +105,7 @@ class Graph:
         constants = [_tensor(onnx, name, array) for name, array in self.constants.items()]
         return onnx.helper.make_graph(self.nodes, name, list(inputs), list(outputs), initializer=constants)
 
-    def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[Value, Tensor]) -> Any:
+    def model(self, name: str, inputs: Sequence[Tensor], outputs: dict[GraphValue, Tensor]) -> Any:
         """Return the finished model; ``outputs`` has the names under which its results leave the graph."""
         onnx = onnx_package()
         for tensor, output in outputs.items():
@@ -128,15 +128,15 @@ class Graph:
         self.constants = {name: array for name, array in self.constants.items() if name in needed}
 
 
-def _infix(kind: str, *, is_turned: bool = False) -> Callable[[Value, Operand], Value]:
-    def operate(self: Value, other: Operand) -> Value:
+def _infix(kind: str, *, is_turned: bool = False) -> Callable[[GraphValue, Operand], GraphValue]:
+    def operate(self: GraphValue, other: Operand) -> GraphValue:
         return self.graph.op(kind, *((other, self) if is_turned else (self, other)))
 
     return operate
 
 
 @dataclass(frozen=True, eq=False)
-class Value:
+class GraphValue:
     """A tensor of a graph, by its name."""
 
     graph: Graph
@@ -158,46 +158,46 @@ class Value:
     __ge__ = _infix("GreaterOrEqual")
     __le__ = _infix("LessOrEqual")
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> GraphValue:
         return self.op("Neg")
 
-    def op(self, kind: str, *operands: Operand, **attributes: Any) -> Value:
+    def op(self, kind: str, *operands: Operand, **attributes: Any) -> GraphValue:
         """Return the result of an operator with this tensor as first operand."""
         return self.graph.op(kind, self, *operands, **attributes)
 
-    def where(self, then: Operand, otherwise: Operand) -> Value:
+    def where(self, then: Operand, otherwise: Operand) -> GraphValue:
         """Return ``then`` where this tensor is true, ``otherwise`` elsewhere."""
         return self.graph.op("Where", self, then, otherwise)
 
-    def exp(self) -> Value:
+    def exp(self) -> GraphValue:
         """e to its entries."""
         return self.op("Exp")
 
-    def cast(self, to: str) -> Value:
+    def cast(self, to: str) -> GraphValue:
         """The tensor in another type, such as "double"."""
         return self.op("Cast", to=_type_number(to))
 
-    def sum(self, axis: int = 1) -> Value:
+    def sum(self, axis: int = 1) -> GraphValue:
         """Sums along an axis, which stays, of length 1."""
         return self.op("ReduceSum", np.array([axis]))
 
-    def columns(self, places: Sequence[int]) -> Value:
+    def columns(self, places: Sequence[int]) -> GraphValue:
         """Some columns of a matrix."""
         return self.op("Gather", np.asarray(places, dtype=np.int64), axis=1)
 
-    def slice(self, start: int, stop: int, axis: int = 1) -> Value:
+    def slice(self, start: int, stop: int, axis: int = 1) -> GraphValue:
         """Entries from start to stop along an axis."""
         return self.op("Slice", [start], [stop], [axis])
 
-    def turned(self, *axes: int) -> Value:
+    def turned(self, *axes: int) -> GraphValue:
         """The tensor with its axes in another order."""
         return self.op("Transpose", perm=list(axes))
 
-    def flat(self) -> Value:
+    def flat(self) -> GraphValue:
         """A matrix of one column as a vector."""
         return self.op("Squeeze", np.array([1]))
 
-    def upright(self) -> Value:
+    def upright(self) -> GraphValue:
         """A vector as a matrix of one column."""
         return self.op("Unsqueeze", np.array([1]))
 

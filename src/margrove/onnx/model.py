@@ -19,7 +19,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.learner import description_of, loaded
-from margrove.onnx.graph import Graph, Tensor, Value, onnx_package
+from margrove.onnx.graph import Graph, GraphValue, Tensor, onnx_package
 from margrove.onnx.prediction import Prediction
 from margrove.onnx.table import Columns, GraphInputs, TableColumns
 from margrove.store.fault import FaultError, shown
@@ -129,7 +129,7 @@ def _chosen(model: Any) -> Any:
     return model.best_estimator_
 
 
-def _outputs(graph: Graph, prediction: Prediction, taken: set[str]) -> dict[Value, Tensor]:
+def _outputs(graph: Graph, prediction: Prediction, taken: set[str]) -> dict[GraphValue, Tensor]:
     """Return the outputs of the graph, by their tensors."""
 
     def free(name: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from margrove.errors import shown
-from margrove.onnx.graph import ML, Graph, Tensor, Value, onnx_package
+from margrove.onnx.graph import ML, Graph, GraphValue, Tensor, onnx_package
 from margrove.store.fault import FaultError
 
 MATRIX = "X"
@@ -30,16 +30,16 @@ UNSEEN, MISSING, FIRST_LEVEL = 0, 1, 2
 class Columns:
     """The columns that a learner or an encoder reads, by place: here a matrix of numbers, such as an encoder makes."""
 
-    def __init__(self, matrix: Value, width: int) -> None:
+    def __init__(self, matrix: GraphValue, width: int) -> None:
         self.graph, self._matrix, self.width = matrix.graph, matrix, width
 
-    def numbers(self, places: Sequence[int] | None = None) -> Value:
+    def numbers(self, places: Sequence[int] | None = None) -> GraphValue:
         """Some or all columns as a matrix of doubles."""
         if places is None or list(places) == list(range(self.width)):
             return self._matrix
         return self._matrix.columns(places)
 
-    def codes(self, place: int, levels: Sequence[Any]) -> Value:
+    def codes(self, place: int, levels: Sequence[Any]) -> GraphValue:
         """The codes of a category, (rows, 1) int64."""
         return codes_of_numbers(self.numbers([place]), levels)
 
@@ -68,19 +68,19 @@ class GraphInputs:
             raise FaultError("a column has no name, and an input of an ONNX graph needs one", "Name it, and fit again.")
         graph.taken.update(self.names, {MATRIX})
 
-    def numbers(self, places: Sequence[int]) -> Value:
+    def numbers(self, places: Sequence[int]) -> GraphValue:
         """These columns as a matrix."""
         for j in places:
             self._note(j, "number")
         key = tuple(places)
         if key not in self._numbers:
             self._numbers[key] = self.graph.fresh("numbers")
-        return Value(self.graph, self._numbers[key])
+        return GraphValue(self.graph, self._numbers[key])
 
-    def codes(self, j: int, levels: Sequence[Any]) -> Value:
+    def codes(self, j: int, levels: Sequence[Any]) -> GraphValue:
         """The codes of a category."""
         if not levels:  # every cell was missing; to another machine, that saw other rows, it may be text or numbers
-            return Value(self.graph, self._empty.setdefault(j, self.graph.fresh("codes")))
+            return GraphValue(self.graph, self._empty.setdefault(j, self.graph.fresh("codes")))
         if not isinstance(levels[0], str):
             codes = codes_of_numbers(self.numbers([j]), levels)
             self.kinds[j] = "truth value" if isinstance(levels[0], bool) else "number"
@@ -90,7 +90,7 @@ class GraphInputs:
         key = j, tuple(levels)
         if key not in self._codes:
             self._codes[key] = self.graph.fresh("codes")
-        return Value(self.graph, self._codes[key])
+        return GraphValue(self.graph, self._codes[key])
 
     def _note(self, j: int, kind: str) -> None:
         known = self.kinds.setdefault(j, kind)
@@ -155,10 +155,10 @@ class TableColumns(Columns):
     def __init__(self, inputs: GraphInputs, places: Sequence[int]) -> None:
         self.graph, self._inputs, self._places, self.width = inputs.graph, inputs, list(places), len(places)
 
-    def numbers(self, places: Sequence[int] | None = None) -> Value:
+    def numbers(self, places: Sequence[int] | None = None) -> GraphValue:
         return self._inputs.numbers(self._places if places is None else [self._places[j] for j in places])
 
-    def codes(self, place: int, levels: Sequence[Any]) -> Value:
+    def codes(self, place: int, levels: Sequence[Any]) -> GraphValue:
         return self._inputs.codes(self._places[place], levels)
 
     def note_truth(self, place: int) -> None:
@@ -176,7 +176,7 @@ def missing_word(levels: Sequence[str]) -> str:
     return word
 
 
-def codes_of_numbers(column: Value, levels: Sequence[Any]) -> Value:
+def codes_of_numbers(column: GraphValue, levels: Sequence[Any]) -> GraphValue:
     """The codes of a category whose levels are numbers or truth values, from a column of doubles."""
     if any(isinstance(level, str) for level in levels):
         raise FaultError(f"the level {shown(levels[0])} is text, and its column comes as numbers", "Fit it again.")

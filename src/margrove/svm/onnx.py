@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.onnx.graph import Value, check_size, described
+from margrove.onnx.graph import GraphValue, check_size, described
 from margrove.onnx.prediction import (
     Prediction,
     by_sides,
@@ -64,7 +64,7 @@ def one_class(model: Any, columns: Columns) -> Prediction:
     return decided(np.array([-1, 1]), machine_values(model, columns.numbers()))
 
 
-def machine_values(model: Any, points: Value) -> Value:
+def machine_values(model: Any, points: GraphValue) -> GraphValue:
     """f(x) of every machine, (n, machines), in the order of ``intercept_``."""
     kernel = kernel_of(model)
     if kernel.name in ("callable", "precomputed"):
@@ -88,7 +88,7 @@ def machine_values(model: Any, points: Value) -> Value:
     return sums + np.asarray(model.intercept_, dtype=np.float64)
 
 
-def _pair_sums(model: Any, values: Value) -> Value:
+def _pair_sums(model: Any, values: GraphValue) -> GraphValue:
     """Σ β K of each pair (i, j): what the support vectors of i have for j, and those of j for i. LIBSVM's layout has
     K − 1 coefficients for each support vector, a fraction of one for each pair."""
     dual, k = dense(model.dual_coef_), len(model.classes_)
@@ -104,7 +104,7 @@ def _pair_sums(model: Any, values: Value) -> Value:
     return together.columns(first) + together.columns(second)
 
 
-def _kernel_values(kernel: Kernel, points: Value, support: NDArray[np.float64]) -> Value:
+def _kernel_values(kernel: Kernel, points: GraphValue, support: NDArray[np.float64]) -> GraphValue:
     """K(x, x_i), shape (n, support vectors)."""
     if kernel.name in _BY_COLUMN:
         return _by_column(kernel, points, support)
@@ -113,7 +113,7 @@ def _kernel_values(kernel: Kernel, points: Value, support: NDArray[np.float64]) 
         centre = support.mean(axis=0)
         points, support = points - centre[None], support - centre
         sizes = (points * points).sum() + (support**2).sum(axis=1)[None]
-        squared: Value = (sizes + points @ (-2 * support.T)).op("Max", 0.0)
+        squared: GraphValue = (sizes + points @ (-2 * support.T)).op("Max", 0.0)
         return (squared * -kernel.gamma).exp()
     if kernel.name == "linear":
         return points @ support.T
@@ -122,25 +122,25 @@ def _kernel_values(kernel: Kernel, points: Value, support: NDArray[np.float64]) 
     return inner.op("Tanh") if kernel.name == "sigmoid" else inner.op("Pow", kernel.degree)
 
 
-def _chi2(x: Value, z: Value) -> Value:
+def _chi2(x: GraphValue, z: GraphValue) -> GraphValue:
     """(x − z)²/(x + z), 0 where both are."""
     apart, total = x - z, x + z
     is_there = total > 0.0
     return is_there.where(apart * apart / is_there.where(total, 1.0), 0.0)
 
 
-_BY_COLUMN: dict[str, Callable[[Value, Value], Value]] = {
+_BY_COLUMN: dict[str, Callable[[GraphValue, GraphValue], GraphValue]] = {
     "laplacian": lambda x, z: (x - z).op("Abs"),
     "chi2": _chi2,
     "intersection": lambda x, z: x.op("Min", z),
 }
 
 
-def _by_column(kernel: Kernel, points: Value, support: NDArray[np.float64]) -> Value:
+def _by_column(kernel: Kernel, points: GraphValue, support: NDArray[np.float64]) -> GraphValue:
     """A sum over columns: the loop holds what it comes to so far, (n, s), and takes one column of both at a time."""
     s, d = support.shape
     body = points.graph.body("columns")
-    so_far, x, z = (Value(body, body.fresh(word)) for word in ("so_far", "x", "z"))
+    so_far, x, z = (GraphValue(body, body.fresh(word)) for word in ("so_far", "x", "z"))
     total = so_far + _BY_COLUMN[kernel.name](x.upright(), z)
     loop = body.proto(
         kernel.name,
@@ -158,7 +158,7 @@ def _by_column(kernel: Kernel, points: Value, support: NDArray[np.float64]) -> V
     return summed if kernel.name == "intersection" else (summed * -kernel.gamma).exp()
 
 
-def _scores(model: Any, values: Value) -> tuple[Value, int]:
+def _scores(model: Any, values: GraphValue) -> tuple[GraphValue, int]:
     """`decision_function`, and how many columns it has."""
     k, n_machines = len(model.classes_), len(model.intercept_)
     is_named = isinstance(model.multiclass, str)
@@ -174,24 +174,24 @@ def _scores(model: Any, values: Value) -> tuple[Value, int]:
     return scores_of_votes(values, values >= 0.0, code_of(model)), k
 
 
-def votes_of(is_won: Value, code: NDArray[np.int8]) -> Value:
+def votes_of(is_won: GraphValue, code: NDArray[np.int8]) -> GraphValue:
     """Return the number of machines that decide for each class."""
     n_negative: NDArray[np.float64] = (code < 0).sum(axis=1).astype(np.float64)
     return is_won.cast("double") @ code.T.astype(np.float64) + n_negative
 
 
-def scores_of_votes(values: Value, is_won: Value, code: NDArray[np.int8]) -> Value:
+def scores_of_votes(values: GraphValue, is_won: GraphValue, code: NDArray[np.int8]) -> GraphValue:
     """Return the votes of each class, and less than a vote that breaks ties."""
     total = values @ code.T.astype(np.float64)
     return votes_of(is_won, code) + total / ((total.op("Abs") + 1.0) * 3.0)
 
 
-def _code_scores(model: Any, values: Value) -> Value:
+def _code_scores(model: Any, values: GraphValue) -> GraphValue:
     """Minus the hinge losses of each class's word."""
     return -by_sides((1.0 - values).op("Max", 0.0), (values + 1.0).op("Max", 0.0), code_of(model))
 
 
-def _place(model: Any, values: Value) -> Value:
+def _place(model: Any, values: GraphValue) -> GraphValue:
     """The place of the label: most votes (one-vs-one), or the highest score."""
     order, k = getattr(model, "label_order_", None), len(model.classes_)
     if order is not None:
@@ -206,20 +206,20 @@ def _place(model: Any, values: Value) -> Value:
     return place
 
 
-def _away_from_zero(model: Any, values: Value, order: NDArray[np.int32]) -> Value:
+def _away_from_zero(model: Any, values: GraphValue, order: NDArray[np.int32]) -> GraphValue:
     """f = 0 as the side of the label that LIBSVM knew as the second of the two."""
     place, code = np.argsort(order), code_of(model)
     sides = np.where(place[code.argmax(axis=0)] > place[code.argmin(axis=0)], 1.0, -1.0)
     return values.op("Equal", 0.0).where(sides[None], values)
 
 
-def positive_sides(model: Any, values: Value) -> Value:
+def positive_sides(model: Any, values: GraphValue) -> GraphValue:
     """−(A f + B) of each machine: the log-odds of its positive side."""
-    sides: Value = values * -model.probA_ - model.probB_
+    sides: GraphValue = values * -model.probA_ - model.probB_
     return sides
 
 
-def coupled(pairs: Value, k: int) -> Value:
+def coupled(pairs: GraphValue, k: int) -> GraphValue:
     """p of each class from r_ij of the pairs: Q p = 1, then p ≥ 0 and Σp = 1.
 
     Rows of the table come last, in shape (K, K, n), so that every operator runs along them.
@@ -237,7 +237,7 @@ def coupled(pairs: Value, k: int) -> Value:
     return shares(_solved(pairs.graph.joined([Q, right]), k).turned(1, 0).op("Max", 0.0))
 
 
-def _solved(system: Value, k: int) -> Value:
+def _solved(system: GraphValue, k: int) -> GraphValue:
     """The solution (K, n) of systems (K, K + 1, n), the right side as last column: by elimination, without an exchange
     of rows, as the matrices are symmetric and positive definite. Each step leaves a row, and a system smaller by one.
     """
@@ -255,7 +255,7 @@ def _solved(system: Value, k: int) -> Value:
     return found.op("Squeeze", np.array([0]))
 
 
-def with_law(p: Value, predicted: Value, k: int) -> Value:
+def with_law(p: GraphValue, predicted: GraphValue, k: int) -> GraphValue:
     """The nearest probabilities in which ``predicted`` is on top: see `margrove.svm.probability.with_law`."""
     is_own = one_hot(predicted, k)
     own = is_own.where(p, 0.0).sum()

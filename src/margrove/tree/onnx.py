@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.onnx.graph import ML, Value, onnx_package
+from margrove.onnx.graph import ML, GraphValue, onnx_package
 from margrove.onnx.prediction import Prediction
 from margrove.onnx.table import FIRST_LEVEL, MISSING, Columns
 from margrove.tree.model import TreeModel
@@ -99,7 +99,7 @@ class TreeEnsemble:
         self.children.append([0, 0])
         return number
 
-    def into(self, columns: Columns, n_targets: int) -> Value:
+    def into(self, columns: Columns, n_targets: int) -> GraphValue:
         """Return the sums of the weights of each row's leaves, (n, targets)."""
         tensor = onnx_package().numpy_helper.from_array
         cells, places = self._cells(columns)
@@ -125,7 +125,7 @@ class TreeEnsemble:
             leaf_weights=tensor(np.array(self.weights)),
         )
 
-    def _cells(self, columns: Columns) -> tuple[Value, dict[Asked, int]]:
+    def _cells(self, columns: Columns) -> tuple[GraphValue, dict[Asked, int]]:
         """Return the cells that the nodes test as doubles, (n, asked), and the place of each: numbers as they are, then
         of each other column the branches that its tables give, each table once."""
         tables: dict[int, dict[Asked, None]] = {}
@@ -170,7 +170,7 @@ def tree_regression(model: Any, columns: Columns) -> Prediction:
     return Prediction(value=columns.graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
 
 
-def _leaf(tree: TreeModel, columns: Columns) -> Value:
+def _leaf(tree: TreeModel, columns: Columns) -> GraphValue:
     """The number of each row's leaf, (n,) int64: a sum of one whole number, which a double holds exactly."""
     ensemble = TreeEnsemble(tree.columns)
     ensemble.add(tree, np.zeros(tree.n_nodes, dtype=np.int64), np.arange(tree.n_nodes))
