@@ -147,6 +147,7 @@ BAD_FILES = {
         "Each line of a LIBSVM file is a label and pairs, such as +1 3:0.5 7:1.",
     ),
     "libsvm label": (b"+1 1:0.5\nfoo 2:1\n", "{file}, line 2: the label 'foo' is not a number."),
+    "libsvm infinite label": (b"+1 1:0.5\n1e999 2:1\n", "{file}, line 2, column 'label': the number is infinite (inf)"),
     "libsvm pair": (b"+1 1:0.5\n-1 2=1\n", "{file}, line 2: '2=1' is not a pair index:value."),
     "libsvm order": (
         b"+1 1:0.5\n-1 3:1 2:1\n",
@@ -208,6 +209,7 @@ BAD_FILES = {
         "{file}: the parts of the sparse matrix 'X' do not fit together",
     ),
     "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy data cannot be read"),
+    "npz infinite label": (npz(X=np.eye(2), y=np.array([1.0, -np.inf])), "column 'y': the number in row 2 is infinite"),
     "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 1 is infinite (inf)"),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -212,17 +212,18 @@ def check_finite(table: Table, line_of: Callable[[int], int] | None = None) -> N
 def _first_infinite(table: Table) -> tuple[str, int, float] | None:
     """Return column, row and value of the first infinite number, column by column, or None."""
     block = table.sparse.data if table.sparse is not None else table.block
+    columns: Iterable[Column] = table
     if block is not None:
         # A sum is finite unless a term is not (or it overflows): one pass and no large temporary.
         with np.errstate(over="ignore", invalid="ignore"):
             total = np.sum(block)
         if np.isfinite(total) or not np.isinf(block).any():
-            return None
-    if table.sparse is not None:
-        entry = int(np.flatnonzero(np.isinf(table.sparse.data))[0])
-        row = int(np.searchsorted(table.sparse.indptr, entry, side="right")) - 1
-        return table.names[table.sparse.indices[entry]], row, float(table.sparse.data[entry])
-    for column in (*table, *([table.target] if table.target is not None else [])):
+            columns = ()
+        elif table.sparse is not None:
+            entry = int(np.flatnonzero(np.isinf(block))[0])
+            row = int(np.searchsorted(table.sparse.indptr, entry, side="right")) - 1
+            return table.names[table.sparse.indices[entry]], row, float(block[entry])
+    for column in (*columns, *([] if table.target is None else [table.target])):
         if column.kind == "numeric" and np.isinf(column.values).any():
             row = int(np.argmax(np.isinf(column.values)))
             return column.name, row, float(column.values[row])
