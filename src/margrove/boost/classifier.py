@@ -153,12 +153,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
                 f"n_estimators is {self.n_estimators}, and there are {self.n_estimators_} rounds already. With "
                 "warm_start=True it must be larger or equal."
             )
-        if repr(learner.get_params()) != repr(self.estimator_.get_params()) or type(learner) is not type(
-            self.estimator_
-        ):
+        before = self.estimator_
+        if type(learner) is not type(before) or repr(learner.get_params()) != repr(before.get_params()):
             raise ParameterError(
-                f"estimator is {learner!r}, and the rounds there are were done with {self.estimator_!r}. Use "
-                "warm_start=False."
+                f"estimator is {learner!r}, and the rounds there are were done with {before!r}. Use warm_start=False."
             )
         return True
 
@@ -225,7 +223,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return asked, taken_rows(X, asked.rows), taken_rows(X, asked.rows_held_out)
 
     def _of_nodes(self, tree: TreeModel) -> NDArray[np.intp]:
-        return np.argmax(tree.value, axis=1)
+        return np.asarray(np.argmax(tree.value, axis=1))
 
     def _of_learner(self, learner: Any, X: Any) -> NDArray[np.intp]:
         return codes_of(learner, X, self.classes_)

@@ -181,8 +181,8 @@ class Rounds:
     def first(self, n_rounds: int) -> Rounds:
         """Return the first rounds."""
         held_out = None if self.validation_error is None else self.validation_error[:n_rounds]
-        of_training = (array[:n_rounds] for array in (self.error, self.vote, self.training_error))
-        return Rounds(*of_training, held_out, self.n_classes)
+        error, vote, training_error = self.error[:n_rounds], self.vote[:n_rounds], self.training_error[:n_rounds]
+        return Rounds(error, vote, training_error, held_out, self.n_classes)
 
 
 @dataclass(frozen=True, eq=False)

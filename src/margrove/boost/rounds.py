@@ -53,13 +53,14 @@ class Boosting(Generic[Learner]):
 
     def step(self) -> Status | None:
         """Do one round. Return the status if it was the last."""
-        n_classes, target = self.problem.n_classes, self.problem.learner.target
+        problem = self.problem
+        n_classes, target = problem.n_classes, problem.learner.target
         learner, label, label_held_out = self.learn(self.weight, len(self.learners))
         is_wrong = label != target
         error = float(self.weight[is_wrong].sum())
         if is_no_better_than_chance(error, n_classes):
             return Status.NO_BETTER_THAN_CHANCE
-        a = vote(error, n_classes, self.problem.learning_rate)
+        a = vote(error, n_classes, problem.learning_rate)
         right, wrong = factors(a, n_classes)
         z = normaliser(error, a, n_classes)
         weight = self.weight * np.where(is_wrong, wrong, right) / z
@@ -69,18 +70,14 @@ class Boosting(Generic[Learner]):
         self.learners.append(learner)
         cast(self.votes, label, a)
         self._seen.append((error, a, float(self.first_weight[judged(self.votes) != target].sum())))
-        if self.problem.held_out is not None and label_held_out is not None:
+        if problem.held_out is not None and label_held_out is not None:
             cast(self.votes_held_out, label_held_out, a)
-            is_missed = judged(self.votes_held_out) != self.problem.held_out.target
+            is_missed = judged(self.votes_held_out) != problem.held_out.target
             self._validation_error.append(float(self.weight_held_out[is_missed].sum()))
-        return self._end(error)
-
-    def _end(self, error: float) -> Status | None:
-        """Return the status if this round is the last."""
-        problem, n_done = self.problem, len(self.learners)
+        n_done = len(self.learners)
         if error <= 0:
             return Status.PERFECT_LEARNER
-        if problem.n_classes == 2 and self.loss <= problem.stop_at_bound:
+        if n_classes == 2 and self.loss <= problem.stop_at_bound:
             return Status.BOUND_REACHED
         if n_done >= problem.n_rounds:
             return Status.CONVERGED

@@ -72,18 +72,6 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: boo
     )
 
 
-def missed_columns(tree: Any, n_columns: int) -> NDArray[np.bool_]:
-    """Return the columns that had missing cells in training: in some node these go to the child of fewer rows, where
-    scikit-learn sends them only if training had some."""
-    inner = np.flatnonzero(tree.children_left >= 0)
-    rows = np.asarray(tree.n_node_samples)
-    as_usual = rows[tree.children_left[inner]] > rows[tree.children_right[inner]]
-    goes_left = np.asarray(tree.missing_go_to_left)[inner] != 0
-    is_missed = np.zeros(n_columns, dtype=np.bool_)
-    is_missed[tree.feature[inner][goes_left != as_usual]] = True
-    return is_missed
-
-
 def _depth_first(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.intp]:
     """Return the nodes, each subtree in one run: scikit-learn numbers them so unless ``max_leaf_nodes`` is given."""
     order, waiting = [], [0]
@@ -131,7 +119,11 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     names = array_names(d) if names is None else [str(name) for name in names]
     directions = np.zeros(d, dtype=np.int64) if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
-    is_missed = missed_columns(model.tree_, d)
+    # Columns had missing cells in training where these go, in some node, to the child of fewer rows.
+    tree, is_missed = model.tree_, np.zeros(d, dtype=np.bool_)
+    inner, rows = np.flatnonzero(tree.children_left >= 0), np.asarray(tree.n_node_samples)
+    as_usual = rows[tree.children_left[inner]] > rows[tree.children_right[inner]]
+    is_missed[tree.feature[inner][(np.asarray(tree.missing_go_to_left)[inner] != 0) != as_usual]] = True
     columns = tuple(
         TreeColumn(name, monotone=int(direction), has_missing=bool(missed))
         for name, direction, missed in zip(names, directions, is_missed, strict=True)

@@ -42,7 +42,6 @@ def nested(model: TreeModel, outcomes: list[str]) -> list[str]:
 
 
 def _condition(allowed: Allowed) -> str:
-    """Return the condition on ``v``."""
     if allowed.is_everything:
         return "True"
     if allowed.column.test == "threshold":
@@ -99,8 +98,7 @@ def node_table(model: TreeModel, outcomes: list[str], table: str) -> list[str]:
         if column.test == "threshold":
             test = literal(float(model.threshold[node]))
         elif column.test == "intervals":
-            branches = branch_of_codes(model, node)
-            test = repr((tuple(map(float, column.cuts)), tuple(branches)))
+            test = repr((tuple(map(float, column.cuts)), tuple(branch_of_codes(model, node))))
         else:
             pairs = [f"{literal(column.levels[code])}: {b}" for code, b in enumerate(levels) if b >= 0]
             test = f"{{{', '.join(pairs)}}}"

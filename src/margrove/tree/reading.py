@@ -190,10 +190,11 @@ def read_numbers(
 def _one_column(y: Any, cells: Cells) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    y = np.asarray(column_or_1d(y, warn=True))
-    if len(y) != cells.n_rows:
-        raise InputError(f"Found input variables with inconsistent numbers of samples: [{cells.n_rows}, {len(y)}]")
-    return y
+    column: NDArray[Any] = np.asarray(column_or_1d(y, warn=True))
+    if len(column) != cells.n_rows:
+        sizes = f"[{cells.n_rows}, {len(column)}]"
+        raise InputError(f"Found input variables with inconsistent numbers of samples: {sizes}")
+    return column
 
 
 def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
