@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from result_tables import table
+from result_tables import table, verdict
 
 LEAST_ADULT = 0.863  # of the official test part, within 120 s
 
@@ -19,11 +19,6 @@ def section(result: dict[str, Any]) -> str:
         _misses(result["cases"]),
     ]
     return "\n\n".join(lines)
-
-
-def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """No line for the README: there is nobody to be faster than."""
-    return []
 
 
 def _row(case: dict[str, Any]) -> list[str]:
@@ -51,7 +46,7 @@ def _misses(cases: list[dict[str, Any]]) -> str:
         for case in cases
         if case["data"] == "adult" and case["test_accuracy"] < LEAST_ADULT
     ]
-    return f"Missed: {'; '.join(found)}." if found else "No bar is missed."
+    return verdict(found)
 
 
 def _percent(share: float) -> str:

@@ -5,11 +5,10 @@ The file may hold some data sets only: a run writes each as it ends, and ``--onl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from result_tables import table
+from result_tables import in_print, line_of, table, times, verdict
 
 WITH_BARS = ("synthetic", "magic04", "a9a", "covtype_sample")  # the data sets of which benchmarks/boost.py has bars
 SAME_ERROR = 1e-9  # weighted errors that differ by less, in any round, are the same but for rounding
@@ -19,7 +18,6 @@ def section(result: dict[str, Any]) -> str:
     """Every fit, how far its errors are scikit-learn's, and every bar that is missed."""
     cases = result["cases"]
     head = ["", "boosted", "one thread", "two threads", "scikit-learn", "bar, one thread", "error", "scikit-learn's"]
-    found = list(_misses(cases))
     absent = [name for name in WITH_BARS if name not in {case["data"] for case in cases}]
     lines = [
         "Whole fits of `AdaBoostClassifier`, ours and scikit-learn's, which boosts its exact trees on one thread; each"
@@ -28,7 +26,7 @@ def section(result: dict[str, Any]) -> str:
         table(head, [_row(case) for case in cases]),
         _sameness(cases),
         f"Not measured yet: {', '.join(absent)}." if absent else "",
-        f"Missed: {'; '.join(found)}." if found else "No bar is missed.",
+        verdict(_misses(cases)),
     ]
     return "\n\n".join(line for line in lines if line)
 
@@ -38,11 +36,9 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     for depth, thresholds in dict.fromkeys(_kind(case) for case in result["cases"]):
         cases = [case for case in result["cases"] if _kind(case) == (depth, thresholds)]
-        ours, theirs = (sum(case[side] for case in cases) for side in ("one_thread", "sklearn"))
         sets = f"{len(cases)} set{'' if len(cases) == 1 else 's'}"
         name = f"{_words(depth, thresholds)}, boosted on {sets}, one thread, geometric mean"
-        times = f"{_mean(cases):.1f} ×"
-        rows.append((name, "`sklearn.ensemble.AdaBoostClassifier`", _in_all(ours), _in_all(theirs), times))
+        rows.append(line_of(name, "sklearn.ensemble.AdaBoostClassifier", cases, "one_thread", "sklearn"))
     return rows
 
 
@@ -50,9 +46,9 @@ def _row(case: dict[str, Any]) -> list[str]:
     return [
         f"{case['data']}, {case['rows']:,} × {case['columns']}, {case['rounds']} rounds",
         _words(*_kind(case)),
-        f"{_s(case['one_thread'])} ({_x(case['ratio'])})",
-        f"{_s(case['two_threads'])} ({_x(case['ratio_two'])})",
-        _s(case["sklearn"]),
+        f"{in_print(case['one_thread'])} ({times(case['ratio'])})",
+        f"{in_print(case['two_threads'])} ({times(case['ratio_two'])})",
+        in_print(case["sklearn"]),
         "" if case["bar"] is None else f"{case['bar']:g} ×",
         f"{case['training_error']:.4f}",
         f"{case['sklearn_training_error']:.4f}",
@@ -91,19 +87,3 @@ def _words(depth: int, thresholds: str) -> str:
 
 def _where(case: dict[str, Any]) -> str:
     return f"{case['data']} ({_words(*_kind(case))})"
-
-
-def _mean(cases: list[dict[str, Any]]) -> float:
-    return math.exp(sum(math.log(case["ratio"]) for case in cases) / len(cases))
-
-
-def _s(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1000:.3g} ms"
-
-
-def _x(ratio: float) -> str:
-    return f"{ratio:.1f} ×"
-
-
-def _in_all(seconds: float) -> str:
-    return f"{seconds:.3g} s in all"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from result_tables import table
+from result_tables import table, verdict
 
 SIDES = {
     "margrove": "Margrove",
@@ -50,11 +50,6 @@ def section(result: dict[str, Any]) -> str:
         "![Reliability: how often what was said with a probability came true](images/calibration.png)",
     ]
     return "\n\n".join(lines)
-
-
-def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Nothing: the README's table is of times."""
-    return []
 
 
 def draw_reliability(result: dict[str, Any], path: Path, dpi: int) -> None:
@@ -117,7 +112,7 @@ def _verdict(cases: list[dict[str, Any]]) -> str:
         for peer in PEERS
         if _mark(case, peer, key) == " (−)"
     ]
-    words.append(f"Missed: {'; '.join(missed)}." if missed else "The bar is not missed.")
+    words.append(verdict(missed, otherwise="The bar is not missed."))
     return " ".join(words)
 
 

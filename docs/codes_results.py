@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from result_tables import table
+from result_tables import table, times, verdict
 
 BAR = 10.0  # times as fast as OutputCodeClassifier of the same number of columns
 
@@ -15,14 +15,13 @@ def section(result: dict[str, Any]) -> str:
     cases = result["cases"]
     rows = next((case["margrove"]["rows"] for case in cases), 0)
     head = ["", "machines", "distance", "Margrove", "scikit-learn", "kernel rows", "accuracy", "scikit-learn's"]
-    found = list(_misses(cases))
     return "\n\n".join(
         [
             f"letter, {rows:,} rows, `SVC(C={cases[0]['C']:g}, gamma={cases[0]['gamma']:g})`; every fit in a fresh"
             " process, the sides in turns, each side's best run counts. Behind scikit-learn's time: how many times as"
             " fast Margrove is. A pair of one-vs-one has kernel rows of its own classes' rows alone.",
             table(head, [_row(case) for case in cases]),
-            f"Missed: {'; '.join(found)}." if found else "No bar is missed.",
+            verdict(_misses(cases)),
         ]
     )
 
@@ -35,7 +34,7 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
             "`OutputCodeClassifier(SVC())`",
             _s(case["margrove"]["seconds"]),
             _s(case["sklearn"]["seconds"]),
-            f"{case['ratio_sklearn']:.1f} ×",
+            times(case["ratio_sklearn"]),
         )
         for case in result["cases"]
         if _has_bar(case) and "ratio_sklearn" in case

@@ -20,47 +20,28 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import auto_results
-import boost_results
 import calibration_results
-import codes_results
 import gallery
-import images_results
-import linear_results
-import linear_stream_results
-import onnx_parity_results
-import search_results
 import svm_results
-import tree_accuracy_results
-import tree_results
 
 ROOT = SOURCE = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 FIGURES = ROOT / "docs" / "images"
 DPI = 80  # legible, and each picture well below 120 KB
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
-# Benchmarks whose results are more than a list of times: what makes a section of them, and lines for the README.
+# Benchmarks whose results are more than a list of times: modules that make a section of them (``section``) and, where
+# there are times of a peer, lines of a table (``summary``).
 RENDERERS: dict[str, Any] = {
-    "auto": auto_results,
-    "boost": boost_results,
-    "calibration": calibration_results,
-    "codes": codes_results,
-    "images": images_results,
-    "linear": linear_results,
-    "linear_stream": linear_stream_results,
-    "onnx_parity": onnx_parity_results,
-    "search": search_results,
-    "svm": svm_results,
-    "tree": tree_results,
-    "tree_accuracy": tree_accuracy_results,
+    path.stem.removesuffix("_results"): import_module(path.stem) for path in Path(__file__).parent.glob("*_results.py")
 }
 IN_README = (("svm", "scikit-learn SVC"), ("search", "scikit-learn SVC"), ("tree", "DecisionTreeClassifier"))
-IN_PARTS = (images_results, search_results, tree_results)  # whose results have no list of cases
+IN_PARTS = [each for each in RENDERERS.values() if hasattr(each, "is_there")]  # whose results have no list of cases
 NOTICE = "<!-- Made by docs/generate.py; edit that, or the help of the command. -->"
 
 
@@ -139,8 +120,8 @@ def summary(results: list[dict[str, Any]], chosen: tuple[tuple[str, str], ...] |
 def lines_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
     """A benchmark's lines in the README."""
     if result["benchmark"] in RENDERERS:
-        lines: list[tuple[str, ...]] = RENDERERS[result["benchmark"]].summary(result)
-        return lines
+        renderer = RENDERERS[result["benchmark"]]
+        return renderer.summary(result) if hasattr(renderer, "summary") else []
     return [row(case) for case in result["cases"]]
 
 

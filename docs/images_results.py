@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from result_tables import table
+from result_tables import table, times, verdict
 
 LEAST, LEAD = 0.70, 0.25  # of the SVM on codes: accuracy, and how far above raw pixels
 
@@ -30,8 +30,7 @@ def section(result: dict[str, Any]) -> str:
     if parts.get("memory"):
         words = "; ".join(f"{case['pictures']} pictures: {case['peak_mb']:.0f} MB" for case in parts["memory"])
         lines.append(f"The largest memory of a process that computes codes of files in batches of 16: {words}.")
-    found = list(_misses(parts))
-    lines.append(f"Missed: {'; '.join(found)}." if found else "No bar is missed.")
+    lines.append(verdict(_misses(parts)))
     return "\n\n".join(lines)
 
 
@@ -43,7 +42,7 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
             "a plain torch loop",
             f"{case['margrove']:.3g} s",
             f"{case['plain_loop']:.3g} s",
-            f"{case['times_as_fast']:.1f} ×",
+            times(case["times_as_fast"]),
         )
         for case in result["parts"].get("speed", {"cases": []})["cases"]
     ]

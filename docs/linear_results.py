@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from result_tables import table
+from result_tables import in_print, line_of, table, times, verdict
 
 ENOUGH = 1e-4  # relative primal suboptimality that both sides are to reach
 
@@ -14,7 +13,6 @@ ENOUGH = 1e-4  # relative primal suboptimality that both sides are to reach
 def section(result: dict[str, Any]) -> str:
     """Every fit and every search, the peers that did not get there, and every bar that is missed."""
     fits, searches = _parts(result)
-    found = list(_misses(result["cases"]))
     lines = []
     if fits:
         head = ["", "solver", "ours", "peer", "", "bar", "misses the best by", "peer's"]
@@ -30,7 +28,7 @@ def section(result: dict[str, Any]) -> str:
             "`LinearSVCCV` against a grid search, one thread; scikit-learn's solves to its default tolerance.",
             table(head, [_search(case) for case in searches]),
         ]
-    lines.append(f"Missed: {'; '.join(found)}." if found else "No bar is missed.")
+    lines.append(verdict(_misses(result["cases"])))
     return "\n\n".join(line for line in lines if line)
 
 
@@ -41,17 +39,11 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     for peer in dict.fromkeys(case["peer"] for case in fits):
         cases = [case for case in fits if case["peer"] == peer]
         loss = cases[0]["name"].rsplit(", ", 1)[1].replace("_", " ")
-        rows.append(_line(f"{len(cases)} fits, {loss}, geometric mean", peer, cases))
+        rows.append(line_of(f"{len(cases)} fits, {loss}, geometric mean", peer, cases, "ours_s", "peer_s"))
     if searches:
         title = f"20 values of C, 5 folds, {len(searches)} sets, geometric mean"
-        rows.append(_line(title, searches[0]["peer"], searches))
+        rows.append(line_of(title, searches[0]["peer"], searches, "ours_s", "peer_s"))
     return rows
-
-
-def _line(name: str, peer: str, cases: list[dict[str, Any]]) -> tuple[str, ...]:
-    ours, theirs = (sum(case[side] for case in cases) for side in ("ours_s", "peer_s"))
-    mean = math.exp(sum(math.log(case["ratio"]) for case in cases) / len(cases))
-    return name, f"`{peer}`", f"{ours:.3g} s in all", f"{theirs:.3g} s in all", f"{mean:.1f} ×"
 
 
 def _parts(result: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -63,9 +55,9 @@ def _fit(case: dict[str, Any]) -> list[str]:
     return [
         case["name"].replace("_", " "),
         case["our_solver"].replace("_", " "),
-        _s(case["ours_s"]),
-        f"{_s(case['peer_s'])} ({case['peer']})",
-        f"{case['ratio']:.1f} ×",
+        in_print(case["ours_s"]),
+        f"{in_print(case['peer_s'])} ({case['peer']})",
+        times(case["ratio"]),
         f"{case['bar']:g} ×",
         f"{case['our_suboptimality']:.0e}",
         f"{case['peer_suboptimality']:.0e}",
@@ -75,9 +67,9 @@ def _fit(case: dict[str, Any]) -> list[str]:
 def _search(case: dict[str, Any]) -> list[str]:
     return [
         case["name"],
-        _s(case["ours_s"]),
-        _s(case["peer_s"]),
-        f"{case['ratio']:.1f} ×",
+        in_print(case["ours_s"]),
+        in_print(case["peer_s"]),
+        times(case["ratio"]),
         f"{case['bar']:g} ×",
         f"{case['our_best_score']:.4f}",
         f"{case['peer_best_score']:.4f}",
@@ -99,7 +91,3 @@ def _misses(cases: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{name} is {case['ratio']:.1f} times as fast as {case['peer']}, and the bar is {case['bar']:g}"
         if case.get("our_suboptimality", 0.0) > ENOUGH:
             yield f"{name} misses the best by {case['our_suboptimality']:.0e}"
-
-
-def _s(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1000:.3g} ms"

@@ -34,8 +34,3 @@ def section(result: dict[str, Any]) -> str:
             "The bar, 500 MB, is held by all." if held else "The bar, 500 MB, is not held by all.",
         ]
     )
-
-
-def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Nothing: the README's table is of times against peers."""
-    return []

@@ -25,11 +25,6 @@ def section(result: dict[str, Any]) -> str:
     return "\n\n".join(lines)
 
 
-def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Nothing: the README's table is of times against peers."""
-    return []
-
-
 def _difference(case: dict[str, Any]) -> str:
     return f"{_worst(case):.0e}" if _worst(case) else "0"
 

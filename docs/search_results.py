@@ -5,11 +5,10 @@ The file may hold some parts only: a run writes each as it ends, and ``--only`` 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-from result_tables import table
+from result_tables import geometric_mean, line_of, table, verdict
 
 PEERS = {"sklearn": "scikit-learn", "intelex": "scikit-learn-intelex"}
 # The bars that benchmarks/search.py states in words.
@@ -32,7 +31,7 @@ def section(result: dict[str, Any]) -> str:
         *_search(result.get("search") or []),
         *_path(result.get("path") or []),
         *_leave_one_out(result.get("leave_one_out")),
-        _missed(result),
+        verdict(_misses(result)),
     ]
     return "\n\n".join(line for line in lines if line)
 
@@ -42,10 +41,9 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     cases = result.get("search") or []
     for peer in _peers(cases):
-        ours, theirs = (sum(case[f"{side}_seconds"] for case in cases) for side in ("margrove", peer))
         name = f"{len(cases)} searches of {cases[0]['fits']} fits, geometric mean"
-        mean = f"{_mean(cases, peer):.1f} ×"
-        rows.append((name, f"`GridSearchCV, {PEERS[peer]} SVC`", _in_all(ours), _in_all(theirs), mean))
+        keys = "margrove_seconds", f"{peer}_seconds", f"ratio_{peer}"
+        rows.append(line_of(name, f"GridSearchCV, {PEERS[peer]} SVC", cases, *keys))
     found = result.get("leave_one_out")
     if found:
         ours, theirs = found["margrove"]["seconds"], found["sklearn"]["seconds"]
@@ -76,8 +74,9 @@ def _search(cases: list[dict[str, Any]]) -> Iterator[str]:
     )
     if peers:
         worst = {peer: min(case[f"ratio_{peer}"] for case in cases) for peer in peers}
-        means = (f"{_mean(cases, peer):.1f} × {PEERS[peer]} ({worst[peer]:.1f} ×)" for peer in peers)
-        yield f"Geometric mean (and the worst case): {'; '.join(means)}."
+        means = {peer: geometric_mean(cases, f"ratio_{peer}") for peer in peers}
+        words = (f"{means[peer]:.1f} × {PEERS[peer]} ({worst[peer]:.1f} ×)" for peer in peers)
+        yield f"Geometric mean (and the worst case): {'; '.join(words)}."
 
 
 def _path(cases: list[dict[str, Any]]) -> Iterator[str]:
@@ -110,17 +109,11 @@ def _leave_one_out(found: dict[str, Any] | None) -> Iterator[str]:
     )
 
 
-def _missed(result: dict[str, Any]) -> str:
-    """Every bar that is not reached, in one sentence; or that all are."""
-    found = list(_misses(result))
-    return f"Missed: {'; '.join(found)}." if found else "No bar is missed."
-
-
 def _misses(result: dict[str, Any]) -> Iterator[str]:
     cases = result.get("search") or []
     for peer in _peers(cases):
         bar = MEAN_BARS[peer]
-        mean = _mean(cases, peer)
+        mean = geometric_mean(cases, f"ratio_{peer}")
         if mean < bar:
             yield (
                 f"the searches are {mean:.1f} times as fast as {PEERS[peer]} in the geometric mean, and the bar is"
@@ -142,11 +135,8 @@ def _misses(result: dict[str, Any]) -> Iterator[str]:
             yield f"a fit of {case['data']} takes {_ms(ours)}, and liquidSVM {_ms(theirs)}"
     for case in result.get("path") or []:
         if case["times_the_hardest"] > PATH_BAR:
-            times = case["times_the_hardest"]
-            yield (
-                f"the path of {case['data']} takes {times:.2f} times the hardest value alone, and the bar is"
-                f" {PATH_BAR:g}"
-            )
+            words = f"{case['times_the_hardest']:.2f} times the hardest value alone"
+            yield f"the path of {case['data']} takes {words}, and the bar is {PATH_BAR:g}"
         if case.get("status", "converged") != "converged":
             yield f"the path of {case['data']} ended as {case['status']}"
     found = result.get("leave_one_out")
@@ -162,10 +152,6 @@ def _peers(cases: list[dict[str, Any]]) -> list[str]:
     return [peer for peer in PEERS if cases and all(f"ratio_{peer}" in case for case in cases)]
 
 
-def _mean(cases: list[dict[str, Any]], peer: str) -> float:
-    return math.exp(sum(math.log(case[f"ratio_{peer}"]) for case in cases) / len(cases))
-
-
 def _gap(case: dict[str, Any]) -> str:
     return f"{case['worst_score_gap_sklearn']:.4f}" if "worst_score_gap_sklearn" in case else ""
 
@@ -176,7 +162,3 @@ def _s(seconds: float) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.3g} ms"
-
-
-def _in_all(seconds: float) -> str:
-    return f"{seconds:.3g} s in all"

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from result_tables import table
+from result_tables import table, times, verdict
 
 PEERS = {
     "sklearn": "scikit-learn",
@@ -54,7 +54,7 @@ def _missed(cases: list[dict[str, Any]]) -> str:
         for peer, bar in _MULTICLASS_BARS.items()
         if case.get(f"ratio_{peer}", bar) < bar
     ]
-    return f"Missed: {'; '.join(found)}." if found else ""
+    return verdict(found, otherwise="")
 
 
 def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -62,12 +62,11 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     cases = result["cases"]
     for peer, mean in result.get("geometric_means", {}).items():
+        name = f"{len(cases)} kernel SVMs, geometric mean"
         ours, theirs = (sum(case[side]["seconds"] for case in cases) for side in ("margrove", peer))
-        rows.append((f"{len(cases)} kernel SVMs, geometric mean", f"`{PEERS[peer]} SVC`", ours, theirs, mean))
-    return [
-        (name, peer, f"{ours:.3g} s in all", f"{theirs:,.0f} s in all", f"{mean:.1f} ×")
-        for name, peer, ours, theirs, mean in rows
-    ]
+        sums = f"{ours:.3g} s in all", f"{theirs:,.0f} s in all"
+        rows.append((name, f"`{PEERS[peer]} SVC`", *sums, times(mean)))
+    return rows
 
 
 def draw_scaling(result: dict[str, Any], path: Path, dpi: int) -> None:

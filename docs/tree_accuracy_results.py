@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from statistics import fmean, stdev
 from typing import Any
 
-from result_tables import table
+from result_tables import table, verdict
 
 SIDES = {
     "default": "Margrove, defaults",
@@ -61,11 +61,6 @@ def section(result: dict[str, Any]) -> str:
     return "\n\n".join(lines)
 
 
-def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Nothing for the README: these are no times."""
-    return []
-
-
 def _table(
     cases: list[dict[str, Any]],
     sides: dict[str, str],
@@ -112,8 +107,7 @@ def _missed(cases: list[dict[str, Any]]) -> str:
     compared = [pair for case in cases for pair in _pairs(case)]
     if not compared:
         return "No peer was there to compare with."
-    found = [words for words in compared if words]
-    return f"Missed: {'; '.join(found)}." if found else "The bar is not missed."
+    return verdict(filter(None, compared), otherwise="The bar is not missed.")
 
 
 def _pairs(case: dict[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from result_tables import table
+from result_tables import geometric_mean, in_print, line_of, table, times, verdict
 
 # The bars that benchmarks/tree.py states in words.
 MEAN_BAR = 12.0  # times as fast as scikit-learn, geometric mean over the cases by gini, one thread
@@ -33,7 +33,7 @@ def section(result: dict[str, Any]) -> str:
     lines = [
         "The sides take turns in one process, and each side's best run counts.",
         *(line for name, part in zip(PARTS, parts, strict=True) for line in part(result.get(name) or [])),
-        _missed(result),
+        verdict(_misses(result)),
     ]
     return "\n\n".join(line for line in lines if line)
 
@@ -43,16 +43,15 @@ def summary(result: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     cases = _gini(result)
     if cases:
-        ours, theirs = (sum(case[side] for case in cases) for side in ("one_thread", "sklearn"))
         name = f"{len(cases)} exact trees, one thread, geometric mean"
-        times = f"{_mean(cases):.1f} ×"
-        rows.append((name, "`sklearn.tree.DecisionTreeClassifier`", _in_all(ours), _in_all(theirs), times))
-    for case in result.get("histogram") or []:
-        name = f"255 leaves from bins, {case['data']}"
-        rows.append((name, "`lightgbm`, one tree", _s(case["margrove"]), _s(case["lightgbm"]), _x(case["ratio"])))
-    for case in result.get("categorical") or []:
-        name = f"{case['data']}, categories as they are"
-        rows.append((name, "`OneHotEncoder` and tree", _s(case["margrove"]), _s(case["sklearn"]), _x(case["ratio"])))
+        rows.append(line_of(name, "sklearn.tree.DecisionTreeClassifier", cases, "one_thread", "sklearn"))
+    for part, peer, words, side in (
+        ("histogram", "`lightgbm`, one tree", "255 leaves from bins, {}", "lightgbm"),
+        ("categorical", "`OneHotEncoder` and tree", "{}, categories as they are", "sklearn"),
+    ):
+        for case in result.get(part) or []:
+            ours, theirs = in_print(case["margrove"]), in_print(case[side])
+            rows.append((words.format(case["data"]), peer, ours, theirs, times(case["ratio"])))
     return rows
 
 
@@ -67,20 +66,19 @@ def _exact(cases: list[dict[str, Any]]) -> Iterator[str]:
         [
             f"{case['data']}, {case['rows']:,} × {case['columns']}, {case['classes']} classes",
             case["criterion"],
-            f"{_s(case['one_thread'])} ({_x(case['ratio'])})",
-            f"{_s(case['two_threads'])} ({_x(case['ratio_two'])})",
-            _s(case["sklearn"]),
+            f"{in_print(case['one_thread'])} ({times(case['ratio'])})",
+            f"{in_print(case['two_threads'])} ({times(case['ratio_two'])})",
+            in_print(case["sklearn"]),
             "" if case["bar"] is None else f"{case['bar']:g} ×",
         ]
         for case in cases
     ]
     yield table(["", "criterion", "one thread", "two threads", "scikit-learn", "bar, one thread"], rows)
     gap = max(abs(case["impurity_at_depth_6"] - case["sklearn_impurity_at_depth_6"]) for case in cases)
-    gini = [case for case in cases if case["criterion"] == "gini"]
+    by_gini, by_entropy = (geometric_mean([c for c in cases if c["criterion"] == name]) for name in ("gini", "entropy"))
     yield (
-        f"Geometric mean by gini: {_mean(gini):.1f} × on one thread; by entropy"
-        f" {_mean([case for case in cases if case not in gini]):.1f} ×. At depth 6 the leaves' mean impurity differs"
-        f" from scikit-learn's by {gap:.1g} at most."
+        f"Geometric mean by gini: {by_gini:.1f} × on one thread; by entropy {by_entropy:.1f} ×. At depth 6 the leaves'"
+        f" mean impurity differs from scikit-learn's by {gap:.1g} at most."
     )
 
 
@@ -94,10 +92,10 @@ def _histogram(cases: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
         [
             f"{case['data']}, {case['rows']:,} × {case['columns']}",
-            _s(case["margrove"]),
-            f"{_s(case['lightgbm'])} ({_x(case['ratio'])})",
-            _s(case["margrove_tree"]),
-            f"{_s(case['lightgbm_tree'])} ({_x(case['tree_ratio'])})",
+            in_print(case["margrove"]),
+            f"{in_print(case['lightgbm'])} ({times(case['ratio'])})",
+            in_print(case["margrove_tree"]),
+            f"{in_print(case['lightgbm_tree'])} ({times(case['tree_ratio'])})",
             f"{case['accuracy']:.4f}",
             f"{case['lightgbm_accuracy']:.4f}",
         ]
@@ -117,8 +115,8 @@ def _categorical(cases: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
         [
             f"{case['data']}, {case['rows']:,} × {case['columns']}",
-            _s(case["margrove"]),
-            f"{_s(case['sklearn'])} ({_x(case['ratio'])})",
+            in_print(case["margrove"]),
+            f"{in_print(case['sklearn'])} ({times(case['ratio'])})",
             *(f"{case[key]:.4f}" for key in ("accuracy", "sklearn_accuracy", "accuracy_subset")),
             *(f"{case[key]:.4f}" for key in ("accuracy_multiway", "accuracy_one_vs_rest")),
         ]
@@ -134,9 +132,9 @@ def _prediction(cases: list[dict[str, Any]]) -> Iterator[str]:
     rows = [
         [
             "full depth" if case["max_depth"] is None else f"depth {case['max_depth']}",
-            f"{_s(case['one_thread'])} ({_x(case['ratio'])})",
-            f"{_s(case['two_threads'])} ({_x(case['ratio_two'])})",
-            _s(case["sklearn"]),
+            f"{in_print(case['one_thread'])} ({times(case['ratio'])})",
+            f"{in_print(case['two_threads'])} ({times(case['ratio_two'])})",
+            in_print(case["sklearn"]),
         ]
         for case in cases
     ]
@@ -151,27 +149,21 @@ def _memory(cases: list[dict[str, Any]]) -> Iterator[str]:
     yield f"Memory that a fit takes beyond its {data:,.0f} MB of float32 data, as a multiple of them: {shares}."
 
 
-def _missed(result: dict[str, Any]) -> str:
-    """Every bar that is not reached, in one sentence; or that all are."""
-    found = list(_misses(result))
-    return f"Missed: {'; '.join(found)}." if found else "No bar is missed."
-
-
 def _misses(result: dict[str, Any]) -> Iterator[str]:
     cases = _gini(result)
     for case in cases:
         if case["ratio"] < case["bar"]:
             yield f"{case['data']} is {case['ratio']:.1f} times as fast as scikit-learn, and the bar is {case['bar']:g}"
-    if cases and _mean(cases) < MEAN_BAR:
-        yield f"the geometric mean is {_mean(cases):.1f}, and the bar is {MEAN_BAR:g}"
+    if cases and geometric_mean(cases) < MEAN_BAR:
+        yield f"the geometric mean is {geometric_mean(cases):.1f}, and the bar is {MEAN_BAR:g}"
     for case in result.get("exact") or []:
         if case["two_threads"] > case["one_thread"]:
             slower = case["two_threads"] / case["one_thread"]
             yield f"two threads take {slower:.2f} times as long as one on {case['data']} by {case['criterion']}"
     for case in result.get("histogram") or []:
         if case["ratio"] < FIT_BAR:
-            times = f"{case['ratio']:.1f} times as fast as LightGBM"
-            yield f"growth from bins of {case['data']} is {times}, and the bar is {FIT_BAR:g}"
+            words = f"{case['ratio']:.1f} times as fast as LightGBM"
+            yield f"growth from bins of {case['data']} is {words}, and the bar is {FIT_BAR:g}"
         if case["tree_ratio"] < 1:
             yield f"the tree alone of {case['data']} is slower than LightGBM's: {case['tree_ratio']:.2f} times as fast"
         if case["accuracy"] < case["lightgbm_accuracy"] - ACCURACY_GAP:
@@ -194,19 +186,3 @@ def _misses(result: dict[str, Any]) -> Iterator[str]:
 
 def _gini(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [case for case in result.get("exact") or [] if case["criterion"] == "gini"]
-
-
-def _mean(cases: list[dict[str, Any]]) -> float:
-    return math.exp(sum(math.log(case["ratio"]) for case in cases) / len(cases))
-
-
-def _s(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1000:.3g} ms"
-
-
-def _x(ratio: float) -> str:
-    return f"{ratio:.1f} ×"
-
-
-def _in_all(seconds: float) -> str:
-    return f"{seconds:.3g} s in all"

@@ -32,4 +32,3 @@ def test_every_table_has_a_line_with_what_was_taken() -> None:
 def test_what_is_missed_is_said() -> None:
     text = auto_results.section({"cases": [case("adult", 0.85, 130.0)]})
     assert "Missed: adult took 130 s of 120; adult has 85.0 % of 86.3 %." in text
-    assert auto_results.summary({"cases": []}) == []
