@@ -15,9 +15,9 @@ from tests.app.printed import said_by
 from typer.testing import Result
 
 import margrove
+from margrove.app.models import learned
 from margrove.app.options.menu import choices
 from margrove.app.screen.progress import in_words
-from margrove.app.summary import learned
 from margrove.run.progress import Progress
 
 Run = Callable[..., Result]

@@ -16,7 +16,7 @@ import margrove
 from margrove.app.choose import search as searching
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
-from margrove.app.options.table import Preparation
+from margrove.app.options.table import TablePreparation
 
 Run = Callable[..., Result]
 
@@ -172,7 +172,7 @@ def test_other_learners_scale_a_sparse_file(run: Run, sparse: str) -> None:
     said = said_by(run("train", sparse, "--model", "basic", "--folds", "0"))
     assert "not scaled" not in said
     assert margrove.load("rows.margrove")[0].standardise is True
-    assert Preparation().is_scaled
+    assert TablePreparation().is_scaled
 
 
 @pytest.mark.parametrize("words", [[], ["--task", "regress"]])

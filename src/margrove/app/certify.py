@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from margrove.app.files import read_model
 from margrove.app.images.models import pictures_for, refuse_unlabelled
@@ -32,7 +35,7 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
             match explanation_of(model).task:
                 case "classes":
                     table = reading.labelled()
-                    targets = table.labels()
+                    targets: NDArray[Any] | None = table.labels()
                 case "numbers":
                     table, targets = reading.valued()
                 case "novelty":

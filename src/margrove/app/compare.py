@@ -12,6 +12,7 @@ from rich.text import Text
 
 from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
+from margrove.app.models import learned
 from margrove.app.options.facts import facts_of, tell_facts
 from margrove.app.options.menu import choices
 from margrove.app.options.table import Reading, table_for
@@ -20,7 +21,6 @@ from margrove.app.proving import fit_model
 from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.progress import Meter, metered
-from margrove.app.summary import learned
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.errors import MargroveError

@@ -34,7 +34,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     if takes_pictures(model):
         model, record["codes"] = _after_the_network(screen, model, path)
     file = io.BytesIO()
-    file.name = path  # type: ignore[attr-defined]  # for errors: the model that it is made of
+    file.name = path  # for errors: the model that it is made of
     if to == "libsvm":
         record |= _write_libsvm(screen, model, file)
     elif to == "onnx":

@@ -13,10 +13,9 @@ from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
 from margrove.app.history import Estimate, History
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import encoder_of, learner_of, plain_parameters, target_of
+from margrove.app.models import encoder_of, learned, learner_of, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
-from margrove.app.summary import learned
 from margrove.data.columns import some
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of

@@ -30,7 +30,7 @@ from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
 from margrove.app.files import check_destination, check_report, report_path, write_model
 from margrove.app.history import rows_fingerprint
-from margrove.app.models import learner_of, plain_parameters
+from margrove.app.models import learned, learner_of, plain_parameters
 from margrove.app.options.budget import Budget
 from margrove.app.options.facts import Facts, facts_of, tell_facts
 from margrove.app.options.menu import parameters_blamed
@@ -40,7 +40,6 @@ from margrove.app.proving import Proof, fit_model, prove, shown
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
 from margrove.app.screen.progress import counted_down, metered
-from margrove.app.summary import learned
 from margrove.boost.base import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table

@@ -116,8 +116,10 @@ class NestedContest:
             return chosen
         n, n_right = trial.n_rows, round(trial.mean * trial.n_rows)
         ends = None if self._task.is_number else share_interval(n_right, n, len(trial.scores), n)
-        own = {"rounds": trial.scores, "value": trial.mean, "interval": ends, "method": "cross-validation"}
-        return replace(chosen, estimate=replace(chosen.estimate, **own))
+        estimate = replace(
+            chosen.estimate, rounds=trial.scores, value=trial.mean, interval=ends, method="cross-validation"
+        )
+        return replace(chosen, estimate=estimate)
 
     def _chosen(self, result: Result, *, is_interrupted: bool = False) -> Chosen:
         is_interrupted = is_interrupted or result.is_interrupted

@@ -63,22 +63,18 @@ class NestedSearch:
     def run(self) -> Tuned:
         """Search, and estimate; Ctrl-C keeps the rounds so far."""
         if not self.folds.tests:
-            found = self._search(self.table, "search", self.budget.left)
-            return self._tuned(found, "none")
+            return self._tuned(self._search(self.table, "search", self.budget.left))
         started = time.monotonic()
         first = self._round(0, self.budget.left)
         took = time.monotonic() - started
         n_rounds = len(self.folds.tests)
         needed = _SPARE * n_rounds * took
-        if self._was_interrupted() or not self._rounds:
-            return self._tuned(first, "hold-out")
-        if first.status is not Status.CONVERGED or needed > self.budget.left:
-            if first.status is Status.CONVERGED:
-                allowance = budget_words(needed + took)
-                self._notes.append(
-                    f"a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}"
-                )
-            return self._tuned(first, "hold-out")
+        if self._was_interrupted() or not self._rounds or first.status is not Status.CONVERGED:
+            return self._tuned(first)
+        if needed > self.budget.left:
+            allowance = budget_words(needed + took)
+            self._notes.append(f"a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}")
+            return self._tuned(first)
         found = self._search(self.table, "search on all rows", self.budget.left / n_rounds)
         for number in range(1, n_rounds):
             if self._was_interrupted():
@@ -88,16 +84,16 @@ class NestedSearch:
         if n_done < n_rounds:
             self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
         # Of two searches the whole one; with a hold-out it is also the one that was estimated.
-        is_whole = found.best is not None and n_done > 1
-        return self._tuned(found if is_whole else first, "nested" if n_done > 1 else "hold-out")
+        return self._tuned(found if found.best is not None and n_done > 1 else first)
 
-    def _tuned(self, found: SearchResult, method: str) -> Tuned:
+    def _tuned(self, found: SearchResult) -> Tuned:
         if self.folds.tests and not self._rounds and self._was_interrupted():
             self._notes.append("not estimated: interrupted")
         n_bare = sum(not params for params in self._params)
         if n_bare:
             names = " and ".join(self.space.names)
             self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
+        method = "nested" if len(self._rounds) > 1 else "hold-out"
         estimate = self.space.task.estimate(self._labels, self._rounds, self._notes, method)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())
 

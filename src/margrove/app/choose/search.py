@@ -20,7 +20,7 @@ from margrove.app.choose import in_digits
 from margrove.app.estimate.task import Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Choice
-from margrove.app.options.table import AS_USUAL, Preparation
+from margrove.app.options.table import AS_USUAL, TablePreparation
 from margrove.data import Table
 from margrove.learner import loaded
 from margrove.run.effort import on_interrupt
@@ -52,7 +52,7 @@ class SearchSpace:
     task: Task
     Cs: tuple[Any, ...] | None = None  # the values there are, often one that is fixed; None: the usual ones
     gammas: tuple[Any, ...] | None = None  # or a kernel without γ
-    preparation: Preparation = AS_USUAL
+    preparation: TablePreparation = AS_USUAL
     limit: int | None = None  # of more rows a sample is searched; None: as many as the usual budget takes
 
     @property

@@ -37,8 +37,7 @@ def tell_value(
     for line in (*estimate.notes, *lines):
         screen.say(line, indent=2)
     low, value = estimate.ends["low"], estimate.value
-    has_doubts = not estimate.task.is_number and low is not None and value is not None
-    if has_doubts and low <= estimate.baseline < value:
+    if low is not None and value is not None and not estimate.task.is_number and low <= estimate.baseline < value:
         screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if uselessness:
         screen.say(uselessness, style="yellow", indent=2)

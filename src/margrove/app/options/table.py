@@ -1,4 +1,4 @@
-"""A table as the command line reads it (`Reading`), and the way from it to numbers (`Preparation`)."""
+"""A table as the command line reads it (`Reading`), and the way from it to numbers (`TablePreparation`)."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
 
 
 @dataclass(frozen=True)
-class Preparation:
+class TablePreparation:
     """The options of the encoder; `ParameterError` if a column is named twice, or there is no such choice."""
 
     text: tuple[str, ...] = ()  # columns of free text
@@ -197,7 +197,7 @@ class Preparation:
     def encoder(self) -> TableEncoder:
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
 
-    def for_table(self, learner: Choice, table: Table) -> Preparation:
+    def for_table(self, learner: Choice, table: Table) -> TablePreparation:
         """Return the same for this table: a learner that keeps sparse numbers gets them as they are."""
         return replace(self, is_scaled=False) if learner.keeps_sparse and table.sparse is not None else self
 
@@ -229,7 +229,7 @@ class Preparation:
         return table.select(names)
 
 
-AS_USUAL = Preparation()
+AS_USUAL = TablePreparation()
 
 
 def table_for(learner: Choice, table: Table) -> Table:

@@ -14,7 +14,7 @@ from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.models import learner_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
-from margrove.app.options.table import AS_USUAL, Preparation
+from margrove.app.options.table import AS_USUAL, TablePreparation
 from margrove.errors import ParameterError, check_choice
 
 PREFERENCES = ("best", "simple")
@@ -31,7 +31,7 @@ class Training:
     time_limit: float | None = None
     budget: float = 0.0  # seconds for the search; 0 for none
     task: str | None = None  # one of TASKS; None: as the target looks
-    preparation: Preparation = AS_USUAL
+    preparation: TablePreparation = AS_USUAL
     prefer: str = "best"  # one of PREFERENCES
     taken: Choice | None = None  # what ``--model auto`` has chosen
 

@@ -13,7 +13,7 @@ import typer
 from margrove.app.options.menu import AUTO, choices, completed_choices
 
 if TYPE_CHECKING:
-    from margrove.app.options.table import Preparation, Reading
+    from margrove.app.options.table import Reading, TablePreparation
     from margrove.app.screen.console import Screen
 
 # By the panel of ``--help`` in which an option stands.
@@ -110,10 +110,10 @@ class ColumnOptions:
     ] = "tfidf"
 
     @property
-    def preparation(self) -> Preparation:
-        from margrove.app.options.table import Preparation
+    def preparation(self) -> TablePreparation:
+        from margrove.app.options.table import TablePreparation
 
-        return Preparation(tuple(self.text or ()), self.text_features)
+        return TablePreparation(tuple(self.text or ()), self.text_features)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.models import learned
 from margrove.app.report.blocks import Bar, Bars, Block, Folded, Grid, Listing, Section, bars_of, note
 from margrove.app.report.charts import (
     course_chart,
@@ -25,7 +26,6 @@ from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import p_text
 from margrove.app.report.tree_picture import drawn_tree
-from margrove.app.summary import learned
 from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
 from margrove.explanation import ModelSummary
