@@ -410,14 +410,3 @@ def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]
     """Return the solver's own numbers, without a verdict."""
     claims = [Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items()]
     return Certificate.of(model, "solver", n_rows, machine_names(model.classes_), claims)
-
-
-# A recomputation takes about as long as ten passes of a solver. Small tables always get it; large ones where it costs
-# less than a tenth of the fit.
-_SMALL_CELLS = 1 << 19
-_CHEAP_BESIDE_PASSES = 100
-
-
-def is_recomputation_cheap(cells: int, passes: int) -> bool:
-    """Return whether `fit` should recompute its certificate: by counting, so that the choice is always the same."""
-    return cells <= _SMALL_CELLS or passes >= _CHEAP_BESIDE_PASSES

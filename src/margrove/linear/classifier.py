@@ -16,13 +16,18 @@ from margrove.data.sample import Sample, one_vs_rest_signs, read_points, read_sa
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import check_flag, check_number, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
-from margrove.linear.certificate import is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import solver_certificate
 from margrove.linear.problem import LinearSolution
 from margrove.problem import Problem
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
 from margrove.svm.kernels import Matrix
 from margrove.svm.margins import Margins, margins
+
+# A recomputation takes about as long as ten passes of a solver. Small tables always get it; large ones where it costs
+# less than a tenth of the fit: by counting, so that the choice is always the same.
+_SMALL_CELLS = 1 << 19
+_CHEAP_BESIDE_PASSES = 100
 
 
 @estimator
@@ -36,6 +41,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
     engine_: str = fitted()
     certificate_: Certificate = fitted()
     n_iter_: int = fitted()
+
+    _certify: ClassVar[Callable[..., Certificate]]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) of each row: shape (n,) for two classes, (n, classes) for more; the largest wins."""
@@ -61,6 +68,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, self.status_, self.n_iter_ = sample.classes, solution.status, solution.n_iter
         self.coef_, self.intercept_ = solution.coef, solution.intercept
 
+    def _keep_certificate(self, sample: Sample, cells: int, numbers: dict[str, NDArray[Any]], passes: int = 1) -> None:
+        """Recompute the certificate if that is cheap for so many cells; otherwise keep the solver's numbers."""
+        is_cheap = cells <= _SMALL_CELLS or passes >= _CHEAP_BESIDE_PASSES
+        own = self._certify(sample) if is_cheap else solver_certificate(self, sample.X.shape[0], numbers)
+        keep_certificate(self, own)
+
     def _warn_unless_converged(self, what: str) -> None:
         if self.status_ is not Status.CONVERGED:
             warn_early(type(self).__name__, self.status_, f": {what}")
@@ -75,7 +88,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
 class ClosedForm(RunsOnEngine, LinearClassifier):
     """A linear classifier whose weights are computed at once, without passes over the rows. Base class."""
 
-    _certify: ClassVar[Callable[..., Certificate]]
     _failure: ClassVar[str]  # words of a warning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -85,11 +97,9 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
         self._keep_linear(sample, self._solve(self._problem(sample)))
         self._warn_unless_converged(self._failure)
         n, d = sample.X.shape
-        if is_recomputation_cheap(n * d, passes=1):
-            certificate = self._certify(sample)
-        else:
-            certificate = solver_certificate(self, n, {"‖w‖": np.linalg.norm(self.coef_, axis=1)})
-        keep_certificate(self, certificate)
+        with np.errstate(over="ignore"):
+            norm = np.linalg.norm(self.coef_, axis=1)
+        self._keep_certificate(sample, n * d, {"‖w‖": norm})
         return self
 
     def _problem(self, sample: Sample) -> Problem[LinearSolution]:

@@ -8,11 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, read_sample
 from margrove.errors import check_number
 from margrove.estimator import checked, estimator, fitted
-from margrove.linear.certificate import certify_kernel_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import certify_kernel_perceptron
 from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import KernelPerceptronProblem, KernelPerceptronSolution
 from margrove.svm.decision import check_points, matched, weighted_sums
@@ -75,6 +74,8 @@ class KernelPerceptron(MistakeDriven):
     coef0: float = 0.0
     cache_size: float = checked(check_number, above=0, cure="It is in MiB.", default=1024)
 
+    _certify = certify_kernel_perceptron
+
     support_: NDArray[np.int64] = fitted()
     support_vectors_: Matrix = fitted()
     dual_coef_: NDArray[np.float64] = fitted()
@@ -88,7 +89,9 @@ class KernelPerceptron(MistakeDriven):
         problem = self._problem(sample)
         self._keep(sample, problem, self._solve(problem))
         self._warn_unless_converged("the rows are not separated")
-        keep_certificate(self, self._certificate(sample))
+        width = 1 if self.kernel == "precomputed" else self.n_features_in_
+        numbers = {"mistakes made": self.n_mistakes_, "‖w‖": self.norm_}
+        self._keep_certificate(sample, self.n_rows_ * len(self.support_) * width, numbers)
         return self
 
     def _decision(self, points: Matrix) -> NDArray[np.float64]:
@@ -122,12 +125,6 @@ class KernelPerceptron(MistakeDriven):
         without_offset = solution.decision - self.intercept_[:, None]
         unit = float(np.abs(dual).max(initial=0)) or 1.0  # squares of a tiny or huge β do not underflow or overflow
         self.norm_ = unit * np.sqrt(np.maximum(np.einsum("mn,mn->m", dual / unit, without_offset / unit), 0))
-
-    def _certificate(self, sample: Sample) -> Certificate:
-        width = 1 if self.kernel == "precomputed" else self.n_features_in_
-        if is_recomputation_cheap(self.n_rows_ * len(self.support_) * width, passes=1):
-            return certify_kernel_perceptron(self, sample)
-        return solver_certificate(self, self.n_rows_, {"mistakes made": self.n_mistakes_, "‖w‖": self.norm_})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

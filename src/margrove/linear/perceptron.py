@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from margrove.advice import Advice, Setting, Value
-from margrove.certificate import Certificate, keep_certificate, read_only
+from margrove.certificate import read_only
 from margrove.data.sample import Sample, read_piece, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
-from margrove.linear.certificate import certify_perceptron, is_recomputation_cheap, solver_certificate
+from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
 from margrove.svm.kernels import Matrix
@@ -100,6 +100,8 @@ class Perceptron(MistakeDriven):
     n_iter_no_change: int = checked(check_whole, least=1, default=5)
     warm_start: bool = checked(check_flag, default=False)
 
+    _certify = certify_perceptron
+
     alpha_: NDArray[np.float64] = fitted()
     makers_: NDArray[np.int64] = fitted()
     times_ = read_only("times_")
@@ -116,7 +118,14 @@ class Perceptron(MistakeDriven):
         solution = self._solve(problem)
         self._keep(sample, solution, is_warm=problem.start is not None)
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
-        keep_certificate(self, self._certificate(sample, problem, solution))
+        n, d = problem.X.shape
+        cells, passes = n * (d + 1) * len(problem.sign), 1
+        if self.variant != "last":  # each correction is walked again, and each vector votes on every row
+            cells += int(solution.mistakes.sum()) * (d + 1 + (n if self.variant == "voted" else 0))
+        elif self.time_limit is None:
+            passes = solution.n_iter
+        numbers = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
+        self._keep_certificate(sample, cells, numbers, passes)
         return self
 
     @available_if(lambda model: model.variant == "last")  # the others must keep every step
@@ -166,18 +175,6 @@ class Perceptron(MistakeDriven):
                 shares[rows, machine] = np.sign(points[rows] @ w[:, :-1].T + w[:, -1]) @ votes / max(1, votes.sum())
         return shares
 
-    def _certificate(self, sample: Sample, problem: PerceptronProblem, solution: PerceptronSolution) -> Certificate:
-        n, d = problem.X.shape
-        cells, passes = n * (d + 1) * len(problem.sign), 1
-        if self.variant != "last":  # each correction is walked again, and each vector votes on every row
-            cells += int(solution.mistakes.sum()) * (d + 1 + (n if self.variant == "voted" else 0))
-        elif self.time_limit is None:
-            passes = solution.n_iter
-        if is_recomputation_cheap(cells, passes):
-            return certify_perceptron(self, sample)
-        numbers = {"mistakes made": solution.mistakes, "mistakes in the last pass": solution.last_pass}
-        return solver_certificate(self, self.n_rows_, numbers)
-
     def _check(self) -> None:
         super()._check()
         if self.warm_start and self.variant != "last":
@@ -221,9 +218,7 @@ class Perceptron(MistakeDriven):
     @property
     def votes_(self) -> NDArray[np.int64]:
         """Number of steps of each of ``prototypes_``: until the next correction, or to the end."""
-        ends = [
-            np.append(self.times_[start:stop][1:], steps + 1)
-            for (start, stop), steps in zip(pairwise(self.starts_), self.n_steps_, strict=True)
-            if stop > start
-        ]
-        return np.asarray(np.concatenate([np.empty(0, np.int64), *ends]) - self.times_)
+        is_used = np.diff(self.starts_) > 0
+        ends = np.roll(self.times_, -1)  # a copy
+        ends[self.starts_[1:][is_used] - 1] = self.n_steps_[is_used] + 1
+        return np.asarray(ends - self.times_)

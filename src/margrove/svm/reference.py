@@ -6,7 +6,7 @@ This is the specification that the native engine must agree with, and the source
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,6 @@ from margrove.svm.problem import (
     DualSolution,
     LeaveOneOutProblem,
     LeftOut,
-    PathProblem,
-    path_start,
 )
 
 LEAST_CURVATURE = 1e-12  # of the largest K(x, x); two equal points have none
@@ -48,22 +46,6 @@ def smo(problem: DualProblem, trace: Trace | None = None) -> tuple[DualSolution,
     X = problem.X
     K = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     return tuple(_solve(machine, K, problem.tol, problem.step_limit, trace) for machine in problem.machines)
-
-
-def smo_path(problem: PathProblem) -> tuple[tuple[DualSolution, ...], ...]:
-    """Solve each machine along its bounds, every step starting from the last; the first axis is the steps."""
-    first = problem.first
-    path = [smo(first)]
-    machines = first.machines
-    for uppers in problem.uppers:
-        starts = [
-            path_start(dual, s.alpha, s.v, upper) for dual, s, upper in zip(machines, path[-1], uppers, strict=True)
-        ]
-        machines = tuple(
-            replace(dual, upper=upper, alpha=alpha) for dual, upper, alpha in zip(machines, uppers, starts, strict=True)
-        )
-        path.append(smo(replace(first, machines=machines)))
-    return tuple(path)
 
 
 def leave_one_out(problem: LeaveOneOutProblem) -> tuple[LeftOut, ...]:

@@ -121,16 +121,14 @@ class OnnxNetwork(Network):
         size, found = self._fixed or len(batch), []
         for start in range(0, len(batch), size):  # the last picture is repeated to fill a batch of fixed size
             part = batch[np.minimum(np.arange(start, start + size), len(batch) - 1)] if self._fixed else batch
-            found.append(self._ask(session, part)[: len(batch) - start])
-        output = np.concatenate(found)
-        return output.transpose(0, 3, 1, 2) if is_last and output.ndim == 4 else output
-
-    def _ask(self, session: Any, batch: Floats) -> Floats:
-        try:
-            return np.asarray(session.run(None, {self._input: batch})[0], np.float32)
-        except Exception as error:  # ONNX Runtime's own have no common root but this
-            problem = f"it cannot be run on pictures of {batch.shape[1:]} ({str(error).splitlines()[0][:160]})"
-            raise InputError(problem, file=self._name, cure=RIGHT_SIZE) from error
+            try:
+                output = session.run(None, {self._input: part})[0]
+            except Exception as error:  # ONNX Runtime's own have no common root but this
+                problem = f"it cannot be run on pictures of {part.shape[1:]} ({str(error).splitlines()[0][:160]})"
+                raise InputError(problem, file=self._name, cure=RIGHT_SIZE) from error
+            found.append(np.asarray(output, np.float32)[: len(batch) - start])
+        whole = np.concatenate(found)
+        return whole.transpose(0, 3, 1, 2) if is_last and whole.ndim == 4 else whole
 
 
 def is_channels_last(tensor: str, graph: Any, pixels: str, *, is_input_so: bool) -> bool:

@@ -105,12 +105,10 @@ class ArrayPicture(Picture):
         self.pixels, self.name = pixels, name
 
     def digest(self) -> bytes:
-        """Return BLAKE2b of shape and pixels."""
         pixels = self._bytes()
         return _blake(f"array {pixels.shape};".encode(), np.ascontiguousarray(pixels).data)
 
     def image(self) -> Image.Image:
-        """Return the array as a PIL image."""
         pixels = self._bytes()
         return Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels)
 
@@ -134,7 +132,6 @@ class PilPicture(Picture):
         self._image, self.name = image, name
 
     def digest(self) -> bytes:
-        """Return BLAKE2b of the decoded picture, its mode and its size."""
         image = self.image()
         image = image.convert("RGBA") if image.mode == "P" else image
         return _blake(f"{image.mode} {image.size};".encode(), image.tobytes())
@@ -265,7 +262,11 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
         elif len(parts) == 1 and needs_classes:
             loose.append(path.name)
         else:
-            _refuse_bytes(path)
+            try:
+                str(path).encode()
+            except UnicodeEncodeError as error:  # no page, table or model could contain its name
+                name = os.fsencode(path).decode(errors="backslashreplace")
+                raise InputError("its name is not text in UTF-8", file=name, cure="Rename it.") from error
             paths.append(path)
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
@@ -304,15 +305,6 @@ def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[P
             yield from _files_under(Path(entry.path), inside | {place})
         else:
             yield Path(entry.path)
-
-
-def _refuse_bytes(path: Path) -> None:
-    """Raise `InputError` unless a name is text: no page, table or model could contain it."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        name = os.fsencode(path).decode(errors="backslashreplace")
-        raise InputError("its name is not text in UTF-8", file=name, cure="Rename it.") from error
 
 
 def _count(names: Sequence[str], noun: str) -> str:

@@ -181,8 +181,11 @@ def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int
             arrays |= _of_numbers(problem, model, leaf, weight)
         else:
             table = np.bincount(leaf.astype(np.int64) * n_classes + problem.target, weight, m * n_classes)
-            arrays["value"] = _summed_up(model, table.astype(np.float64).reshape(m, n_classes))
-            arrays["weight"] = arrays["value"].sum(axis=1)
+            total = table.astype(np.float64).reshape(m, n_classes)
+            for level in range(model.max_depth, 0, -1):  # from the bottom up: no difference of large sums
+                nodes = np.flatnonzero(model.depth == level)
+                np.add.at(total, model.parent[nodes], total[nodes])
+            arrays["value"], arrays["weight"] = total, total.sum(axis=1)
     if not problem.is_regression:
         arrays["impurity"] = class_impurity(problem.growth.criterion, arrays["value"])
     if any(column.monotone for column in problem.cells.columns):
@@ -199,15 +202,6 @@ def _held(
     ones = np.clip(value[:, 1] / weight, least, most) * weight
     is_moved = ones != value[:, 1]
     return np.where(is_moved[:, None], np.column_stack([weight - ones, ones]), value)
-
-
-def _summed_up(model: TreeModel, of_leaves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums of the leaves below each node, added from the bottom up: no difference of large sums."""
-    total = of_leaves.copy()
-    for level in range(model.max_depth, 0, -1):
-        nodes = np.flatnonzero(model.depth == level)
-        np.add.at(total, model.parent[nodes], total[nodes])
-    return total
 
 
 def _of_numbers(
