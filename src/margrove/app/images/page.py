@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from margrove.app.report.blocks import (
     Section,
     Thumbnail,
     Words,
+    note,
 )
 from margrove.app.report.charts import capital
 from margrove.app.report.proof import certificate_words, claims_grid, leave_one_out
@@ -66,6 +68,7 @@ _OF_SEEN = (
     "pictures, or look at the page that `margrove images` wrote: each picture there was judged by a model that had not "
     "seen it."
 )
+_MAPS = "For each map that the tree asks for, the most important first: the pictures that fire it most, and where."
 _UNPROVEN = "It does not prove that the answers are right: how often they are, is said above."
 
 
@@ -135,7 +138,10 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     support vectors are among them. ``is_recomputed``: the certificate is not as the file has it."""
     first, learner = network_of(model), learner_of(model)
     near = _nearest_support(learner, codes)
-    maker = _of_network(first, learner)
+    maker = f"{capital(explanation_of(learner).called)}: {first.network_name_}"
+    if first is not learner:
+        made = f"{first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
+        maker = f"{capital(explanation_of(learner).called)}, on {made}"
     sections = [_in_short(judged, maker)]
     if len(judged.rows):
         sections.append(_examples("wrong", "Wrong", judged, ~judged.is_right, near))
@@ -147,14 +153,6 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     details = [*([_course(learner)] if isinstance(learner, FineTuned) else []), _about(first, learner, certificate)]
     name = judged.pictures.root.resolve().name or str(judged.pictures.root)
     return Report(f"How the pictures of {name!r} are told apart", maker, sections, details)
-
-
-def _of_network(first: Any, learner: Any) -> str:
-    """Return the learner and its input, in one sentence."""
-    name = capital(explanation_of(learner).called)
-    if first is learner:
-        return f"{name}: {first.network_name_}"
-    return f"{name}, on {first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
 
 
 def _in_short(judged: JudgedPictures, maker: str) -> Section:
@@ -188,9 +186,8 @@ def _examples(
 ) -> Section:
     """Show some of the chosen pictures, of each class in turn."""
     truth, n = judged.truth, int(chosen.sum())
-    shown = _spread(np.flatnonzero(chosen), truth)
     examples = []
-    for i in shown:
+    for i in _spread(np.flatnonzero(chosen), truth):
         row, predicted = int(judged.rows[i]), str(judged.predicted[i])
         neighbours = tuple(_thumbnail(judged.pictures, each, has_label=True) for each in near(row))
         wrong = "" if predicted == truth[i] else predicted
@@ -213,10 +210,7 @@ def _examples(
 def _spread(chosen: NDArray[np.intp], truth: NDArray[Any]) -> list[int]:
     """Return at most `SHOWN` of the chosen, of each class in turn."""
     queues = [[int(i) for i in chosen if truth[i] == label] for label in np.unique(truth[chosen])]
-    found: list[int] = []
-    while len(found) < SHOWN and any(queues):
-        found += [queue.pop(0) for queue in queues if queue]
-    return found[:SHOWN]
+    return [i for turn in zip_longest(*queues) for i in turn if i is not None][:SHOWN]
 
 
 def _thumbnail(pictures: PictureFolder, row: int, *, has_label: bool = False) -> Thumbnail:
@@ -277,10 +271,7 @@ def _tree(model: Any, pictures: PictureFolder) -> Section:
     which = used_maps(tree)[:MOST_MAPS]
     if which and features.has_maps:
         alt = f"For {', '.join(f'map_{k}' for k in which)} the pictures that fire it most, with heat where they do."
-        words = (
-            "For each map that the tree asks for, the most important first: the pictures that fire it most, and where."
-        )
-        blocks += [Words(words), Bitmap("What its maps respond to", _drawn_maps(features, pictures, which), alt)]
+        blocks += [Words(_MAPS), Bitmap("What its maps respond to", _drawn_maps(features, pictures, which), alt)]
     return Section("tree", "What the tree asks", blocks, {"rules": rules, "maps": [f"map_{k}" for k in which]})
 
 
@@ -300,14 +291,12 @@ def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> byt
 
 def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Section:
     verdict = verdict_words(certificate, is_saved=not is_recomputed)
-    words = certificate_words(learner)
-    if isinstance(learner, FineTuned):
-        words = [*words, _OF_TRAINING]
-    blocks: list[Block] = [Words(verdict), *map(Words, words)]
-    claims = [claims_grid(certificate), *leave_one_out(learner)]
-    blocks += [
-        Words(_UNPROVEN, "note"),
-        Folded("Every claim, with its numbers", claims),
+    words = [*certificate_words(learner), *([_OF_TRAINING] if isinstance(learner, FineTuned) else [])]
+    blocks: list[Block] = [
+        Words(verdict),
+        *map(Words, words),
+        note(_UNPROVEN),
+        Folded("Every claim, with its numbers", [claims_grid(certificate), *leave_one_out(learner)]),
         Words("Anybody can recompute it from the model and the pictures it was trained on:"),
         Listing("margrove certify MODEL FOLDER"),
     ]

@@ -50,12 +50,10 @@ def digits(value: float | None, most: int = 4) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a text with a capital first."""
     return text[:1].upper() + text[1:]
 
 
 def percent(share: float | None) -> str:
-    """Return a share for a table."""
     return "" if share is None else f"{100 * share:.1f} %"
 
 
@@ -144,7 +142,6 @@ def score_text(measure: str) -> Callable[[float | None], str]:
 
 
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
-    """Draw ROC curves."""
     shown, remark = _hardest(found, "auc")
     curves = [line_of(*r.roc, f"‘{label(r.name)}’: area {r.auc:.3f}", i) for i, r in enumerate(shown)]
     table = numbers(["class", "area below the curve"], [[r.name, f"{r.auc:.4f}"] for r in found], texts=(0,))
@@ -162,7 +159,6 @@ def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
 
 
 def pr_chart(found: Sequence[Ranking]) -> Chart:
-    """Draw precision-recall curves."""
     shown, remark = _hardest(found, "average_precision")
     data = [line_of(*r.pr, f"‘{label(r.name)}’: mean {r.average_precision:.3f}", i) for i, r in enumerate(shown)]
     rows = [[r.name, percent(r.share), f"{r.average_precision:.4f}"] for r in found]
@@ -339,7 +335,7 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
 
 def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDArray[Any], kept: int) -> Chart:
     """Draw the impurity against the number of leaves, from the whole tree to the root alone."""
-    look = {"mode": "lines+markers", "line": {"color": BLUE, "shape": "hv"}, "marker": {"size": 5}}
+    look: dict[str, Any] = {"mode": "lines+markers", "line": {"color": BLUE, "shape": "hv"}, "marker": {"size": 5}}
     trace = line_of(n_leaves, impurities, "grown, then cut back", **look)
     nearest = int(np.abs(np.asarray(n_leaves) - kept).argmin())
     diamond = {"size": 14, "symbol": "diamond", "color": RED}
@@ -404,7 +400,6 @@ def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], targ
 
 
 def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Chart:
-    """Draw a histogram of residuals."""
     off = truth - predicted
     data, look = _histogram(off, [("rows", BLUE, np.ones(len(off), bool))])
     ends = [digits(float(end)) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]

@@ -122,8 +122,10 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
 
 def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     table, explanation, classes = subject.sample, subject.explanation, subject.classes
-    row = int(subject.rows[place])
-    truth = _truth(subject, row)
+    row, judged, truth = int(subject.rows[place]), subject.judged, None
+    if judged is not None and judged.rows is not None and row in judged.rows:
+        true = judged.truth[int(np.searchsorted(judged.rows, row))]
+        truth = rounded(float(true)) if judged.classes is None else judged.classes[int(true)]
     rival = sureness = probability = None
     code = other = 0
     if classes is None:
@@ -156,14 +158,6 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
 
 def _cell(subject: Subject, name: str, place: int) -> str:
     return cell_text(subject.sample[name], place) if name in subject.sample else ""
-
-
-def _truth(subject: Subject, row: int) -> str | None:
-    judged = subject.judged
-    if judged is None or judged.rows is None or row not in judged.rows:
-        return None
-    truth = judged.truth[int(np.searchsorted(judged.rows, row))]
-    return rounded(float(truth)) if judged.classes is None else judged.classes[int(truth)]
 
 
 def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ there are any, and the importance of columns."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -69,8 +69,14 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
         if subject.are_few and recorded is not None:
             return _beside_few(subject, judged, recorded)
         if on_table is not None:
-            n = len(judged.truth)
-            return Evidence("table", on_table, _table_words(subject, n), judged, n_tested=n)
+            n, trained = len(judged.truth), subject.n_training_rows
+            than = "" if trained is None else f" of the {trained:,} it was trained on"
+            sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
+            words = (
+                f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its "
+                "rows be among them, the score is a little too good."
+            )
+            return Evidence("table", on_table, words, judged, n_tested=n)
     if recorded is not None:
         return _recorded(subject, recorded, on_table)
     if judged is None or on_table is None:
@@ -93,16 +99,6 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     return Evidence("training", on_table, words, judged, n_tested=len(judged.truth))
 
 
-def _table_words(subject: Subject, n: int) -> str:
-    trained = subject.n_training_rows
-    than = "" if trained is None else f" of the {trained:,} it was trained on"
-    sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
-    return (
-        f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its rows "
-        "be among them, the score is a little too good."
-    )
-
-
 def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
     """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
     n = len(judged.truth)
@@ -123,14 +119,8 @@ def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Ev
     held_out = found.held_out
     judged = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
     ours = None if judged is None else quality_of(judged)
-    noted: dict[str, Any] = {
-        "low": found.low,
-        "high": found.high,
-        "baseline": found.baseline,
-        "baseline_class": found.baseline_class,
-        "typical_error": found.mean_absolute_error,
-        "baseline_error": None,
-    }
+    noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
+    noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
     filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
     quality = Quality(found.measure, found.value, **filled)
     words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."

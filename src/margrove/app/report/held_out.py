@@ -33,7 +33,6 @@ class FoldPart:
     model: Any
     table: Table
     truth: NDArray[Any]  # codes of classes, or numbers
-    places: NDArray[np.intp]  # of the rows among those of all parts
 
 
 class ReportFolds:
@@ -48,14 +47,16 @@ class ReportFolds:
         if len(rows) > _MOST_ROWS:
             rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_ROWS, replace=False))
         self.rows, self.table = rows, table.take(rows)
+        self.truth: NDArray[Any] = np.empty(0)  # codes of classes, or numbers
+        order = np.random.default_rng(0).permutation(len(rows))
+        if target is not None and len(rows) and self.classes is None:
+            self.truth = target.take(rows).values.astype(np.float64)
+        elif target is not None and len(rows) and self.classes is not None:
+            self.truth = codes_of(target.take(rows).labels(), self.classes)
+            order = order[np.argsort(self.truth[order], kind="stable")]  # each class spread evenly over the folds
+        self.fold = np.empty(len(rows), np.intp)
+        self.fold[order] = np.arange(len(rows)) % N_FOLDS
         self.fitted = cache(self._fitted)
-
-    @property
-    def truth(self) -> NDArray[Any]:
-        """The true codes of classes, or numbers."""
-        target = self.table.target
-        assert target is not None
-        return target.values.astype(np.float64) if self.classes is None else codes_of(target.labels(), self.classes)
 
     def _fitted(self, number: int) -> FoldPart | None:
         """Fit a model without this fifth, and return both; None where the fit fails or takes too long."""
@@ -63,12 +64,11 @@ class ReportFolds:
 
         if len(self.rows) < N_FOLDS:
             return None
-        truth = self.truth
-        is_test = _fold_of_rows(len(self.rows), None if self.classes is None else truth) == number
+        is_test = self.fold == number
         training = self.table.take(~is_test)
         again = clone(self.model)
         _settle(again)
-        y = truth[~is_test] if self.classes is None else training.labels()
+        y = self.truth[~is_test] if self.classes is None else training.labels()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the model itself has given them
@@ -78,7 +78,7 @@ class ReportFolds:
         is_cut = getattr(learner_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if is_cut or explanation_of(again).classes != self.classes:
             return None
-        return FoldPart(again, self.table.take(is_test).with_target(None), truth[is_test], np.flatnonzero(is_test))
+        return FoldPart(again, self.table.take(is_test).with_target(None), self.truth[is_test])
 
     def judged(self) -> Judged | None:
         """Return the prediction for each row by the model that has not seen it; None where a fit failed."""
@@ -92,9 +92,9 @@ class ReportFolds:
                 return None
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # levels that are only among these rows
-                predicted[part.places], values = judgement_of(part.model, features_of(part.model, part.table))
+                predicted[self.fold == number], values = judgement_of(part.model, features_of(part.model, part.table))
             if scores is not None and values is not None:
-                scores[part.places] = values
+                scores[self.fold == number] = values
         kept = None if scores is None or np.isnan(scores).any() else scores
         return Judged(self.classes, self.truth, predicted, kept, self.rows)
 
@@ -118,13 +118,3 @@ def _settle(model: Any) -> None:
         learner.set_params(time_limit=_SECONDS)
     if parameters.get("random_state", 0) is None:
         learner.set_params(random_state=0)
-
-
-def _fold_of_rows(n: int, codes: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    """Draw the fold of each row; each class is spread evenly over the folds."""
-    order = np.random.default_rng(0).permutation(n)
-    if codes is not None:
-        order = order[np.argsort(codes[order], kind="stable")]
-    fold = np.empty(n, np.intp)
-    fold[order] = np.arange(n) % N_FOLDS
-    return fold

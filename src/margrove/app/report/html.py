@@ -25,13 +25,12 @@ _DEEP = 0.55  # of a row: from here on a cell of a matrix is dark, and its numbe
 
 
 def to_html(report: Report) -> str:
-    """Return the page."""
     charts = [chart for section in report.sections for chart in charts_of(section.blocks)]
-    draw, plotly = _own("draw.js"), _plotly() if charts else ""
-    scripts = [script for script in (plotly, draw) if script]
+    plotly = [_text("plotly", "package_data", "plotly.min.js")] if charts else []
+    scripts = [*plotly, _text("margrove.app.report", "draw.js")]
     page: str = _template().render(
         report=report,
-        style=Markup(_own("style.css")),
+        style=Markup(_text("margrove.app.report", "style.css")),
         policy=_policy(scripts),
         scripts=[Markup(script) for script in scripts],
         figures=Markup(in_script({chart.name: chart.figure for chart in charts})),
@@ -54,15 +53,9 @@ def _policy(scripts: list[str]) -> str:
 
 
 @cache
-def _own(name: str) -> str:
-    return files("margrove.app.report").joinpath(name).read_text("utf-8").strip()
-
-
-@cache
-def _plotly() -> str:
-    """Return plotly.js from the package of that name."""
-    text = files("plotly").joinpath("package_data", "plotly.min.js").read_text("utf-8")
-    return text.replace("\r\n", "\n").strip()
+def _text(package: str, *path: str) -> str:
+    """Return a text file of a package."""
+    return files(package).joinpath(*path).read_text("utf-8").replace("\r\n", "\n").strip()
 
 
 @cache
@@ -76,7 +69,7 @@ def _template() -> jinja2.Template:
     environment.filters["png"] = lambda content: f"data:image/png;base64,{base64.b64encode(content).decode()}"
     environment.globals["shade"] = _shade
     environment.globals["colours"] = OKABE_ITO
-    return environment.from_string(_own("template.html.j2"))
+    return environment.from_string(_text("margrove.app.report", "template.html.j2"))
 
 
 def _shade(counts: list[int], place: int) -> tuple[str, bool]:

@@ -117,7 +117,7 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
     if not parts:
         places = np.random.default_rng(0).permutation(len(judged.truth))[:most]
         rows = table.take(subject.judged_places[places])
-        parts = [FoldPart(subject.model, rows, judged.truth[places], np.arange(len(places)))]
+        parts = [FoldPart(subject.model, rows, judged.truth[places])]
     truth = np.concatenate([part.truth for part in parts])
     spread = float(((truth - truth.mean()) ** 2).sum()) if judged.classes is None else 1.0
     if spread == 0:
@@ -162,7 +162,7 @@ def _new_parts(folds: ReportFolds, most: int) -> list[FoldPart]:
         if part is None:
             return []
         n = min(most, len(part.truth))
-        parts.append(FoldPart(part.model, part.table.take(np.arange(n)), part.truth[:n], part.places[:n]))
+        parts.append(FoldPart(part.model, part.table.take(np.arange(n)), part.truth[:n]))
         most -= n
         if most == 0:
             break

@@ -13,7 +13,6 @@ _BAR = 20  # letters of a full bar
 
 
 def to_markdown(report: Report) -> str:
-    """Return the whole report."""
     first, details = (
         [line for section in sections for line in (f"## {escaped(section.title)}", *_written(section.blocks))]
         for sections in (report.first, report.details)

@@ -31,7 +31,6 @@ _ENDS: dict[str, str] = {
 
 
 def status_words(status: str) -> str:
-    """Describe the status of a solve."""
     return _ENDS.get(str(status), str(status).replace("_", " "))
 
 
@@ -52,7 +51,6 @@ def signed(amount: float, most: float) -> str:
 
 
 def p_text(p_value: float | None) -> str:
-    """Return a p-value for a table."""
     return "" if p_value is None else p_words(p_value).removeprefix("p ").removeprefix("= ")
 
 

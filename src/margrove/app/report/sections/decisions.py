@@ -73,7 +73,11 @@ def _data(example: ExplainedRow) -> dict[str, Any]:
 def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
     if example.questions:
-        blocks += _questions(subject, example)
+        rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
+        outcome = "the estimate from them" if subject.classes is None else "their largest share"
+        header = ["", "what holds for this row", "its cell", f"training rows like it, and {outcome}"]
+        blocks.append(Words("The tree asks one question after the other; these answers lead to its leaf:"))
+        blocks.append(Grid(header, rows, numeric=frozenset({0}), long=frozenset({1})))
     if example.shares:
         bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
         blocks.append(Bars(bars, "Share of the votes of all trees for each class"))
@@ -104,14 +108,6 @@ def _verdict(subject: Subject, example: ExplainedRow) -> str:
     known = " It is right." if example.truth is not None else ""
     close = f", next comes {example.rival!r}" if example.kind == "borderline" else ""
     return f"{row}: the model says {example.predicted!r}{sure}{close}.{known}"
-
-
-def _questions(subject: Subject, example: ExplainedRow) -> list[Block]:
-    rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
-    outcome = "the estimate from them" if subject.classes is None else "their largest share"
-    header = ["", "what holds for this row", "its cell", f"training rows like it, and {outcome}"]
-    words = "The tree asks one question after the other; these answers lead to its leaf:"
-    return [Words(words), Grid(header, rows, numeric=frozenset({0}), long=frozenset({1}))]
 
 
 def _ordinary(subject: Subject, example: ExplainedRow) -> str:

@@ -116,14 +116,21 @@ def quality_section(found: Findings) -> Section | None:
     if quality.measure == "accuracy" and judged is not None and judged.classes is not None:
         blocks.append(Words(_mistakes(evidence, judged)))
     blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
-    if evidence.on_training is not None and evidence.is_honest:
-        blocks.append(note(_on_training(subject, evidence.on_training)))
+    seen = evidence.on_training
+    if seen is not None and evidence.is_honest:
+        value = share_words(seen.value) if seen.measure == "accuracy" else f"R² {seen.value:.2f}"
+        on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
+        text = (
+            f"This table holds the rows that the model was trained on. On {on} it scores {value}; that is no honest "
+            "estimate, since it has seen their answers."
+        )
+        blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_strange}
     left_out["without an answer"] = subject.n_unanswered
     blocks += [note(f"Left out: {counted(n, 'row')} {reason}.") for reason, n in left_out.items() if n]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
-    data["on_training_rows"] = None if evidence.on_training is None else asdict(evidence.on_training)
+    data["on_training_rows"] = None if seen is None else asdict(seen)
     return Section("quality", "How good is it?", blocks, data)
 
 
@@ -155,15 +162,6 @@ def _score_blocks(quality: Quality) -> list[Block]:
         Bar("always the median", usual / most, digits(usual), is_faint=True),
     ]
     return [Headline(figures), Bars(bars, "How far off on average; shorter is better")]
-
-
-def _on_training(subject: Subject, quality: Quality) -> str:
-    value = share_words(quality.value) if quality.measure == "accuracy" else f"R² {quality.value:.2f}"
-    on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
-    return (
-        f"This table holds the rows that the model was trained on. On {on} it scores {value}; that is no honest "
-        "estimate, since it has seen their answers."
-    )
 
 
 def _mistakes(evidence: Evidence, judged: Judged) -> str:
