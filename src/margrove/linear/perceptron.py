@@ -194,9 +194,8 @@ class Perceptron(MistakeDriven):
     def _problem(
         self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     ) -> PerceptronProblem:
-        walk = self._walk(sample) | {"max_iter": max_iter}
-        stop = {"tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
-        return PerceptronProblem(sample.X, **walk, **stop, variant=self.variant, start=start)
+        walk = self._walk(sample) | {"max_iter": max_iter, "tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
+        return PerceptronProblem(sample.X, **walk, variant=self.variant, start=start)
 
     def _keep(self, sample: Sample, solution: PerceptronSolution, *, is_warm: bool) -> None:
         self._keep_linear(sample, solution)

@@ -261,7 +261,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
     def _plan(self) -> Plan:
         from margrove.transfer.fine_tuning import Plan
 
-        given = {each.name: getattr(self, each.name, None) for each in fields(Plan)}
+        given: dict[str, Any] = {each.name: getattr(self, each.name, None) for each in fields(Plan)}
         given["seed"] = check_random_state(self.random_state).randint(2**31 - 1)
         given["patience"] = self.patience if self.early_stopping else None
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}

@@ -21,12 +21,13 @@ from margrove.svm.kernels import Kernel, Matrix
 # reads its wish from the environment once, when it is loaded: that is, while the core is imported.
 _is_wait_chosen = "OMP_WAIT_POLICY" in os.environ
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-from margrove import _core as core  # noqa: E402
+from margrove import _core  # noqa: E402
 
 if not _is_wait_chosen:
     del os.environ["OMP_WAIT_POLICY"]
 
 NAME = "native"
+core = _core
 
 core.set_blas(cython_blas.__pyx_capi__["sgemm"], cython_blas.__pyx_capi__["dgemm"])
 core.set_symmetric_blas(

@@ -55,7 +55,7 @@ def solve_l1(problem: LinearSvmProblem, effort: Effort) -> tuple[LinearSvmSoluti
     reason = run_until_done(lambda seconds: solver.run(seconds, threads), effort, on_slice)
     # The best w and the best β are seldom of the same step.
     solved = {"solver": "proximal newton", "is_proved_by_w": False}
-    return tuple(LinearSvmSolution(**solution_fields(solver.finish(k), reason), **solved) for k in machines)
+    return tuple(LinearSvmSolution(**solution_fields(solver.finish(k), reason) | solved) for k in machines)
 
 
 def _gap(standing: core.LinearProgress) -> float:

@@ -95,7 +95,7 @@ class BlockDescent(Passes[DescentMachine]):
     def _theta(self, machine: DescentMachine) -> Array:
         """Return the θ of β in the file, its b between that of the last pass and the best."""
         v, tau = machine.sums.v.sum(axis=0), self._tau()
-        theta = machine.centre + v
+        theta: Array = machine.centre + v
         if self.problem.has_intercept:
             moved = machine.b0 - machine.centre[-1]
             theta[-1] = machine.b0 if tau == 0 else machine.centre[-1] + tau * (moved / self.eta + v[-1])
