@@ -117,7 +117,7 @@ class _Sums:
                 beta = np.clip(kept, *bounds_of(loss, z, cost))
                 self.outside = np.maximum(self.outside, np.abs(kept - beta).max(axis=1, initial=0))
             elif self.dual_steps is not None:
-                beta = self._stepped(block, given, cost)
+                beta = self._stepped(self.dual_steps, block, given, cost)
             else:
                 beta = implied_beta(loss, z, f, cost, epsilon)
             size = abs(block)
@@ -139,10 +139,12 @@ class _Sums:
             if part.penalty == "l1":
                 self.column += 4 * cost @ (block.multiply(block) if sp.issparse(block) else block**2)
 
-    def _stepped(self, block: Matrix, target: NDArray[np.float64], cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _stepped(
+        self, dual_steps: NDArray[np.float64], block: Matrix, target: NDArray[np.float64], cost: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return β of some rows from the steps that the model keeps."""
         found = []
-        for steps, z, upper in zip(self.dual_steps, target, cost, strict=True):
+        for steps, z, upper in zip(dual_steps, target, cost, strict=True):
             values = np.asarray(block @ steps[:, :-2].T + steps[:, -2])
             found.append(after_steps(self.problem.loss, z, values, upper, self.problem.epsilon, steps[:, -1]))
         return np.array(found)

@@ -27,7 +27,7 @@ from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import certify_problem, solver_certificate
 from margrove.linear_svm.layout import scale_of_intercept, stated_problem, weights_of
-from margrove.linear_svm.path import LinearPath, fit_path, values_of_c
+from margrove.linear_svm.path import DEFAULT_CS, LinearPath, fit_path
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     SOLVERS,
@@ -47,7 +47,7 @@ from margrove.linear_svm.stream_problem import StreamSolution
 from margrove.problem import Problem
 from margrove.run.effort import check_time_limit
 from margrove.status import Status, worst
-from margrove.svm.problem import HARD_MARGIN, MOST_BOUND
+from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, penalties
 
 _GRAM_COLUMNS = 2000  # up to this many dual=False takes Newton's method with its d × d matrix
 _PRIMAL = ("newton", "row_newton", "conjugate_gradients")
@@ -112,7 +112,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         problem, labels = self._posed(X, y, sample_weight)
         asked: Problem[LinearSvmSolutions] = problem
         solution = self._solve(asked)
-        vars(self).update(labels)  # only now: a fit that fails leaves the model as it was
+        self.__dict__.update(labels)  # only now: a fit that fails leaves the model as it was
         self._keep(solution)
         self._keep_certificate(problem)
         return self
@@ -134,10 +134,10 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         [[4.0], [2.0]]
         """
         self._check()
-        values = values_of_c(Cs)
+        values = DEFAULT_CS if Cs is None else penalties(Cs)
         reader = clone(self).set_params(C=1.0)
         problem, labels = reader._posed(X, y, sample_weight)
-        vars(reader).update(labels)
+        reader.__dict__.update(labels)
         return fit_path(reader, problem, values, self._effort())
 
     @abstractmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from margrove.engine import Effort, Engine, choose
 from margrove.estimator import with_parameters
@@ -16,12 +16,12 @@ from margrove.linear_svm.layout import weights_of
 from margrove.linear_svm.problem import CrammerSingerProblem, CrammerSingerSolution, LinearPathProblem, LinearProblem
 from margrove.status import Status, worst
 from margrove.svm.path import RegularisationPath
-from margrove.svm.problem import check_costs, penalties
+from margrove.svm.problem import check_costs
 
 if TYPE_CHECKING:
     from margrove.linear_svm.machine import LinearSupportVectorMachine
 
-_DEFAULT = 10.0 ** np.linspace(-3, 2, 20)
+DEFAULT_CS = 10.0 ** np.linspace(-3, 2, 20)
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
 
@@ -56,11 +56,6 @@ class LinearPath(RegularisationPath):
     def gaps(self) -> NDArray[np.float64]:
         """The relative duality gap, shape (k, machines)."""
         return np.array([model.gap_ for model in self.models])
-
-
-def values_of_c(Cs: ArrayLike | None) -> NDArray[np.float64]:
-    """Return the values as given, ascending, each once; None is 0.001 … 100 in 20 steps."""
-    return _DEFAULT.copy() if Cs is None else penalties(Cs)
 
 
 def fit_path(

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +27,6 @@ from margrove.data.sample import (
 )
 from margrove.errors import ParameterError, check_choice, listed, shown
 from margrove.estimator import checked, estimator
-from margrove.linear.classifier import LinearClassifier
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
@@ -40,10 +40,11 @@ from margrove.linear_svm.problem import (
     Penalty,
 )
 from margrove.linear_svm.streaming import Streaming, learns_pieces
+from margrove.svm.margins import Margins, margins
 
 
 @estimator
-class LinearSVC(LinearClassifier, Streaming):
+class LinearSVC(ClassifierMixin, Streaming):
     """Linear support vector classification with w explicit: for many rows, or many sparse columns.
 
     A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
@@ -211,6 +212,16 @@ class LinearSVC(LinearClassifier, Streaming):
         """Return f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
         values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of each row."""
+        decision = self.decision_function(X)
+        chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
+        """Functional and geometric margins of labelled rows; see `margrove.margins`."""
+        return margins(self, X, y)
 
     def densify(self) -> Self:
         """Make ``coef_`` a dense array, which it is after ``fit``."""

@@ -288,20 +288,10 @@ def kernel_sums(
                 return total
 
             n_threads = threads_allowed() if not is_foreign and len(rows) * len(some) > _WORTH_THREADS else 1
-            for done, (stretch, found) in enumerate(
-                zip(stretches, _over(add, stretches, n_threads), strict=True), start=1
-            ):
-                sums[stretch] += found
-                if on_share is not None:
-                    on_share((first + len(some) * done / len(stretches)) / len(support))
+            with ThreadPoolExecutor(n_threads) as pool:
+                found = pool.map(add, stretches) if n_threads > 1 else map(add, stretches)
+                for done, (stretch, part) in enumerate(zip(stretches, found, strict=True), start=1):
+                    sums[stretch] += part
+                    if on_share is not None:
+                        on_share((first + len(some) * done / len(stretches)) / len(support))
     return sums
-
-
-def _over(
-    add: Callable[[slice], NDArray[np.float64]], stretches: list[slice], n_threads: int
-) -> Iterator[NDArray[np.float64]]:
-    if n_threads == 1:
-        yield from map(add, stretches)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            yield from pool.map(add, stretches)

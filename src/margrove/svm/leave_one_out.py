@@ -73,7 +73,12 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     beta[:, model.support_] = coefficients_of(model)
     is_bound = model._grades.T == HARD
     solved = tuple(_with_alpha(*each) for each in zip(machines.duals, beta, is_bound, strict=True))
-    _check_sides(solved, machines.names)
+    for dual, name in zip(solved, machines.names, strict=True):
+        if min((dual.y > 0).sum(), (dual.y < 0).sum()) < 2:
+            raise InputError(
+                f"{name} has one row on one of its sides: without it there is no machine",
+                cure="Leave the class out, or add rows of it.",
+            )
     problem = LeaveOneOutProblem(
         machines.data.points,
         machines.data.solver_kernel,
@@ -133,13 +138,3 @@ def _check_same(model: Any, X: Matrix, classes: NDArray[Any]) -> None:
         raise InputError(
             "X and y are not the rows that the model was fitted on", cure="Give the training rows, as they were."
         )
-
-
-def _check_sides(duals: tuple[Dual, ...], names: tuple[str, ...]) -> None:
-    for dual, name in zip(duals, names, strict=True):
-        for sign in (1, -1):
-            if (dual.y == sign).sum() < 2:
-                raise InputError(
-                    f"{name} has one row on one of its sides: without it there is no machine",
-                    cure="Leave the class out, or add rows of it.",
-                )
