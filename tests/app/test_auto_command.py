@@ -477,7 +477,7 @@ def test_the_countdown_says_what_runs_the_best_and_the_time_left(monkeypatch: py
     meter = Countdown(Budget(60.0, began=100.0))
     meter.enter("round 2 of 5")
     meter.begin("decision tree, fold 1 of 5")
-    meter.best("perceptron", 0.912, is_share=True)
+    meter.best("perceptron, 91.2 %")
     assert meter.lines == ("20 s left", "round 2 of 5; best so far: perceptron, 91.2 %")
     assert Countdown(Budget(60.0, began=0.0)).lines[0] == "finishing"
 

@@ -10,6 +10,7 @@ import time
 import warnings
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from margrove.app.models import learner_of
@@ -83,7 +84,7 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
             screen.say(words, indent=2)
     left, began = 0.0 if budget is None else budget.left, time.monotonic()
     try:
-        with shown(screen, TITLE, budget) as meter, watched(_watcher_for(meter)):
+        with shown(screen, TITLE, budget) as meter, watched(partial(_draw, meter)):
             certificate = certify(model, table, table.labels())
     except KeyboardInterrupt:
         own = learner_of(model).certificate_  # of little data the fit has recomputed it already
@@ -97,11 +98,9 @@ def shown(screen: Screen, title: str, budget: Budget | None) -> AbstractContextM
     return metered(screen, title) if budget is None else counted_down(screen, budget, title)
 
 
-def _watcher_for(meter: Meter) -> Any:
-    """Return a watcher. A countdown has the time for its bar: the share that is done stands in its title."""
-
-    def tell(report: Progress) -> None:
-        if report.total:
-            meter.begin(f"{TITLE} ({100 * report.done / report.total:.0f} % done)")
-
-    return tell if isinstance(meter, Countdown) else meter.watch
+def _draw(meter: Meter, report: Progress) -> None:
+    """Draw the share that is done: in the title of a countdown, whose bar is the time."""
+    if not isinstance(meter, Countdown):
+        meter.watch(report)
+    elif report.total:
+        meter.begin(f"{TITLE} ({100 * report.done / report.total:.0f} % done)")
