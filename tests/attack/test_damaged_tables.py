@@ -141,7 +141,7 @@ def read(path: Path) -> str:
     from margrove.errors import MargroveError
 
     found = []
-    for reader in (read_table, lambda path: list(read_chunks(path, rows=20, cache_bytes=1 << 20))):
+    for reader in (read_table, lambda path: list(read_chunks(path, rows=20))):
         try:
             made = reader(path)
             for table in made if isinstance(made, list) else [made]:
