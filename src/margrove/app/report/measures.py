@@ -63,8 +63,7 @@ def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: 
     value = r2(truth, off)
     if np.isnan(value):
         return None
-    generator = np.random.default_rng(0)
-    draws = generator.integers(0, len(truth), (_DRAWS, len(truth)))
+    draws = np.random.default_rng(0).integers(0, len(truth), (_DRAWS, len(truth)))
     again = [r2(truth[rows], off[rows]) for rows in draws]
     longer = np.sqrt(excess(len(truth), n_rounds, len(truth)))
     low, high = (value + longer * (float(end) - value) for end in np.nanquantile(again, [0.025, 0.975]))
@@ -125,16 +124,9 @@ def rankings(judged: Judged) -> list[Ranking]:
             continue
         false_alarms, hits, _ = roc_curve(is_it, score)
         precision, recall, _ = precision_recall_curve(is_it, score)
-        found.append(
-            Ranking(
-                judged.classes[code],
-                float(is_it.mean()),
-                thinned(false_alarms, hits),
-                float(roc_auc_score(is_it, score)),
-                thinned(recall[::-1], precision[::-1]),
-                float(average_precision_score(is_it, score)),
-            )
-        )
+        roc, pr = thinned(false_alarms, hits), thinned(recall[::-1], precision[::-1])
+        auc, mean_precision = float(roc_auc_score(is_it, score)), float(average_precision_score(is_it, score))
+        found.append(Ranking(judged.classes[code], float(is_it.mean()), roc, auc, pr, mean_precision))
     return found
 
 
