@@ -41,7 +41,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Question:
+class PathQuestion:
     """One condition on the path through a tree, the cell of the row, and the training rows that it holds for."""
 
     asked: str
@@ -72,7 +72,7 @@ class ExplainedRow:
     probability: float | None
     cells: tuple[tuple[str, str], ...]
     pushes: tuple[Push, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[PathQuestion, ...] = ()
     voters: tuple[RowVoter, ...] = ()
     shares: tuple[tuple[str, float], ...] = ()  # of a vote: of each class
     neighbours: tuple[Neighbour, ...] = ()
@@ -146,7 +146,7 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     steps = explanation.questions(encoded)
     if steps is not None:
         found["questions"] = tuple(
-            Question(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
+            PathQuestion(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
         )
     else:
         found.update(_pushes(subject, place, code, other))
