@@ -6,7 +6,7 @@ import numpy as np
 
 from margrove import BasicLinearClassifier, KernelPerceptron, LeastSquaresClassifier, Perceptron, margins
 from margrove.linear.problem import PerceptronProblem
-from margrove.linear.reference import perceptron
+from margrove.linear.reference import Correction, perceptron
 
 
 def test_basic_linear_runs_halfway_between_the_means():
@@ -27,7 +27,9 @@ def test_perceptron_on_three_points_step_by_step():
     #  row 0: f = 0, a mistake: (1, 1).  row 1: -(−1+1) = 0, a mistake: (1,1) − (−1,1) = (2, 0).  row 2: 4 > 0.
     #  second pass: row 0: 2 > 0, row 1: 2 > 0, row 2: 4 > 0. Two mistakes, two passes.
     X, sign = np.array([[1.0], [-1.0], [2.0]]), np.array([[1, -1, 1]], np.int8)
-    solution = perceptron(PerceptronProblem(X, sign, shuffle=False, variant="voted"))
+    corrections: list[Correction] = []
+    solution = perceptron(PerceptronProblem(X, sign, shuffle=False, variant="voted"), trace=corrections.append)
+    assert [(step.row, step.decision) for step in corrections] == [(0, 0.0), (1, 0.0)]
     (walk,) = solution.walks
     assert (walk.makers.tolist(), walk.times.tolist(), walk.steps) == ([0, 1], [1, 2], 6)
     assert walk.prototypes.tolist() == [[1.0, 1.0], [2.0, 0.0]]

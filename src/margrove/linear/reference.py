@@ -1,11 +1,12 @@
 """The linear learners as the textbook has them: plain NumPy, slow, exact, readable in one sitting.
 
-This is the specification. The native engine must agree with it, and the tests hold it to that.
+This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons
+can pass a `Correction` for every mistake to ``trace``, so that a lesson can show each step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +28,20 @@ from margrove.linear.problem import (
 from margrove.status import Status, worst
 
 _WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Correction:
+    """One mistake that a perceptron corrects."""
+
+    machine: int
+    visit: int  # how many rows had been visited, this one included
+    row: int
+    decision: float  # f(x_row) before
+    state: NDArray[np.float64]  # (w, b) of the perceptron, α of the dual one, before
+
+
+Trace = Callable[[Correction], None]
 
 
 def visit_order(n: int, seed: int, shuffle: bool) -> Iterator[list[int]]:
@@ -78,9 +93,9 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
     return LinearSolution(coef, y_mean - coef @ x_mean)
 
 
-def perceptron(problem: PerceptronProblem) -> PerceptronSolution:
+def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> PerceptronSolution:
     """Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass."""
-    machines = [_perceptron_machine(problem, machine) for machine in range(len(problem.sign))]
+    machines = [_perceptron_machine(problem, machine, trace) for machine in range(len(problem.sign))]
     return PerceptronSolution(
         coef=np.array([m.v[:-1] for m in machines]),
         intercept=np.array([m.v[-1] for m in machines]),
@@ -111,7 +126,7 @@ class _Machine:
         return Walk(np.array(self.makers, np.int64), np.array(self.times, np.int64), self.steps, prototypes)
 
 
-def _perceptron_machine(problem: PerceptronProblem, machine: int) -> _Machine:
+def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace | None) -> _Machine:
     X = _dense(problem.X)
     n, d = X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
@@ -128,6 +143,8 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int) -> _Machine:
         for i in next(orders):
             m.steps += 1
             if y[i] != 0 and not y[i] * (x[i] @ m.v) > 0:
+                if trace is not None:
+                    trace(Correction(machine, m.steps, i, float(x[i] @ m.v), m.v.copy()))
                 m.v = m.v + problem.eta * s[i] * y[i] * x[i]
                 m.alpha[i] += 1
                 m.pass_mistakes += 1
@@ -148,7 +165,7 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int) -> _Machine:
     return m
 
 
-def kernel_perceptron(problem: KernelPerceptronProblem) -> KernelPerceptronSolution:
+def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:
     """The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
     X = problem.X
     G = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
@@ -159,15 +176,18 @@ def kernel_perceptron(problem: KernelPerceptronProblem) -> KernelPerceptronSolut
     found = []
     for machine, y in enumerate(problem.sign):
         alpha = np.zeros(n)
-        mistakes = passes = 0
+        mistakes = passes = visits = 0
         status = Status.MAX_ITER
         for order in visit_order(n, problem.seeds[machine], problem.shuffle):
             if passes == problem.max_iter:
                 break
             pass_mistakes = 0
             for i in order:
+                visits += 1
                 decision = problem.eta * (G[i] @ (alpha * s * y))
                 if y[i] != 0 and not y[i] * decision > 0:
+                    if trace is not None:
+                        trace(Correction(machine, visits, i, float(decision), alpha.copy()))
                     alpha[i] += 1
                     pass_mistakes += 1
             passes += 1
