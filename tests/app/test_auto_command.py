@@ -359,6 +359,13 @@ def test_too_few_rows_to_set_any_aside_are_said(run: Run, folder: Path) -> None:
     assert "not estimated: all classes but one have a single row" in said
 
 
+def test_the_learning_curve_ends_at_the_estimate(run: Run, few: None) -> None:
+    record = document(run("train", "--json"))
+    curve = record["learning_curve"]
+    assert [point["rows"] for point in curve] == sorted(point["rows"] for point in curve)
+    assert curve[-1]["score"] == record["estimate"]["value"]
+
+
 # --------------------------------------------------------------------------------------------------- Ctrl-C, and words
 
 

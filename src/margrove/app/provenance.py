@@ -1,7 +1,7 @@
 """The training record: how a model was made, as plain JSON values, kept with it in its file.
 
 A report is made of it, besides the model and the table: the leaderboard, the choice, the estimate with its predictions,
-the search, the course of the fit. `margrove.app.history` reads it.
+the search, the learning curve, the course of the fit. `margrove.app.history` reads it.
 """
 
 from __future__ import annotations

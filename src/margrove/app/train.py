@@ -20,11 +20,13 @@ from margrove.app.choose.words import (
     search_words,
     tell_choice,
     tell_contest,
+    tell_curve,
     tell_plan,
     tell_search,
     tell_search_space,
 )
 from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
@@ -62,6 +64,7 @@ class Decision:
     history: dict[str, Any]  # parts of the training record
     document: dict[str, Any]  # and of the JSON document, where they are others there
     chosen: Chosen | None = None  # by ``--model auto``
+    contest: NestedContest | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,14 @@ class Trained:
     model: Any
     proof: Proof
     warnings: list[str]
+    curve: list[Point]
     began: float
 
     def _shared(self) -> dict[str, Any]:
         return {
             "table": self.facts.to_dict(),
             "seconds": round(time.monotonic() - self.began, 3),
+            "learning_curve": [vars(point) for point in self.curve],
             "certifying": self.proof.to_dict(),
         }
 
@@ -139,7 +144,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         decide = _decide_among_many if training.is_auto else _decide_on_one
         decision = decide(screen, training, table, facts, budget)
         model, proof, warnings = _fit(screen, decision, table, budget, course)
-    trained = Trained(decision, facts, model, proof, warnings, began)
+    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
+    trained = Trained(decision, facts, model, proof, warnings, curve, began)
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in warnings:
         screen.warn(warning)
@@ -147,6 +153,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     if proof.words:
         screen.say(proof.words, indent=2)
     tell_learned(screen, explained)
+    tell_curve(screen, training.kind, curve)
     model.training_record_ = trained.record(table, course)
     write_model(model, destination)
     if report is not None:
@@ -189,7 +196,8 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     """Try several learners, take the best, and estimate that on rows that were set aside."""
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
-        chosen = NestedContest(training, table, budget, meter).run()
+        contest = NestedContest(training, table, budget, meter)
+        chosen = contest.run()
     tell_contest(screen, chosen)
     tell_choice(screen, chosen)
     trial, estimate = chosen.trial, chosen.estimate
@@ -204,6 +212,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         part,
         part,
         chosen=chosen,
+        contest=contest,
     )
 
 
@@ -287,6 +296,14 @@ def _fit(
     if explanation_of(learner).status == Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
     return model, proof, warnings
+
+
+def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
+    """Return the learning curve, if the budget allows and nothing was interrupted."""
+    if decision.chosen is None or decision.contest is None or decision.chosen.is_interrupted:
+        return []
+    with counted_down(screen, budget) as meter:
+        return decision.contest.curve(decision.chosen, meter)
 
 
 def _tell_saved(

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from margrove.app.choose.contest import PARTS, Contest, Result
 from margrove.app.choose.trial import Trial
-from margrove.app.estimate.intervals import WIDENED, share_interval
+from margrove.app.estimate.intervals import WIDENED, WITHIN, share_interval
+from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.task import Estimate, Predicted, Rows, joined
 from margrove.app.options.budget import Budget
 from margrove.app.options.table import table_for
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
+_SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the score of the whole is known
 _OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
 
 
@@ -127,9 +129,7 @@ class NestedContest:
             raise KeyboardInterrupt
         scores = self._scores_of(result.chosen) if self._rounds else None
         method = "nested" if len(self._rounds) > 1 else "hold-out"
-        estimate = self._task.estimate(
-            self._labels, self._rounds, self._notes, method, is_pooled=True, seed=self._training.seed
-        )
+        estimate = self._estimate(self._rounds, method)
         if estimate.predicted is not None:
             estimate = replace(estimate, predicted=replace(estimate.predicted, scores=scores))
         return Chosen(result, estimate, tuple(self._picks), is_interrupted)
@@ -141,7 +141,7 @@ class NestedContest:
         if scores is not None or trial is None or self._task.is_number:
             return scores
         try:
-            return joined([self._ask(trial, part.rows) for part in self._rounds]).scores
+            return joined([self._ask(trial, self._rest(part.rows), part.rows) for part in self._rounds]).scores
         except KeyboardInterrupt:
             return None
         except MargroveError as error:
@@ -156,13 +156,14 @@ class NestedContest:
 
     def _round(self, test: Rows) -> Result:
         """Set a part of the rows aside, hold a contest on the others, and predict that part by the winner."""
-        result = self._contest(self._table.take(self._rest(test)))
+        rest = self._rest(test)
+        result = self._contest(self._table.take(rest))
         trial = result.chosen
         if trial is None or (result.is_interrupted and self._rounds):
             return result  # a later round that was stopped is not like the others
         self._meter.begin(f"{trial.title}: judging it on rows set aside")
         try:
-            predicted = self._ask(trial, test)
+            predicted = self._ask(trial, rest, test)
         except KeyboardInterrupt:
             self._notes.append("not estimated: interrupted")
             return replace(result, is_interrupted=True)
@@ -173,13 +174,46 @@ class NestedContest:
         self._picks.append(trial.candidate.learner.name)
         return result
 
-    def _ask(self, trial: Trial, test: Rows) -> Predicted:
-        """Fit the candidate to all rows but those set aside, and predict these."""
+    def _ask(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
+        """Fit the candidate to some rows and predict others."""
         table = table_for(trial.candidate.learner, self._table)
         # Over the budget by half of it at most: a fit that is stopped early says little of one that is not.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
         model = trial.candidate.build(self._training, self._table, trial.params, limit)
-        return self._task.ask(model, table, self._labels, self._rest(test), test)
+        return self._task.ask(model, table, self._labels, rows, test)
+
+    def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
+        """Return the scores of the choice after fits to parts of the rows, as far as the time allows, and to all."""
+        trial, tests = chosen.trial, [part.rows for part in self._rounds]
+        if trial is None or not tests:
+            return []
+        points: list[Point] = []
+        n_whole = self._table.n_rows - len(tests[0])
+        seconds = trial.fit_seconds * (self._table.n_rows / max(1, trial.n_rows)) ** trial.growth * len(tests)
+        for share in _SHARES:
+            if _SPARE * seconds * share**trial.growth > self._budget.left:
+                break
+            meter.begin(f"learning curve, {100 * share:.0f} % of the rows")
+            try:
+                parts = [self._ask(trial, self._some(share, test), test) for test in tests]
+            except KeyboardInterrupt:
+                return points
+            except MargroveError:  # so few rows may lack a class
+                continue
+            points.append(_point(round(share * n_whole), self._estimate(parts, "none")))
+        return [*points, _point(n_whole, chosen.estimate)] if points else []
+
+    def _some(self, share: float, test: Rows) -> Rows:
+        rest = self._rest(test)
+        return rest[self._task.sample(self._labels[rest], max(2, round(share * len(rest))), self._training.seed)]
+
+    def _estimate(self, rounds: list[Predicted], method: str) -> Estimate:
+        return self._task.estimate(self._labels, rounds, self._notes, method, is_pooled=True, seed=self._training.seed)
+
+
+def _point(n_rows: int, estimate: Estimate) -> Point:
+    low, high = estimate.interval or (0.0, 0.0)
+    return Point(n_rows, estimate.value or 0.0, (high - low) / (2 * WITHIN))
 
 
 def _refuse_failed(result: Result) -> None:

@@ -12,7 +12,8 @@ from rich.text import Text
 from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
-from margrove.app.estimate.task import Estimate
+from margrove.app.estimate.learning_curve import Point, verdict_on_rows
+from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_value
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.explanation import counted
@@ -156,6 +157,13 @@ def estimate_words(estimate: Estimate) -> str:
     """Return the value with its interval; a perfect one with one decimal."""
     is_perfect = estimate.value is None or not NEARLY_PERFECT <= estimate.value < 1
     return "-" if estimate.value is None else estimate.task.words(estimate, 1 if is_perfect else 2)
+
+
+def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
+    """Print whether more rows would help, judging by the learning curve."""
+    if points:
+        shown = ", ".join(f"{point.rows:,} rows {task.number(point.score)}" for point in points)
+        screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)
 
 
 def tell_search_space(screen: Screen, space: SearchSpace, seconds: float, n_rows: int) -> None:
