@@ -362,6 +362,7 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
     loss = brought = outside = rounding = 0.0
     errors = 0
     v, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
+    # After each block: the loss, D's linear term, v = Σ β x, Σ β and the rounding bounds of all rows so far.
     for rows in _blocks(X, n_classes):
         block, z, part = float64_block(X, rows), codes[rows], np.asarray(beta[:, rows], dtype=np.float64)
         f = np.asarray(block @ w.T + b)

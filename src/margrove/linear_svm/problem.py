@@ -184,10 +184,10 @@ def relative_gap(primal: float, dual: float) -> float:
 def centred(problem: LinearSvmProblem) -> tuple[LinearSvmProblem, list[float]]:
     """Return the same problem where rounding is least, and the number to add to b of each machine's solutions.
 
-    With a free intercept some b may leave no loss at all: P = 0 there, and relative to 0 every gap but 0 is endless. So
-    such a machine is raised by that b, and its rows are given away for nothing: a solve ends before it begins. Other
-    regressions are the same wherever 0 lies, but for rounding, in which targets far from 0 that differ by little would
-    be lost: they are counted from the median of the rows that count.
+    With a free intercept some b with w = 0 may have no loss. Then P = 0, and a relative gap is infinite unless it is 0.
+    Such a machine takes this b, and its costs become 0, so that the solve ends at once. Other regressions do not depend
+    on where 0 lies, except for rounding: targets far from 0 that differ by little would lose digits. They are counted
+    from the median of the rows with a cost.
     """
     middles = [0.0] * len(problem.machines)
     if not math.isinf(problem.intercept):
@@ -252,7 +252,7 @@ def implied_beta(
     return np.asarray(2 * cost * np.sign(residual) * np.maximum(np.abs(residual) - epsilon, 0))
 
 
-def brought(
+def dual_terms(
     loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
     """Return what each β_i adds to the dual value."""

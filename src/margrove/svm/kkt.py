@@ -206,9 +206,11 @@ def judge(machine: SolvedDual, f: NDArray[np.float64], own: NDArray[np.float64])
     up, low = sides(y, held, C)
     squared_norm = float((y * alpha) @ f)
     slack = np.maximum(0, -(y * (f + machine.b) + p - machine.rho))
+    # dual.alpha is the start, which fixes the right-hand sides yᵀα = δ and Σ α = M.
     delta, mass = float(y @ dual.alpha), float(dual.alpha.sum())
     is_hard_margin = not np.isfinite(C).any()
     if is_hard_margin:
+        # w scaled until the nearest row has y f = 1 is feasible; a row on the wrong side leaves no feasible w.
         smallest = float((y * (f + machine.b)).min())
         primal = 0.5 * squared_norm / smallest**2 if smallest > 0 else np.inf
     else:

@@ -183,6 +183,7 @@ def _from_hulls(name: str, dual: Dual, solution: DualSolution, data: TrainingDat
 def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: TrainingData) -> InfeasibleError:
     support = np.flatnonzero(alpha)
     beta = (dual.y * alpha)[support]
+    # α holds a convex combination of each side; ‖Σ β_i φ(x_i)‖ is the distance of the two points.
     squared = float(beta @ kernel_sums(data.solver_kernel, data.points, dual.point[support], beta))
     distance = float(np.sqrt(max(squared, 0)))
     nearest = float(np.sqrt(HULLS_MEET * data.diagonal[dual.point].max()))

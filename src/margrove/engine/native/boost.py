@@ -62,9 +62,11 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
         threads=threads_for(effort.n_jobs),
     )
     watcher = None if problem.held_out is None else _Watcher(problem.held_out, problem.n_classes, effort.n_jobs)
+    # A warm start repeats the rounds of the earlier model, so that weights and held-out votes are those after them.
     before, is_over = _repeat(problem, booster, watcher, effort.n_jobs)
     taken = [booster.take()]
 
+    # With held-out rows each slice ends after one round at most, which is taken and judged before the next begins.
     def advance(seconds: float) -> Status | None:
         if is_over:
             return Status.EARLY_STOPPED

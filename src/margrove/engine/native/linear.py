@@ -167,6 +167,7 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
     b = np.array([state.b for state in states])
     if problem.variant == "averaged":
         steps = np.array([max(state.steps, 1) for state in states], np.float64)
+        # The core keeps Σ (t − 1) × correction of step t (its lag); the mean over all T steps is w − lag/T.
         w -= np.array([state.lag_w for state in states]) / steps[:, None]
         b -= np.array([state.lag_b for state in states]) / steps
     return PerceptronSolution(

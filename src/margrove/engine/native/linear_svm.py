@@ -126,6 +126,7 @@ def solve_path(
 ) -> list[list[LinearSvmSolution]]:
     """Solve each machine along factors of its costs; return for each the steps reached, the last perhaps stopped early.
     Where a ``violation`` is given, β must also meet the KKT conditions within it."""
+    # With a free intercept, targets are counted from their median, which is added to b again at the end.
     problem, middles = centred(problem)
     choice = choose(problem)
     machines = core.LinearSet(
