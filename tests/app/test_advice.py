@@ -26,7 +26,7 @@ Run = Callable[..., Result]
 PYTHON = re.compile(r"\w+=(True|False|None|'|\[)|\w\(\)")  # header=False, encoding='latin-1', K.toarray()
 
 FILES = {
-    "no rows": (b"x,y\n", [], "If the first line is a row and not names, say --no-header."),
+    "no rows": (b"x,y\n", [], "If the first line is a row of data and not column names, set --no-header."),
     "wrong encoding": ("x,y\n1,gr\u00fcn\n".encode("latin-1"), [], "such as --encoding latin-1."),
     "wrong encoding named": (
         b"x,y\n1,\xff\n",
@@ -35,9 +35,9 @@ FILES = {
     ),
     "no such encoding": (b"x,y\n1,a\n", ["--encoding", "klingon"], "error: --encoding is 'klingon'"),
     "wrong delimiter": (b"x,y\n1,a\n", ["--delimiter", "xx"], "error: --delimiter is 'xx'"),
-    "binary": (bytes(range(256)) * 20, [], "say --encoding utf-16-le."),
+    "binary": (bytes(range(256)) * 20, [], "set --encoding utf-16-le."),
     "one column": (b"y\na\nb\n", [], "name the delimiter: --delimiter."),
-    "unlabelled": (b"x,y\n1,a\n2,\n", [], "leave those rows out with --drop-unlabelled."),
+    "unlabelled": (b"x,y\n1,a\n2,\n", [], "leave these rows out with --drop-unlabelled."),
     "all constant": (b"x,y\n1,a\n1,b\n1,a\n1,b\n", ["--model", "svm"], "Add rows or columns."),
     "a label in front": (b"1 1:2\n2 1:3\n", ["--target", "y"], "Leave --target out."),
     "sparse kernel": (
@@ -147,5 +147,5 @@ def test_a_solve_that_ended_early_names_the_option(run: Run, folder: Path) -> No
 def test_a_stray_word_comes_with_its_option(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{x % 7},{'ab'[x % 2]}\n" for x in range(30))
     (folder / "t.csv").write_text(f"age,x,y\n{rows}unknown,3,a\n")
-    assert "say --missing 'unknown'." in run("train", "t.csv", "--folds", "0", "--model", "basic").stderr
+    assert "set --missing 'unknown'." in run("train", "t.csv", "--folds", "0", "--model", "basic").stderr
     assert run("train", "t.csv", "--folds", "0", "--model", "basic", "--missing", "unknown").stderr == ""

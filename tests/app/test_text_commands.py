@@ -106,9 +106,9 @@ def test_a_search_sees_the_text(run: Run, reviews: str) -> None:
 def test_without_text_it_is_said_what_would_use_it(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--model", "basic", "--folds", "0")
     told = " ".join(result.stderr.split())
-    assert "column 'body' looks like free text, 10 words in a cell, and its words are not used" in told
-    assert "they are with --text 'body'." in told
-    assert "these columns name the rows and are left out, for every or nearly every cell differs: 'key'" in told
+    assert "column 'body' looks like free text (10 words per cell), but its words are not used" in told
+    assert "use them with --text 'body'." in told
+    assert "these columns identify the rows and are left out, since (nearly) every cell is different: 'key'" in told
 
 
 def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) -> None:
@@ -138,13 +138,13 @@ def test_trees_fail_alone_where_all_columns_are_text(run: Run, folder: Path) -> 
     [
         (["--text", "body", "--text", "body"], "--text body is given twice."),
         (["--text", "soul"], "there is no column 'soul' to read text from. The columns are 'key', 'body'"),
-        (["--text", "price"], "column 'price': holds numbers, not text. Leave out its --text: it is used as it is."),
-        (["--text", "old"], "column 'old': holds yes or no, not text."),
+        (["--text", "price"], "column 'price': holds numbers, not text. Leave out its --text; the column is used anyway."),
+        (["--text", "old"], "column 'old': holds truth values, not text."),
         (["--text", "happy"], "column 'happy': is the target"),
         (["--text", "body", "--without", "body"], "column 'body': is named by --text and by --without"),
         (["--text", "body", "--text-features", "bert"], "--text-features is 'bert'; it must be one of tfidf, hashing."),
         (["--text-features", "hashing"], "--text-features hashing goes with --text"),
-        (["--text", "key"], "column 'key': no word of two letters or more is in 2 rows or more of 150"),
+        (["--text", "key"], "column 'key': no word of two or more letters occurs in at least 2 of 150 rows"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(run: Run, reviews: str, words: list[str], told: str) -> None:

@@ -43,16 +43,16 @@ BAD_FILES = {
     "names only": (
         b"a,b\n",
         "{file}, line 1: the file has column names but no rows. "
-        "If the first line is a row and not names, say header=False.",
+        "If the first line is a row of data and not column names, set header=False.",
     ),
     "short row": (
         b"a,b,c\n1,2,3\n\n4,5\n6,7,8\n",
-        "{file}, line 4: 2 cells where the first line has 3 ('4,5'). Mend the row.",
+        "{file}, line 4: 2 cells where the first line has 3 ('4,5'). Fix the row.",
     ),
     "long row": (
         b"a,b\n1,2\n3,4,5\n",
         "{file}, line 3: 3 cells where the first line has 2 ('3,4,5'). "
-        "Mend the row: put quotes around a cell that contains the delimiter.",
+        "Fix the row: put quotes around a cell that contains the delimiter.",
     ),
     "ragged after a line break": (b'a,b\n"x\ny",2\n3\n', "{file}, line 4: 1 cell where the first line has 2"),
     "ragged far down": (
@@ -80,11 +80,11 @@ BAD_FILES = {
     ),
     "same names": (
         b"a,b,a\n1,2,3\n",
-        "{file}, line 1: the column name 'a' occurs 2 times, as columns 1 and 3. Give every column a name of its own.",
+        "{file}, line 1: the column name 'a' occurs 2 times, as columns 1 and 3. Give every column a unique name.",
     ),
     "endless cell": (
         b"a,b\n1,x\n2," + b"z" * 10 * MIB + b"\n3,y\n",
-        "{file}, line 3, column 'b': a cell of 10.0 MiB ('zzzzzzzzzzzzzzzzzzz…'); at most 1 MiB is read. "
+        "{file}, line 3, column 'b': a cell of 10.0 MiB ('zzzzzzzzzzzzzzzzzzz…'); the limit is 1 MiB. "
         "Shorten the cell, or leave the column out.",
     ),
     "long cell": (
@@ -97,14 +97,14 @@ BAD_FILES = {
     ),
     "open quote": (
         b'a,b\n1,x\n2,"y\n3,z\n',
-        "{file}, line 3, column 'b': a quote is opened and not closed, "
-        "so that the lines after it are one cell. "
-        "Close the quote, or double it where it belongs to the text.",
+        "{file}, line 3, column 'b': a quote is never closed, "
+        "so the lines after it form one cell. "
+        "Close the quote, or double it if it is part of the text.",
     ),
-    "open quote in front": (b'a,b\n1,x\n"2,y\n3,z\n', "{file}, line 3: a quote is opened and not closed"),
+    "open quote in front": (b'a,b\n1,x\n"2,y\n3,z\n', "{file}, line 3: a quote is never closed"),
     "open quote over blocks": (
         b'a,b\n1,x\n2,"y\n' + b"3,z\n" * 500_000,
-        "{file}, line 3: a quote is opened and not closed",
+        "{file}, line 3: a quote is never closed",
     ),
     "binary": (
         b"\x01\x02\x00\x03" * 100,
@@ -127,8 +127,8 @@ BAD_FILES = {
     "damaged gzip": (gzip.compress(b"a,b\n")[:10] + b"\xff" * 20, "{file}: the gzip data cannot be read (Error -3"),
     "only column": (
         b"a\n1\n2\n",
-        "{file}: the only column is the target 'a', so there is nothing to learn from. "
-        "If it should be several columns, name the delimiter; to read it alone, say target=False.",
+        "{file}: the only column is the target 'a', so there are no features to learn from. "
+        "If it should be several columns, name the delimiter; to read it alone, set target=False.",
     ),
     "parquet cut short": (
         parquet(a=[1, 2])[:-40],
@@ -151,17 +151,17 @@ BAD_FILES = {
     "libsvm pair": (b"+1 1:0.5\n-1 2=1\n", "{file}, line 2: '2=1' is not a pair index:value."),
     "libsvm order": (
         b"+1 1:0.5\n-1 3:1 2:1\n",
-        "{file}, line 2: the index in '2:1' does not rise: 3 stands before",
+        "{file}, line 2: the index in '2:1' does not increase: it follows 3",
     ),
     "libsvm index": (
         b"+1 99999999:1\n-1 1:1\n",
-        "{file}, line 1: the index in '99999999:1' is beyond 20,000,000.",
+        "{file}, line 1: the index in '99999999:1' is above 20,000,000.",
     ),
     "libsvm infinite": (
         b"# r\n+1 1:1\n\n-1 2:inf\n",
         "{file}, line 4, column 'feature_2': the number is infinite",
     ),
-    "arff number": (f"{ARFF}1,u\nx,v\n", "{file}, line 6: Invalid numerical value: 'x,v'. Mend the line."),
+    "arff number": (f"{ARFF}1,u\nx,v\n", "{file}, line 6: Invalid numerical value: 'x,v'. Fix the line."),
     "arff level": (
         f"{ARFF}1,u\n2,w\n",
         "{file}, line 6: Data value w not found in nominal declaration: '2,w'.",
@@ -184,7 +184,7 @@ BAD_FILES = {
     ),
     "npz of objects": (
         npz(X=np.array([[{}]])),
-        "{file}: the array 'X' cannot be read without running code in it",
+        "{file}: the array 'X' cannot be read without running code it contains",
     ),
     "npz without features": (
         npz(foo=np.zeros(2)),
@@ -243,7 +243,7 @@ def test_a_missing_file_names_its_nearest_neighbour(write):
 
 
 def test_a_directory_is_no_file(tmp_path):
-    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: is a directory; a file was wanted.")):
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path}: is a directory; a file was expected.")):
         read_table(tmp_path)
 
 
@@ -263,11 +263,11 @@ def test_the_wrong_encoding_names_the_line(write):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"encoding": "klingon"}, "encoding is 'klingon', which Python does not know"),
+        ({"encoding": "klingon"}, "encoding is 'klingon', which Python does not support"),
         ({"delimiter": ",,"}, "delimiter is ',,'; it must be one character"),
         ({"delimiter": "é"}, "delimiter is 'é'; it must be one character"),
         ({"header": "maybe"}, "header is 'maybe'; it must be one of True, False, 'auto'"),
-        ({"missing": "NA"}, r"missing is 'NA'; it must be a list of words, such as \['NA'\]"),
+        ({"missing": "NA"}, r"missing is 'NA'; it must be a list of strings, such as \['NA'\]"),
     ],
 )
 def test_bad_options_are_refused(write, options, words):

@@ -113,7 +113,7 @@ def test_parquet_and_arrow_are_read(tmp_path):
         assert_same(tmp_path / name)
 
 
-def test_rows_without_a_target_are_left_out_or_told_with_their_line(tmp_path):
+def test_rows_without_a_target_are_left_out_or_reported_with_their_line(tmp_path):
     path = written(tmp_path, "a,b\n" + "".join(f"{i},{'' if i % 3 else i}\n" for i in ROWS))
     assert_same(path, drop_unlabelled=True)
     late = written(tmp_path, "a,b\n" + "1,2\n" * 200 + "3,\n")
@@ -131,7 +131,7 @@ def test_rows_without_a_target_are_left_out_or_told_with_their_line(tmp_path):
         ("", "empty"),
     ],
 )
-def test_faults_are_told_with_their_line(text, words, tmp_path):
+def test_errors_name_the_line(text, words, tmp_path):
     with pytest.raises(InputError, match=words):
         list(read_chunks(written(tmp_path, text), rows=10))
 
@@ -144,9 +144,9 @@ def test_what_cannot_be_read_twice_or_in_chunks_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="rows is 0"):
         read_chunks(PENGUINS, rows=0)
     np.save(tmp_path / "t.npy", np.zeros((3, 3)))
-    with pytest.raises(InputError, match="not read in chunks"):
+    with pytest.raises(InputError, match="cannot be read in chunks"):
         read_chunks(tmp_path / "t.npy")
-    with pytest.raises(InputError, match="no column 'size'"):
+    with pytest.raises(InputError, match="target 'size' is not a column"):
         read_chunks(PENGUINS, target="size")
 
 
@@ -162,7 +162,7 @@ def test_an_encoder_learned_from_chunks_is_that_of_the_whole():
     np.testing.assert_array_equal(np.vstack([x for x, _ in ours]), whole.transform(table))
 
 
-def test_an_encoder_learned_from_chunks_drops_what_says_nothing(tmp_path):
+def test_an_encoder_learned_from_chunks_drops_uninformative_columns(tmp_path):
     path = written(tmp_path, "id,same,x,y\n" + "".join(f"k{i},1,{i / 3},{i % 2}\n" for i in ROWS))
     with pytest.warns(DataWarning, match="'id', 'same'"):
         encoder = read_chunks(path, rows=20).encoded().encoder
@@ -190,7 +190,7 @@ def test_words_of_a_stream_are_hashed_as_those_of_the_whole(reviews):
     assert repr(encoded) == f"EncodedChunks({str(reviews)!r}: 120 rows of 131,073 numbers)"
 
 
-def test_text_that_is_left_out_is_told_with_the_cure(reviews):
+def test_text_that_is_left_out_is_reported_with_the_remedy(reviews):
     with pytest.warns(DataWarning, match=r"'body' looks like free text, and is left out; .*encoded\(text='body'\)"):
         encoded = read_chunks(reviews, rows=50).encoded()
     assert [column["name"] for column in encoded.encoder.columns_] == ["stars"]
@@ -240,7 +240,7 @@ LATE = "a,b,c,y\n" + "".join(
 )
 
 
-def test_text_is_parsed_by_one_walk_however_many_there_are(tmp_path, parses):
+def test_text_is_parsed_once_for_any_number_of_passes(tmp_path, parses):
     path = written(tmp_path, NUMBERS)
     whole, chunks = cells(read_table(path)), read_chunks(path, rows=20)
     assert sum(table.n_rows for table in chunks) == 300
@@ -265,7 +265,7 @@ def test_kinds_that_change_late_cost_no_cell(tmp_path, parses):
 
 
 @pytest.mark.parametrize("free", [0, 10_000])
-def test_without_room_every_walk_parses_the_text(free, tmp_path, parses, monkeypatch):
+def test_without_disk_space_every_pass_parses_the_text(free, tmp_path, parses, monkeypatch):
     path = written(tmp_path, NUMBERS)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
     chunks = read_chunks(path, rows=20)
@@ -276,7 +276,7 @@ def test_without_room_every_walk_parses_the_text(free, tmp_path, parses, monkeyp
         before = len(parses)
 
 
-def test_a_full_disk_is_told_and_no_obstacle(tmp_path, monkeypatch):
+def test_a_full_disk_causes_a_warning_only(tmp_path, monkeypatch):
     path = written(tmp_path, NUMBERS)
 
     class Full(io.BytesIO):
@@ -284,7 +284,7 @@ def test_a_full_disk_is_told_and_no_obstacle(tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: Full())
-    with pytest.warns(DataWarning, match="no room to keep rows.*parses its text again"):
+    with pytest.warns(DataWarning, match="no room to store the parsed rows.*parses its text again"):
         chunks = read_chunks(path, rows=20)
     assert sum(table.n_rows for table in chunks) == 300
 
@@ -310,7 +310,7 @@ def test_chunks_can_be_copied(tmp_path):
     assert list(map(cells, other)) == list(map(cells, chunks))
 
 
-def test_a_fault_is_told_with_its_line_in_later_walks_too(tmp_path):
+def test_errors_name_the_line_in_later_passes_too(tmp_path):
     path = written(tmp_path, NUMBERS + "inf,1,no\n")
     chunks = read_chunks(path, rows=20)
     for _ in range(2):
@@ -324,16 +324,18 @@ def test_sparse_chunks_have_all_columns(tmp_path):
     assert (sp.vstack(parts) != read_table(path).sparse).nnz == 0
 
 
-@pytest.mark.parametrize(("is_read", "change"), [(False, "changed"), (True, "changed"), (False, "gone")])
-def test_a_file_that_changes_between_walks_is_refused(tmp_path, is_read, change):
+@pytest.mark.parametrize(
+    ("is_read", "change"), [(False, "has changed since"), (True, "has changed since"), (False, "was deleted after")]
+)
+def test_a_file_that_changes_between_passes_is_refused(tmp_path, is_read, change):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n" + "1,a\n2,b\n" * 50)
     chunks = read_chunks(path, rows=20, target="y")
     if is_read:  # its rows are kept
         assert sum(table.n_rows for table in chunks) == 100
-    if change == "changed":
+    if change == "has changed since":
         path.write_text("x,y\n" + "1,a\n2,b\n" * 60)
     else:
         path.unlink()
-    with pytest.raises(InputError, match=f"{change} since it was opened"):
+    with pytest.raises(InputError, match=f"{change} it was opened"):
         list(chunks)

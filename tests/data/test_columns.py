@@ -109,7 +109,7 @@ def test_sparse_columns_come_on_demand():
     assert table.select(["x1"]).sparse.shape == (2, 1)
 
 
-def test_summary_tells_kind_missing_distinct_and_range(write):
+def test_summary_has_kind_missing_distinct_and_range(write):
     table = read_table(write("a,b,c,d,y\n1.5,True,x,w,0\n,False,y,v,1\n3,,z,u,0\n3,,q,,1\n"))
     assert table.summary() == [
         {"name": "a", "kind": "numeric", "missing": 1, "distinct": 2, "example": "1.5 … 3"},
@@ -121,7 +121,7 @@ def test_summary_tells_kind_missing_distinct_and_range(write):
     assert len(table) == 4
 
 
-def test_a_notebook_shows_the_table_and_runs_none_of_its_words():
+def test_a_notebook_shows_the_table_with_its_text_escaped():
     evil = "<script>alert(1)</script>"
     column = category_column("<script>", np.array([0, 1, 1]), [evil, "b & c"])
     html = Table([column], target=Column("<i>y", "numeric", np.zeros(3)), source="<b>.csv")._repr_html_()

@@ -36,7 +36,7 @@ def dialect(text: str, extension: str = "", **options):
         (",a\n0,1\n1,2\n", True),
     ],
 )
-def test_names_are_told_from_rows(text, has_names):
+def test_column_names_are_distinguished_from_rows(text, has_names):
     assert dialect(text).has_names is has_names
 
 
@@ -82,7 +82,7 @@ def test_a_name_may_hold_a_line_break(write):
     assert table.n_rows == 2
 
 
-def test_what_was_found_is_told(write):
+def test_the_dialect_found_is_noted(write):
     assert read_table(write("\n\na;y\n1;u\n2;v\n")).notes[:2] == (
         "Line 3 holds the column names.",
         "The delimiter is the semicolon.",

@@ -124,25 +124,25 @@ def test_columns_are_matched_by_name_in_any_order(frame):
 
 def test_missing_columns_are_named(frame):
     encoder = TableEncoder().fit(frame)
-    with pytest.raises(InputError, match=r"2 of the 4 columns that training had are missing: 'mass', 'home'"):
+    with pytest.raises(InputError, match=r"2 of the 4 training columns are missing: 'mass', 'home'"):
         encoder.transform(frame[["tame", "year"]])
 
 
-def test_extra_columns_are_ignored_with_a_word(frame):
+def test_extra_columns_are_ignored_with_a_warning(frame):
     encoder = TableEncoder().fit(frame)
-    with pytest.warns(DataWarning, match="columns that training did not have are ignored: 'colour'"):
+    with pytest.warns(DataWarning, match="columns that were not in the training data are ignored: 'colour'"):
         Z = encoder.transform(frame.assign(colour="red"))
     np.testing.assert_array_equal(Z, encoder.transform(frame))
 
 
-def test_unseen_categories_are_all_zero_and_told_once(frame):
+def test_unseen_categories_are_all_zero_and_warned_of_once(frame):
     encoder = TableEncoder().fit(frame)
     new = frame.assign(home=["sea", "moon", "moon", "mars"])
     with pytest.warns(UnseenCategoryWarning) as told:
         Z = encoder.transform(new)
     assert [str(word.message) for word in told] == [
         "3 cells of categories unseen in training: home='mars' (1), home='moon' (2); "
-        "each is read as none of the known ones."
+        "each is treated as none of the known categories."
     ]
     assert Z[1:, 2:5].tolist() == np.zeros((3, 3)).tolist()
 
@@ -159,13 +159,13 @@ def test_a_missing_category_that_training_never_saw_is_all_zero():
     assert encoder.transform(pd.DataFrame({"c": [None, "a"]})).tolist() == [[0, 0], [1, 0]]
 
 
-def test_constants_and_identifiers_are_dropped_with_a_word():
+def test_constants_and_identifiers_are_dropped_with_a_warning():
     frame = pd.DataFrame({"id": [f"p{k}" for k in range(12)], "one": 1.0, "none": [None] * 12, "x": range(12)})
     with pytest.warns(DataWarning) as told:
         encoder = TableEncoder().fit(frame)
     assert [str(word.message) for word in told] == [
         "pandas table: columns that are constant are left out: 'one', 'none'.",
-        "pandas table: columns that name the rows (nearly every cell is different) are left out: 'id'.",
+        "pandas table: columns that identify the rows (nearly every cell is different) are left out: 'id'.",
     ]
     assert encoder.dropped_ == [
         {"name": "id", "index": 0, "why": "identifier"},
@@ -253,7 +253,7 @@ def test_sparse_missing_cells_are_imputed():
 
 def test_sparse_and_dense_tables_do_not_mix_silently():
     dense = np.random.default_rng(0).random((5, 3))
-    with pytest.raises(InputError, match="the table is sparse, but training was on a dense one"):
+    with pytest.raises(InputError, match="the table is sparse, but the training table was dense"):
         TableEncoder().fit(dense).transform(scipy.sparse.csr_matrix(dense))
     encoder = TableEncoder().fit(scipy.sparse.csr_matrix(dense))
     np.testing.assert_allclose(encoder.transform(dense), encoder.transform(scipy.sparse.csr_matrix(dense)).toarray())
@@ -287,7 +287,7 @@ def test_a_wide_output_that_is_mostly_zero_is_sparse(wide):
     assert scipy.sparse.issparse(TableEncoder().fit(wide).transform(wide[:1]))
 
 
-def test_sparse_output_may_be_asked_for(frame):
+def test_sparse_output_can_be_requested(frame):
     Z = TableEncoder(sparse_output=True).fit_transform(frame)
     np.testing.assert_array_equal(Z.toarray(), TableEncoder().fit_transform(frame))
     assert scipy.sparse.issparse(TableEncoder(sparse_output=True).fit_transform(np.eye(3)))
@@ -346,7 +346,7 @@ def test_the_penguins_give_no_warning():
 
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1_000", "1e999"])
-def test_words_for_numbers_that_no_file_means_are_refused(cell):
+def test_infinite_numbers_and_numbers_with_underscores_are_refused(cell):
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}))
     with pytest.raises(InputError, match=f"'{cell}' in row 1 is not a number"):
         encoder.transform(pd.DataFrame({"a": [cell, "1"]}))

@@ -53,7 +53,7 @@ def test_every_library_gives_the_same_table(library):
     np.testing.assert_array_equal(table["money"].values, [1.25, np.nan, 3.0])
 
 
-def test_dates_are_told():
+def test_dates_are_noted():
     notes = as_table(pa.table({"day": [datetime.date(1970, 1, 3)], "span": [datetime.timedelta(1)]})).notes
     assert notes == (
         "Column 'day' holds dates: read as days since 1970-01-01.",
@@ -113,12 +113,12 @@ def test_object_arrays_are_inferred_column_by_column():
     assert table["x4"].values[0] == 1.0
 
 
-def test_rows_of_numbers_and_words_keep_both():
+def test_rows_of_numbers_and_text_keep_both():
     table = as_table([[1, "b"], [2, "a"]])
     assert [column.kind for column in table] == ["numeric", "category"]
 
 
-def test_numbers_and_words_in_one_column_are_words():
+def test_numbers_and_text_in_one_column_are_text():
     frame = pd.DataFrame({"c": pd.Series([1, "x", None, pd.NA], dtype=object), "n": [1.0, 2.0, 3.0, 4.0]})
     table = as_table(frame)
     assert table.names == ("c", "n")
@@ -255,7 +255,7 @@ def test_large_finite_numbers_are_not_mistaken_for_infinite_ones():
 
 
 def test_a_path_is_no_table():
-    with pytest.raises(ParameterError, match="Files are read by read_table"):
+    with pytest.raises(ParameterError, match="Use read_table for files"):
         as_table("table.csv")
 
 

@@ -28,9 +28,9 @@ def test_identifiers_and_constants_are_named_once_each():
         found = inspect_columns(as_table(frame))
     assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": [], "free text": []}
     assert [str(word.message) for word in told] == [
-        "pandas table: these columns name the rows and are left out, for every or nearly every cell differs: "
+        "pandas table: these columns identify the rows and are left out, since (nearly) every cell is different: "
         "'id', 'key'.",
-        "pandas table: these columns are constant and tell nothing: 'one', 'none'.",
+        "pandas table: these columns are constant and carry no information: 'one', 'none'.",
     ]
 
 
@@ -42,14 +42,14 @@ def test_nearly_every_cell_different_makes_an_identifier(n_distinct, is_one):
         warnings.simplefilter("always")
         found = inspect_columns(as_table(frame))
     assert found["identifier"] == (["name"] if is_one else [])
-    assert ["nearly every cell differs: 'name'" in str(word.message) for word in told] == [True] * is_one
+    assert ["every cell is different: 'name'" in str(word.message) for word in told] == [True] * is_one
 
 
 def test_few_rows_make_no_identifier():
     assert inspect_columns(as_table(pd.DataFrame({"c": list("abcdefghi")})))["identifier"] == []
 
 
-def test_a_word_among_numbers_is_told():
+def test_text_among_numbers_causes_a_warning():
     cells = [*(str(k) for k in range(20)), "12a", "7", "8"]  # and no identifier
     with pytest.warns(DataWarning, match="column 'age' is read as categories because of '12a' among its numbers"):
         found = inspect_columns(as_table(pd.DataFrame({"age": cells})))
@@ -57,7 +57,7 @@ def test_a_word_among_numbers_is_told():
 
 
 def test_empty_columns_of_a_sparse_table_are_constant():
-    with pytest.warns(DataWarning, match="constant and tell nothing: 'x1'"):
+    with pytest.warns(DataWarning, match="constant and carry no information: 'x1'"):
         inspect_columns(as_table(scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [2.0, 0.0]]))))
 
 

@@ -60,7 +60,7 @@ def test_dialects_of_the_same_table_are_the_same_table(write, text):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_byte_order_marks_tell_the_encoding(write, encoding):
+def test_byte_order_marks_determine_the_encoding(write, encoding):
     table = read_table(write("größe,y\nmaß,a\nfuß,b\n".encode(encoding)))
     assert table.names == ("größe",)
     assert table["größe"].levels == ("fuß", "maß")
@@ -222,7 +222,7 @@ def test_libsvm_files_come_back_as_they_were_written(tmp_path, zero_based):
     assert read_table(tmp_path / "t.svm", target=False).target is None
 
 
-def test_libsvm_is_told_by_its_content(write):
+def test_libsvm_is_recognised_by_its_content(write):
     for text in ("+1 3:0.5 7:1\n-1 1:2\n", "# remark\n0 2:1 # remark\n1\n", "1.5e0 qid:1 1:1\n2 qid:1 2:1\n"):
         assert read_table(write(text, "t.txt")).sparse is not None
 

@@ -29,7 +29,7 @@ def dense(X):
 
 
 @pytest.mark.parametrize("make", [InMemory, lambda X: in_chunks(X, 3, 3, 11)], ids=["memory", "chunks"])
-def test_rows_have_a_shape_and_can_be_taken_and_walked_again(make, X, rng):
+def test_rows_have_a_shape_and_can_be_indexed_and_iterated_again(make, X, rng):
     rows = make(X)
     assert (rows.n, rows.d, rows.is_sparse) == (20, 4, sp.issparse(X))
     for index in (rng.integers(0, 20, size=50), np.arange(20)[::-1], np.empty(0, np.int64)):
@@ -50,7 +50,7 @@ def test_a_problem_takes_a_matrix_or_rows_and_copies_neither(X):
 
 def test_engines_refuse_rows_that_they_cannot_read(X):
     problem = LinearSvmProblem(in_chunks(X, 5), (LinearMachine(np.ones(20), np.ones(20)),))
-    with pytest.raises(EngineError, match="LinearSvmProblem are in chunks, and a matrix in memory is needed"):
+    with pytest.raises(EngineError, match="LinearSvmProblem are in chunks, but a matrix in memory is needed"):
         problem.X  # noqa: B018
     for asked in (problem, LinearPathProblem(problem, np.ones(1))):
         for engine in (Native(), Reference()):

@@ -65,7 +65,7 @@ def with_cell(value, row=2, column=1):
     ("rows", "words"),
     [
         (with_cell(math.nan), r"X contains NaN, first in row 2, column 1. Fill .*SimpleImputer\(\), \w+\(\)"),
-        (with_cell(-math.inf), "X contains infinity, first in row 2, column 1. Leave such rows out"),
+        (with_cell(-math.inf), "X contains infinity, first in row 2, column 1. Remove such rows"),
         (pd.DataFrame(with_cell(math.nan), columns=["age", "fare"]), "row 2, column 'fare'. Fill .*TableEncoder"),
         (pd.DataFrame({"a": pd.array([1, 2, None, 4, 5, 6], dtype="Int64"), "b": np.arange(6)}), "row 2, column 'a'"),
         (sp.csr_matrix(with_cell(math.nan)), "X contains NaN, first in row 2, column 1"),
@@ -81,12 +81,12 @@ def test_a_cell_that_is_no_number_is_named(learner, rows, words):
 def test_a_cell_that_is_no_number_is_named_in_prediction_and_in_y():
     with pytest.raises(InputError, match="X contains infinity, first in row 0, column 0"):
         SVC().fit(X, Y).predict([[math.inf, 1]])
-    with pytest.raises(InputError, match=r"y contains NaN, first in row 3. Leave such rows out"):
+    with pytest.raises(InputError, match=r"y contains NaN, first in row 3. Remove such rows"):
         SVR().fit(X, [0, 1, 2, math.nan, 4, 5])
 
 
-def test_class_weights_of_strangers_are_refused():
-    with pytest.raises(InputError, match=r"classes of y, 0, 1, are not in class_weight, which has 'yes'. Its keys"):
+def test_class_weights_of_unknown_classes_are_refused():
+    with pytest.raises(InputError, match=r"classes of y, 0, 1, are not in class_weight, which has 'yes'. Use"):
         SVC(class_weight={"yes": 2.0}).fit(X, Y)
 
 

@@ -14,7 +14,7 @@ def labelled(y: np.ndarray | list) -> Table:
     return as_table(np.c_[np.arange(len(y)), y], target=1)
 
 
-def test_the_last_column_is_the_target_and_that_is_told(write):
+def test_the_last_column_is_the_target_and_noted_as_such(write):
     table = read_table(write("a,b,kind\n1,2,x\n3,4,y\n"))
     assert table.target.name == "kind"
     assert table.names == ("a", "b")
@@ -26,7 +26,7 @@ def test_a_named_or_counted_target_is_taken(write, target):
     table = read_table(write("a,b,kind\n1,2,x\n3,4,y\n"), target=target)
     assert table.target.name == "a"
     assert table.names == ("b", "kind")
-    assert table.notes[-1] == "The target is 'a' (as asked)."
+    assert table.notes[-1] == "The target is 'a' (as requested)."
 
 
 def test_false_means_no_target(write):
@@ -39,13 +39,14 @@ def test_false_means_no_target(write):
 
 def test_an_unknown_target_lists_near_matches_and_columns(write):
     with pytest.raises(
-        InputError, match=r"no column 'specie' .* Did you mean 'species'\? The columns are 'species', 'b'"
+        InputError,
+        match=r"the target 'specie' is not a column. Did you mean 'species'\? The columns are",
     ):
         read_table(write("species,b\n1,2\n"), target="specie")
 
 
 def test_a_position_out_of_range_is_refused(write):
-    with pytest.raises(InputError, match="no column 2 to be the target: the table has 2, counted from 0"):
+    with pytest.raises(InputError, match="the target is column 2, but the table has 2 columns, counted from 0"):
         read_table(write("a,b\n1,2\n"), target=2)
 
 
@@ -61,7 +62,7 @@ def test_missing_labels_name_the_first_line_and_the_count(write):
         read_table(path)
     assert str(caught.value) == (
         f"{path}, line 4, column 'y': 2 of 4 target cells are missing. "
-        "Fill them in, or leave those rows out with drop_unlabelled=True (--drop-unlabelled)."
+        "Fill them in, or leave these rows out with drop_unlabelled=True (--drop-unlabelled)."
     )
 
 

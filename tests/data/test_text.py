@@ -69,7 +69,7 @@ def test_hashing_is_that_of_scikit_learn(reviews):
     assert encoder.get_feature_names_out()[17] == "body: #17"
 
 
-def test_text_stands_beside_the_other_columns_in_the_order_of_the_table(reviews):
+def test_text_and_other_columns_keep_the_order_of_the_table(reviews):
     encoder = TableEncoder(text="body").fit(reviews)
     apart = TableEncoder().fit(reviews[["stars", "shop"]])
     words = TableEncoder(text="body").fit(reviews[["body"]])
@@ -87,7 +87,7 @@ def test_sparse_and_dense_output_are_the_same_numbers(reviews):
     np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
-def test_many_words_come_out_sparse_by_themselves():
+def test_the_output_is_sparse_if_there_are_many_words():
     rng = np.random.default_rng(0)
     words = [f"word{j}" for j in range(400)]
     frame = pd.DataFrame({"body": [" ".join(rng.choice(words, 30)) for _ in range(100)], "x": rng.normal(size=100)})
@@ -108,7 +108,7 @@ def test_a_row_of_text_has_length_one_and_an_empty_cell_none(reviews, features):
     np.testing.assert_allclose(lengths, [1, 0, 0, 0, 0 if features == "tfidf" else 1], atol=1e-12)
 
 
-def test_unknown_words_are_no_reason_to_warn(reviews):
+def test_unknown_words_cause_no_warning(reviews):
     encoder = TableEncoder(text="body", unseen="error").fit(reviews[["body"]])
     new = pd.DataFrame({"body": ["something else entirely"]})
     assert not cells(encoder.transform(new)).any()
@@ -133,7 +133,7 @@ def test_text_whose_cells_all_differ_is_not_left_out():
         warnings.simplefilter("error")
         encoder = TableEncoder(text="body").fit(frame)
     assert encoder.dropped_ == []
-    with pytest.warns(DataWarning, match="name the rows"):
+    with pytest.warns(DataWarning, match="identify the rows"):
         assert [column["name"] for column in TableEncoder().fit(frame).dropped_] == ["body"]
 
 
@@ -172,7 +172,7 @@ def test_frames_tables_and_object_arrays_are_the_same_text(reviews):
     assert encoder.get_feature_names_out(["body", "shop"])[0].startswith("body: ")
 
 
-def test_rows_of_a_table_know_nothing_of_the_other_rows(reviews):
+def test_rows_of_a_table_are_encoded_independently(reviews):
     table = as_table(reviews[["body"]])
     some = TableEncoder(text="body", min_df=1).fit(table.take([0, 2]))
     assert some.columns_[0]["words"] == ["and", "good", "is", "pot", "tea", "the"]
@@ -194,7 +194,7 @@ def test_a_file_with_quotes_commas_and_lines_in_its_text(tmp_path):
         ({"text": 3}, ParameterError, "text is 3; it must be the name of a column"),
         ({"text": [3]}, ParameterError, "it must be the name of a column"),
         ({"text_features": "embedding"}, ParameterError, "'tfidf', 'hashing'"),
-        ({"min_df": 0}, ParameterError, "min_df is 0; it must be a whole number from 1 on"),
+        ({"min_df": 0}, ParameterError, "min_df is 0; it must be a whole number ≥ 1"),
         ({"min_df": 0.5}, ParameterError, "min_df is 0.5"),
         (
             {"max_features": True},
@@ -204,7 +204,7 @@ def test_a_file_with_quotes_commas_and_lines_in_its_text(tmp_path):
         ({"max_features": 2**24 + 1}, ParameterError, "from 1 to 16,777,216"),
         ({"text": "corpus"}, InputError, "no column 'corpus' to read text from.*'stars', 'body', 'shop'"),
         ({"text": "stars"}, InputError, "column 'stars'.*holds numbers, not text"),
-        ({"min_df": 7}, InputError, "column 'body'.*in 7 rows or more of 6.*lower min_df"),
+        ({"min_df": 7}, InputError, "column 'body'.*in at least 7 of 6 rows.*lower min_df"),
     ],
 )
 def test_nonsense_is_refused_by_name(reviews, change, error, words):
@@ -214,7 +214,7 @@ def test_nonsense_is_refused_by_name(reviews, change, error, words):
 
 def test_columns_that_hold_no_text_are_refused(reviews):
     frame = reviews.assign(old=[True, False] * 3, none=[None] * 6, dots=["...", "!", "?", "-", "a", "b"])
-    for name, words in {"old": "yes or no", "none": "is empty", "dots": "no word of two letters"}.items():
+    for name, words in {"old": "truth values", "none": "is empty", "dots": "no word of two or more letters"}.items():
         with pytest.raises(InputError, match=words):
             TableEncoder(text=name).fit(frame)
     with pytest.raises(InputError, match="is the target"):
@@ -229,7 +229,7 @@ def test_a_sparse_table_does_not_fit_an_encoder_of_text(reviews):
         encoder.transform(sp.csr_matrix(np.eye(2)))
 
 
-def test_free_text_is_found_and_said():
+def test_free_text_is_found_and_warned_of():
     sentences = [f"this is sentence number {n} of them" for n in range(30)]
     frame = pd.DataFrame(
         {
@@ -246,7 +246,8 @@ def test_free_text_is_found_and_said():
     assert found["free text"] == ["body", "half"]
     assert found["identifier"] == ["body", "name"]
     said = [str(warning.message) for warning in caught]
-    assert any("'body' looks like free text, 7 words in a cell" in words and "text='body'" in words for words in said)
-    assert [words for words in said if "name the rows" in words] == [
-        f"{table.source}: these columns name the rows and are left out, for every or nearly every cell differs: 'name'."
+    assert any("'body' looks like free text (7 words per cell)" in words and "text='body'" in words for words in said)
+    assert [words for words in said if "identify the rows" in words] == [
+        f"{table.source}: these columns identify the rows and are left out, "
+        "since (nearly) every cell is different: 'name'."
     ]

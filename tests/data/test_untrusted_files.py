@@ -162,7 +162,7 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_file_that_does_not_fit_in_the_free_memory_is_refused(write, scarce, name):
-    with pytest.raises(InputError, match=rf"{name}: reading it takes about .* GB of memory; 0\.0 GB are free"):
+    with pytest.raises(InputError, match=rf"{name}: reading it takes about .* GB of memory, but 0\.0 GB are free"):
         read_table(write(LARGE[name], name))
 
 

@@ -204,7 +204,7 @@ def test_large_fits_carry_the_solvers_numbers_and_no_verdict(rng):
 def test_unknown_labels_and_lengths_are_refused(separable):
     X, y = separable
     model = BasicLinearClassifier().fit(X, y)
-    with pytest.raises(InputError, match="label 'yew' is none of the model's classes"):
+    with pytest.raises(InputError, match="label 'yew' is not one of the model's classes"):
         certify(model, X, np.full(len(y), "yew"))
     with pytest.raises(InputError, match="rows and y has"):
         certify(model, X, y[:-1])

@@ -197,7 +197,7 @@ def test_partial_fit_walks_over_pieces(rng):
     assert model.n_mistakes_.tolist() == whole.n_mistakes_.tolist()
     assert model.certificate_.source == "solver"
     assert certify(model, X, y).source == "recomputed"
-    with pytest.raises(InputError, match="label 2 is none of the classes"):
+    with pytest.raises(InputError, match="label 2 is not one of the classes"):
         model.partial_fit(X[:2], [0, 2])
     with pytest.raises(ParameterError, match="needs classes"):
         Perceptron().partial_fit(X, y)
@@ -332,5 +332,5 @@ def test_engines_to_come_are_named():
 
 
 def test_one_class_is_refused_with_its_name():
-    with pytest.raises(InputError, match="one class only, 'a'"):
+    with pytest.raises(InputError, match="only one class, 'a'"):
         Perceptron().fit([[0.0], [1.0]], ["a", "a"])

@@ -164,7 +164,7 @@ def test_scorers_ask_predictions_or_values(three):
 def test_a_fold_of_one_class_is_refused(three):
     X, y = three
     splits = [(np.flatnonzero(y == "oak"), np.flatnonzero(y != "oak"))]
-    with pytest.raises(InputError, match="fold 0 trains on one class only, 'oak'"):
+    with pytest.raises(InputError, match="fold 0 trains on only one class, 'oak'"):
         LinearSVCCV(cv=splits).fit(X, y)
 
 

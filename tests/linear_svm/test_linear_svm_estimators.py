@@ -229,23 +229,23 @@ def test_prices_beyond_reckoning_are_refused():
         (np.array([[1, "a"], [2, "b"]], dtype=object), [0, 1], r"X\[0, 1\] is text, 'a'. Put an encoder in front"),
         (np.array([["1", "2"], ["3", "b"]]), [0, 1], r"X\[1, 1\] is text, 'b'"),
         ([[1, 2], [b"c", 4]], [0, 1], r"X\[1, 0\] is text, b'c'"),
-        ([[datetime.date(2020, 1, 1)], [datetime.date(2020, 1, 2)]], [0, 1], r"X\[0, 0\] is a date.*Count days"),
+        ([[datetime.date(2020, 1, 1)], [datetime.date(2020, 1, 2)]], [0, 1], r"X\[0, 0\] is a date.*Convert it to days"),
     ],
     ids=repr,
 )
 def test_text_and_dates_are_named_by_their_cell(X, y, words):
-    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, but {words}"):
         LinearSVC().fit(X, y)
-    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, but {words}"):
         LinearSVC().partial_fit(X, y, classes=[0, 1])
     model = LinearSVC().fit(np.eye(2, len(X[0])), y)
-    with pytest.raises(InputError, match=f"LinearSVC takes numbers, and {words}"):
+    with pytest.raises(InputError, match=f"LinearSVC takes numbers, but {words}"):
         model.predict(X)
 
 
 def test_labels_of_a_regression_are_named():
     for y in (np.array(["a", "b"]), np.array([1, "b"], dtype=object), ["1", "b"]):
-        with pytest.raises(InputError, match=r"LinearSVR estimates numbers, and y\[[01]\] is text.*A classifier"):
+        with pytest.raises(InputError, match=r"LinearSVR predicts numbers, but y\[[01]\] is text.*Use a classifier"):
             LinearSVR().fit(np.eye(2), y)
 
 
@@ -272,13 +272,13 @@ def test_bad_data_is_named():
     X, y = np.array([[0.0, 1.0], [1.0, np.nan]]), np.array([0, 1])
     with pytest.raises(InputError, match="contains NaN, first in row 1, column 1"):
         LinearSVC().fit(X, y)
-    with pytest.raises(InputError, match="y holds one class only"):
+    with pytest.raises(InputError, match="y contains only one class"):
         LinearSVC().fit(X[:, :1], [1, 1])
-    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight is 0 for all rows of class 1"):
         LinearSVC().fit(X[:, :1], y, [1, 0])
     with pytest.raises(InputError, match="Put an encoder in front"):
         LinearSVC().fit(Table(block=X, names=["a", "b"], source="array"), y)
-    with pytest.raises(InputError, match="columns hold text: colour"):
+    with pytest.raises(InputError, match="columns contain text: colour"):
         LinearSVR().fit(pd.DataFrame({"colour": ["red", "blue"]}), [1.0, 2.0])
 
 

@@ -444,11 +444,11 @@ def test_faults_of_a_stream_are_told_with_their_chunk():
         ([*good, (X,)], "chunk 4 is a tuple of 1"),
         ([*good, (X, y, -np.ones(len(y)))], "chunk 4: sample_weight"),
         ([], "no rows"),
-        ([(X, np.zeros(len(y)))], "one class only"),
+        ([(X, np.zeros(len(y)))], "only one class"),
     ):
         with pytest.raises(InputError, match=words):
             LinearSVC().fit_stream(chunks)
-    with pytest.raises(InputError, match="chunk 1: label 1 is none"):
+    with pytest.raises(InputError, match="chunk 1: label 1 is not one"):
         LinearSVC().fit_stream(good, classes=[0, 2])
     with pytest.raises(InputError, match="several kinds"):
         LinearSVC().fit_stream([(X, y), (X, y.astype(str))])
@@ -483,7 +483,7 @@ def test_a_class_without_rows_is_told_as_such():
         LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
     assert "weight" not in str(raised.value)
     nothing = [(X, y, (y == 0).astype(float))]
-    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight is 0 for all rows of class 1"):
         LinearSVC().fit_stream(nothing, classes=[0, 1])
     for classes in ([], [1]):
         with pytest.raises(ParameterError, match="at least two"):

@@ -472,7 +472,7 @@ def test_labels_of_several_types_are_refused_by_schemes_and_learners_alike(model
 
 def test_labels_that_cannot_be_are_refused(iris):
     X, y = iris
-    with pytest.raises(InputError, match="one class only, 'setosa'"):
+    with pytest.raises(InputError, match="only one class, 'setosa'"):
         OneVsRestClassifier().fit(X[:50], y[:50])
     with pytest.raises(InputError, match="MultiOutputClassifier"):
         OneVsRestClassifier().fit(X, np.eye(3, dtype=int)[np.arange(150) % 3])

@@ -228,7 +228,7 @@ DISPLAYS = [
 
 
 @pytest.mark.parametrize("case", [*MODELS, *ROWS, *OPTIONS, *PLACES, *DISPLAYS], ids=repr)
-def test_a_bad_call_is_told_in_one_line_and_nothing_is_drawn(case):
+def test_a_bad_call_raises_a_one_line_error_and_draws_nothing(case):
     before = plt.get_fignums()
     wanted = NotFittedError if "not fitted" in case.words else (ParameterError, InputError)
     with pytest.raises(wanted, match=case.words) as caught:

@@ -65,7 +65,7 @@ def test_the_maps_of_a_tree_are_drawn(features, pictures):
     assert given[0, 0].images
 
 
-def test_a_pipeline_tells_its_own_maps_and_one_map_may_be_given_by_its_name(features, pictures):
+def test_a_pipeline_chooses_its_own_maps_and_one_map_may_be_given_by_its_name(features, pictures):
     y = np.array(["stands"] * 5 + ["lies"] * 5)
     model = make_pipeline(features, DecisionTreeClassifier()).fit(pictures, y)
     assert used_maps(model) == used_maps(model[-1])
@@ -83,7 +83,7 @@ def test_pictures_may_come_from_a_folder(features, pictures, tmp_path):
     assert strongest(features, str(tmp_path / "all"), [0])[0].rows.tolist() == [4, 3, 2, 1]
 
 
-def test_what_cannot_be_drawn_is_told(features, pictures):
+def test_input_that_cannot_be_drawn_is_refused(features, pictures):
     features.fit(pictures)
     with pytest.raises(InputError, match="there is no map 7"):
         plot_feature_maps(features, pictures, which=[7])

@@ -71,7 +71,7 @@ def test_separated_points_have_an_empty_strip_between_the_margin_lines():
     assert f"margin {model.margins(X, Y).smallest:.3g}" in ax.get_title()
 
 
-def test_the_nearest_point_of_each_class_stands_in_a_square():
+def test_the_nearest_point_of_each_class_is_in_a_square():
     model = BasicLinearClassifier().fit(X, Y)
     marked = points_of(plot_boundary(model, X, Y), "nearest of each class")
     distance = model.margins(X, Y).geometric
@@ -96,7 +96,7 @@ def test_a_support_vector_machine_has_its_margin_at_one():
     np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
 
 
-def test_our_support_vector_machine_rings_its_support_vectors_by_word():
+def test_our_support_vector_machine_rings_its_support_vectors_by_kind():
     model = margrove.SVC(kernel="linear").fit(OVERLAP, Y)
     ax = plot_boundary(model, OVERLAP, Y)
     np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
@@ -116,14 +116,14 @@ def test_a_hard_margin_has_marginal_points_on_its_lines_and_no_square():
 
 
 @pytest.mark.parametrize("other", [X[:40], X + 1e-3, X[::-1]], ids=["fewer", "moved", "reversed"])
-def test_points_it_was_not_fitted_on_have_no_words(other):
+def test_points_it_was_not_fitted_on_have_no_kinds(other):
     y = {40: Y[:40]}.get(len(other), Y if other[0, 0] < 3 else Y[::-1])
     ax = plot_boundary(margrove.SVC(kernel="linear").fit(X, Y), other, y)
     assert not any(label.startswith(("marginal", "hard")) for label in labels(ax))
     np.testing.assert_allclose(lines(ax)[1].levels, [-1, 1])
 
 
-def test_words_of_several_machines_are_the_hardest():
+def test_kinds_of_several_machines_are_the_hardest():
     points = np.vstack([X, X[:30] + np.array([8.0, -6.0])])
     y = np.repeat([3, 7, 9], 30)
     model = margrove.SVC().fit(points, y)
@@ -135,7 +135,7 @@ def test_words_of_several_machines_are_the_hardest():
     assert labels(ax)[:4] == ["3", "7", "9", "boundary"]
 
 
-def test_words_pass_through_a_pipeline_of_a_table_and_sparse_rows():
+def test_kinds_pass_through_a_pipeline_of_a_table_and_sparse_rows():
     penguins = load_penguins()
     chosen = ["bill_length_mm", "flipper_length_mm"]
     model = make_pipeline(TableEncoder(), margrove.SVC()).fit(penguins.select(chosen), penguins.labels())
@@ -144,7 +144,7 @@ def test_words_pass_through_a_pipeline_of_a_table_and_sparse_rows():
     assert "marginal and" in plot_boundary(margrove.SVC().fit(rows, Y), rows, Y).get_title()
 
 
-def test_a_row_without_a_part_has_no_word_and_no_ring():
+def test_a_row_of_weight_0_has_no_kind_and_no_ring():
     weight = np.ones(60)
     weight[0] = 0
     model = margrove.SVC(C=1e-3).fit(OVERLAP, Y, sample_weight=weight)
@@ -162,7 +162,7 @@ def test_one_class_has_one_region_and_points_without_labels():
     assert far.get_title().splitlines() == ["OneClassSVM", "60 of 60 outside"]
 
 
-def test_what_is_no_classifier_or_has_no_labels_is_told():
+def test_models_that_are_no_classifiers_and_missing_labels_are_refused():
     with pytest.raises(InputError, match="SVR is no classifier"):
         plot_boundary(margrove.SVR().fit(X, X[:, 0]), X, X[:, 0])
     with pytest.raises(InputError, match="y is None; the labels"):
@@ -192,7 +192,7 @@ def test_classes_differ_in_colour_and_in_marker():
     assert not np.array_equal(no.get_paths()[0].vertices, yes.get_paths()[0].vertices)
 
 
-def test_a_kernel_model_bends_its_boundary():
+def test_a_kernel_model_has_a_curved_boundary():
     xor, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
     ax = plot_boundary(KernelPerceptron(gamma=1.0, random_state=0).fit(xor, y), xor, y)
     assert "no errors" in ax.get_title()
@@ -294,7 +294,7 @@ def test_boundary_outside_the_picture_is_no_trouble():
     assert ax.get_title().startswith("BasicLinearClassifier")
 
 
-def test_a_model_that_knows_nothing_yet_is_drawn():
+def test_a_model_with_zero_weights_is_drawn():
     with pytest.warns(ConvergenceWarning):
         model = Perceptron(max_iter=1, random_state=0).fit([[0.0, 0.0], [0.0, 0.0]], [0, 1])
     model.coef_[:] = model.intercept_[:] = 0.0
@@ -318,7 +318,7 @@ def test_a_model_that_knows_nothing_yet_is_drawn():
         (load_penguins(), ("islnd", "bill_length_mm"), "no column 'islnd'"),
     ],
 )
-def test_what_is_no_plane_is_refused_in_words(points, features, message):
+def test_features_that_form_no_plane_are_refused(points, features, message):
     model = BasicLinearClassifier().fit(X, Y)
     with pytest.raises(InputError, match=message):
         plot_boundary(model, points, ["no"] * 4, features=features)
@@ -345,7 +345,7 @@ def test_a_gram_matrix_has_no_plane():
         plot_boundary(model, np.eye(2), [0, 1])
 
 
-def test_other_faults_are_told():
+def test_other_bad_arguments_are_refused():
     model = BasicLinearClassifier().fit(X, Y)
     with pytest.raises(NotFittedError):
         plot_boundary(BasicLinearClassifier(), X, Y)

@@ -57,13 +57,13 @@ def test_the_support_vector_machine_has_the_widest_margin():
     assert max(found) == found[list(LINEAR_CLASSIFIERS).index("Support vector machine")]
 
 
-def test_points_that_no_line_separates_are_told_in_the_title_and_not_in_a_warning():
+def test_points_that_no_line_separates_are_reported_in_the_title_without_a_warning():
     overlap = RANDOM.normal(0, 1, (60, 2))
     axes = compare_linear(overlap, Y)
     assert titles(axes)[list(LINEAR_CLASSIFIERS).index("Perceptron")][-1] == "stopped short: max_iter"
 
 
-def test_outliers_on_the_right_side_pull_least_squares_and_not_the_perceptron():
+def test_outliers_on_the_correct_side_move_least_squares_and_not_the_perceptron():
     points = np.vstack([X, np.tile([[60.0, 50.0]], (10, 1))])
     y = np.append(Y, [1] * 10)
     basic, squares, perceptron, _ = titles(compare_linear(points, y))
@@ -106,7 +106,7 @@ def test_a_frame_names_the_axes():
     assert axes[1].get_ylabel() == "mass"
 
 
-def test_faults_are_told():
+def test_bad_arguments_are_refused():
     with pytest.raises(ParameterError, match="empty"):
         compare_linear(X, Y, models={})
     with pytest.raises(ParameterError, match="axes holds 1 axes for 4 models"):

@@ -100,7 +100,7 @@ def test_the_goal_may_be_given():
     assert ax.lines[-1].get_ydata()[0] == 0.25
 
 
-def test_what_cannot_be_drawn_is_told():
+def test_input_that_cannot_be_drawn_is_refused():
     with pytest.raises(InputError, match="no point above 0 to draw"):
         plot_convergence(Course())
     with pytest.raises(InputError, match=r"point 0 of the course is 3\.0"):

@@ -24,6 +24,6 @@ def test_scaled_all_reach_one_half_at_one_half():
 
 
 @pytest.mark.parametrize("criteria", ["gini", [], ["ginni"]])
-def test_what_is_no_impurity_is_told(criteria):
+def test_unknown_impurities_are_refused(criteria):
     with pytest.raises(ParameterError, match="a list of entropy, gini, error"):
         plot_impurities(criteria)

@@ -66,7 +66,7 @@ def names(ax: plt.Axes) -> list[str]:
 
 
 @pytest.mark.parametrize("model", [SVC(kernel="linear"), SVC(C=10.0)], ids=["linear", "rbf"])
-def test_a_support_vector_machine_colours_its_points_by_word(model):
+def test_a_support_vector_machine_colours_its_points_by_kind(model):
     model.fit(X, Y)
     ax = plot_margins(model, X, Y)
     heights = [sum(bar.get_height() for bar in container) for container in ax.containers]
@@ -99,12 +99,12 @@ def test_scikit_learns_pairs_of_classes_have_margins_too():
     assert sum(bar.get_height() for bar in bars(ax)) == 80
 
 
-def test_a_gram_matrix_has_words():
+def test_points_of_a_gram_matrix_have_kinds():
     model = SVC(kernel="precomputed").fit(X @ X.T, Y)
     assert names(plot_margins(model, X @ X.T, Y))[0] == "hard, α = C"
 
 
-def test_rows_of_weight_0_are_told_apart():
+def test_rows_of_weight_0_are_shown_separately():
     model = SVC().fit(X, Y, sample_weight=np.arange(80) > 0)
     assert "no part, weight 0" in names(plot_margins(model, X, Y))
 

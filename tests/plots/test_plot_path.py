@@ -70,7 +70,7 @@ def test_many_machines_have_no_names_and_three_panels():
     assert "coefficients of 3 of 10 machines" in axes[0].get_title()
 
 
-def test_a_path_that_ended_early_says_so():
+def test_the_title_shows_that_a_path_ended_early():
     path = replace(SVC().path(X, Y, CS), status=Status.TIME_LIMIT)
     assert "status 'time_limit'" in plot_path(path)[0].get_title()
     with pytest.raises(InputError, match="no model"):

@@ -111,7 +111,7 @@ def test_each_curve_is_the_share_of_rows_with_at_most_that_margin(data):
             assert share_at(line, at) == pytest.approx(np.mean(margins <= at))
 
 
-def test_the_legend_says_how_many_rows_are_on_the_wrong_side():
+def test_the_legend_shows_how_many_rows_are_on_the_wrong_side():
     model = AdaBoostClassifier(n_estimators=30).fit(X, Y)
     wrong = np.mean(model.margins(X, Y) <= 0)
     names = [text.get_text() for text in plot_vote_margins(model, X, Y).get_legend().get_texts()]

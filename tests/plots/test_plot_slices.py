@@ -62,7 +62,7 @@ def test_the_others_can_be_held_elsewhere():
     assert "\nat x2 = 1.5, x3 = " in ax.get_title()
 
 
-def test_points_are_judged_by_all_of_their_cells_and_keep_their_words():
+def test_points_are_classified_by_all_of_their_cells_and_keep_their_kinds():
     model = SVC().fit(X, Y)
     ax = plot_boundary(model, X, Y, features=(0, 1))
     np.testing.assert_array_equal(points_of(ax, "marginal, 0 < α < C"), X[model.kkt_ == "marginal"][:, :2])
@@ -115,7 +115,7 @@ def test_a_frame_reaches_scikit_learns_encoders_as_a_frame(library):
     assert "\nat kind = wet, n = 1" in ax.get_title()
 
 
-def test_more_columns_than_the_model_knows_are_left_aside():
+def test_columns_that_the_model_was_not_fitted_on_are_ignored():
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(extra="text")
     model = BasicLinearClassifier().fit(frame[["a", "b", "c"]], Y)
     title = plot_boundary(model, frame, Y, features=["a", "c"], resolution=20).get_title()
@@ -130,7 +130,7 @@ def test_a_table_suits_a_model_of_arrays():
     assert ax.get_xlabel() == "c"
 
 
-def test_points_of_the_grid_are_judged_in_blocks_of_bounded_size(monkeypatch):
+def test_points_of_the_grid_are_classified_in_blocks_of_bounded_size(monkeypatch):
     model = SVC().fit(X, Y)
     whole = boundary(plot_boundary(model, X, Y, features="pca", resolution=30))
     seen = []
@@ -195,12 +195,12 @@ def test_a_component_names_the_columns_it_runs_along():
         ({"features": "pca", "at": {"x2": 1.0}}, "features='pca' has none to hold"),
     ],
 )
-def test_what_cannot_be_held_is_told(options, message):
+def test_columns_that_cannot_be_held_are_refused(options, message):
     with pytest.raises(ParameterError, match=message):
         plot_boundary(BasicLinearClassifier().fit(X, Y), X, Y, **options)
 
 
-def test_faults_of_slices_are_told():
+def test_bad_slices_are_refused():
     model = BasicLinearClassifier().fit(X, Y)
     with pytest.raises(InputError, match="fitted on 4 columns, and X has 3"):
         plot_boundary(model, X[:, :3], Y, features=(0, 1))

@@ -95,7 +95,7 @@ def test_every_node_has_its_test_its_rows_and_its_classes_in_proportion():
     assert ax.get_title() == f"FittedTree: {tree.n_leaves} leaves, depth 3"
 
 
-def test_no_two_boxes_and_no_two_words_overlap_on_paper():
+def test_boxes_and_labels_do_not_overlap():
     for model in (iris(None), FittedTree(random_tree(3, n_nodes=40), np.array(["a", "b", "c"]))):
         ax = plot_tree(model)
         ax.figure.canvas.draw()
@@ -129,7 +129,7 @@ def test_what_is_written_in_a_box_stays_in_it():
             ), text
 
 
-def test_a_depth_that_is_cut_says_how_many_nodes_are_below():
+def test_a_cut_depth_shows_how_many_nodes_are_below():
     model = iris(None)
     ax = plot_tree(model, max_depth=1)
     assert len(boxes(ax)) == 3
@@ -141,13 +141,13 @@ def test_a_depth_that_is_cut_says_how_many_nodes_are_below():
     assert len(boxes(plot_tree(model, max_depth=0))) == 1
 
 
-def test_a_leaf_is_all_of_one_class_only_if_it_says_so():
+def test_a_share_of_100_percent_is_shown_for_pure_leaves_only():
     root = Node([1000, 1000], [Node([999, 1]), Node([0, 1000])], feature=0, threshold=0.5, missing=1, default=0)
     drawn = texts(plot_tree(tree_of(root, [TreeColumn("x")]), classes=["a", "b"]))
     assert drawn.count("> 99 %") == drawn.count("100 %") == 1
 
 
-def test_p_values_stand_in_the_boxes_that_have_one():
+def test_p_values_are_in_the_boxes_that_have_one():
     p_values = np.array([0.5, np.nan, 1e-9, *[np.nan] * (iris().tree_.n_nodes - 3)])
     found = [text for text in texts(plot_tree(iris(), p_values=p_values)) if text.startswith("p =")]
     assert sorted(found) == ["p = 0.5", "p = 1e-09"]
@@ -155,7 +155,7 @@ def test_p_values_stand_in_the_boxes_that_have_one():
         plot_tree(iris(), p_values=[1.0])
 
 
-def test_a_fitted_tree_shows_its_own_p_values_unless_asked_not_to():
+def test_a_fitted_tree_shows_its_own_p_values_unless_disabled():
     tree = margrove.DecisionTreeClassifier(max_depth=2).fit(FRAME, LABELS)
     found = [text for text in texts(plot_tree(tree)) if text.startswith("p ")]
     assert found == [p_words(p) for p in tree.p_values() if np.isfinite(p)]
@@ -164,7 +164,7 @@ def test_a_fitted_tree_shows_its_own_p_values_unless_asked_not_to():
     assert not [text for text in texts(plot_tree(tree.tree_, classes=tree.classes_)) if text.startswith("p ")]
 
 
-def test_words_at_a_branch_break_between_levels_and_count_those_left_out():
+def test_branch_labels_break_between_levels_and_count_those_left_out():
     levels = ("Adm-clerical", "Craft-repair", "Exec-managerial", "Other-service", "Prof-specialty", "Tech-support", "X")
     column = TreeColumn("work", "subset", levels, has_missing=False)
     halves = [Node([6, 0]), Node([0, 6])]
@@ -209,7 +209,7 @@ def test_odd_names_are_written_as_they_are():
     assert r"'new\nline'" in texts(ax)
 
 
-def test_where_missing_cells_go_stands_at_the_branch():
+def test_branches_show_where_missing_cells_go():
     root = Node([3, 2], [Node([3, 0]), Node([0, 2])], feature=0, threshold=1234.5, missing=1, default=0)
     drawn = texts(plot_tree(tree_of(root, [TreeColumn("x")]), classes=["a", "b"]))
     assert {"≤ 1234.5", "> 1234.5", "or missing"} <= set(drawn)
@@ -289,7 +289,7 @@ def test_every_place_of_the_plane_has_the_colour_of_its_prediction(rng):
     assert f"{wrong} of 150 wrong" in ax.get_title()
 
 
-def test_other_columns_are_held_at_their_median_or_where_it_is_said():
+def test_other_columns_are_held_at_their_median_or_at_the_given_value():
     model = iris(4)
     assert {0, 2, 3} <= set(model.tree_.feature)
     usual = plot_regions(model, FRAME, LABELS, features=("petal length", "petal width"))

@@ -25,7 +25,7 @@ def table() -> ScoreTable:
     return ScoreTable(grid, 2, {})
 
 
-def test_nothing_is_said_of_the_time_left_until_there_is_something_to_go_on():
+def test_the_time_left_is_shown_only_once_it_can_be_estimated():
     pace = Pace()
     assert pace.left(100) is None
     pace.see(0, 10.0)
@@ -50,7 +50,7 @@ def test_the_recent_pace_counts():
     assert pace.elapsed == 30
 
 
-def test_a_part_is_told_as_a_part_to_everybody():
+def test_progress_of_a_part_is_reported_as_a_part():
     inner, outer = [], []
     with watched(outer.append), overheard(inner.append), part_of(before=10, after=5):
         report(Progress("search", 1, 4))
@@ -59,7 +59,7 @@ def test_a_part_is_told_as_a_part_to_everybody():
     assert [(each.done, each.total) for each in inner] == [(11, 19), (11, None)]
 
 
-def test_a_search_that_nobody_asked_to_speak_is_silent(capsys):
+def test_a_search_is_silent_unless_verbose(capsys):
     SVCCV(**GRID).fit(X, Y)
     assert capsys.readouterr().out == ""
 

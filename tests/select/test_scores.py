@@ -94,7 +94,7 @@ def test_gains_of_the_outings_are_those_of_the_textbooks(outings):
     assert np.isclose(error_gain(X, y)[0][0], 5 / 14 - 4 / 14)
 
 
-def test_a_number_is_worth_its_best_threshold():
+def test_the_score_of_a_number_is_that_of_its_best_threshold():
     weight = [[15], [16], [19], [22], [27], [29]]
     assert information_gain(weight, [0, 0, 0, 1, 1, 1])[0] == [1.0]
     assert np.isclose(gini_gain(weight, [0, 0, 1, 0, 1, 1])[0], 0.5 - 4 / 6 * 2 * 1 / 4 * 3 / 4)
@@ -373,17 +373,17 @@ def test_tables_and_frames_of_every_library_score_alike():
         ({"split_values": {9: [1.0]}}, "names the column 9"),
     ],
 )
-def test_options_out_of_range_are_told(options, words):
+def test_options_out_of_range_are_refused(options, words):
     with pytest.raises(ParameterError, match=words):
         information_gain([[1.0], [2.0]], [0, 1], **options)
 
 
-def test_the_criterion_is_told_where_it_counts():
+def test_the_criterion_is_checked_where_it_is_used():
     with pytest.raises(ParameterError, match="criterion is 'chaos'"):
         gain_ratio([[1.0], [2.0]], [0, 1], criterion="chaos")
 
 
-def test_bad_data_is_told():
+def test_bad_data_is_refused():
     with pytest.raises(InputError, match="requires y"):
         information_gain([[1.0]], None)
     with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[2, 3\]"):

@@ -119,13 +119,13 @@ def test_an_array_keeps_its_type(dtype):
     assert (kept == X[:, [2]]).all()
 
 
-def test_rows_of_words_and_numbers_are_taken():
+def test_rows_of_text_and_numbers_are_accepted():
     X = [["a", 1.0], ["a", None], ["b", 3.0], ["b", 2.0]]
     assert ImpuritySelector(k=1).fit_transform(X, [0, 0, 1, 1]).tolist() == [["a"], ["a"], ["b"], ["b"]]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_set_output_gives_the_frame_that_is_asked_for(frame, library):
+def test_set_output_gives_the_requested_frame(frame, library):
     wanted = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[library]
     arrow = pa.Table.from_pandas(frame, preserve_index=False)
     for given_as in (frame, pl.from_pandas(frame), arrow, as_table(frame), load_iris().data[:8]):
@@ -166,7 +166,7 @@ def test_a_chosen_column_that_is_absent_is_named(frame):
         selector.transform(pd.concat([frame, frame], axis=1))
 
 
-def test_a_column_that_training_did_not_have_is_told(frame):
+def test_columns_that_were_not_in_the_training_data_cause_a_warning(frame):
     selector = ImpuritySelector(k=2).fit(frame, LABELS)
     with pytest.warns(DataWarning, match="'more'"):
         assert selector.transform(frame.assign(more=1)).shape == (8, 2)
@@ -251,7 +251,7 @@ def test_a_score_that_is_not_there_is_the_last(frame):
     assert not ImpuritySelector("skew_adjusted_gain", threshold=-1e9).fit(frame, LABELS).support_[0]
 
 
-def test_where_nothing_is_left_the_best_is_told(rng):
+def test_if_no_column_is_left_the_error_names_the_best(rng):
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
     selector = ImpuritySelector(threshold=0.9, significance=0.05)
     with pytest.raises(InputError, match=r"none of 5 has score ≥ 0.9 and p ≤ 0.05. The best score is 0\.\d+, of p = "):
@@ -317,7 +317,7 @@ def test_weights_count():
 # ---------------------------------------------------------------------------------------------------------- pipelines
 
 
-def test_it_stands_before_a_tree_and_before_an_encoder():
+def test_it_works_before_a_tree_and_before_an_encoder():
     penguins = load_penguins()
     y = penguins.labels()
     tree = make_pipeline(ImpuritySelector(k=3), DecisionTreeClassifier(max_depth=4)).fit(penguins, y)
@@ -376,7 +376,7 @@ def test_copies_are_equal(frame):
         ({"engine": "abacus"}, "engine is 'abacus'"),
     ],
 )
-def test_parameters_out_of_range_are_told_before_any_work(parameters, words):
+def test_parameters_out_of_range_are_refused_before_any_work(parameters, words):
     with pytest.raises(ParameterError, match=words):
         ImpuritySelector(**parameters).fit(None, None)
 

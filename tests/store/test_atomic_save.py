@@ -111,7 +111,7 @@ def test_many_threads_may_save_to_one_file(tmp_path, old):
     assert os.listdir(tmp_path) == ["model.margrove"]
 
 
-def test_places_that_cannot_be_written_are_told(tmp_path, old):
+def test_paths_that_cannot_be_written_are_refused(tmp_path, old):
     with pytest.raises(
         ModelFileError, match=r"absent.model\.margrove: it cannot be written: No such file or directory"
     ):
@@ -124,7 +124,7 @@ def test_places_that_cannot_be_written_are_told(tmp_path, old):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="permissions do not bind the superuser")
-def test_permissions_are_told(tmp_path, old):
+def test_missing_permissions_are_reported(tmp_path, old):
     path = tmp_path / "model.margrove"
     save(old, path)
     path.chmod(0)
@@ -136,7 +136,7 @@ def test_permissions_are_told(tmp_path, old):
     tmp_path.chmod(0o700)
 
 
-def test_a_refused_open_is_told_by_its_own_name(monkeypatch, tmp_path, old):
+def test_a_failed_open_is_reported_with_the_path_given(monkeypatch, tmp_path, old):
     """The same for everybody, the superuser included; the temporary file is not what is named."""
 
     def refused(*arguments):

@@ -123,7 +123,7 @@ def test_learners_that_are_no_trees_of_ours_are_refused_by_name(tmp_path):
     class OwnStump(DecisionStump):
         pass
 
-    with pytest.raises(ModelFileError, match="OwnStump, and a model file holds boosted trees of ours only"):
+    with pytest.raises(ModelFileError, match="OwnStump; a model file can only hold Margrove's trees"):
         save(AdaBoostClassifier(OwnStump(), n_estimators=2).fit(X, y), tmp_path / "x")
 
 
@@ -134,9 +134,9 @@ FORGERIES = {
     "a tree without nodes": (put_tensor("grove.start", lambda a: a[[0, 0, *range(1, len(a))]]), "without nodes"),
     "no tree": (put_tensor("grove.start", lambda a: a[:0]), "start must rise"),
     "starts that fall": (put_tensor("grove.start", entry(1, 10**9)), "start must rise"),
-    "trees that share nodes": (put_tensor("grove.start", entry(1, 1)), "arrays of tree 0 do not make a tree"),
-    "a child beyond": (put_tensor("grove.child", entry(-1, 10**6)), "do not make a tree"),
-    "a child far below": (put_tensor("grove.child", entry(0, -(2**31))), "do not make a tree"),
+    "trees that share nodes": (put_tensor("grove.start", entry(1, 1)), "arrays of tree 0 do not form a tree"),
+    "a child beyond": (put_tensor("grove.child", entry(-1, 10**6)), "do not form a tree"),
+    "a child far below": (put_tensor("grove.child", entry(0, -(2**31))), "do not form a tree"),
     "a feature beyond": (put_tensor("grove.feature", entry(0, 9)), "feature goes up to 9"),
     "a value less": (put_tensor("grove.value", lambda a: a[:-1]), "value has shape"),
     "votes too few": (put_tensor("vote", lambda a: a[:2]), "vote has shape"),
@@ -174,7 +174,7 @@ def test_forged_boosted_trees_are_refused(stumps, content, forged, forgery):
     refuse(forged(content(stumps), change), words)
 
 
-def test_an_honest_forgery_of_boosted_trees_loads(stumps, content, forged, loaded):
+def test_a_rewritten_valid_file_of_boosted_trees_loads(stumps, content, forged, loaded):
     """So the refusals above are not about the digest."""
     whole = content(stumps)
     assert forged(whole, lambda header, tensors: None) == whole

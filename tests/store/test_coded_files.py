@@ -145,7 +145,7 @@ def test_the_header_names_the_learner_and_every_machine(tmp_path):
     assert describe(file)["tensors"]["code_"] == {"dtype": "int8", "shape": [3, 3]}
 
 
-def test_long_lists_of_machines_lie_in_tensors(content, loaded, monkeypatch):
+def test_long_lists_of_machines_are_stored_in_tensors(content, loaded, monkeypatch):
     model = OneVsOneClassifier(DecisionTreeClassifier()).fit(*rows(""))
     monkeypatch.setattr(long_lists, "LONG", 100)
     again = loaded(content(model))

@@ -209,7 +209,7 @@ def test_ours_gives_its_probabilities_to_libsvm(wine, tmp_path):
 
 
 @pytest.mark.parametrize("machine", ["-s 3", "-s 2"])
-def test_probabilities_that_ours_has_not_are_left_out_with_a_word(diabetes, machine, tmp_path):
+def test_probabilities_without_a_counterpart_are_left_out_with_a_warning(diabetes, machine, tmp_path):
     trained(as_dicts(diabetes[0]), diabetes[1], f"{machine} -b 1", tmp_path / "model")
     with pytest.warns(MargroveWarning, match="left out"):
         read_libsvm_model(tmp_path / "model")
@@ -256,7 +256,7 @@ def test_sparse_rows_and_columns_that_no_support_vector_has(tmp_path):
         read_libsvm_model(tmp_path / "model", n_features=10)
 
 
-def test_equal_rows_are_told_apart_by_label_and_value(tmp_path):
+def test_equal_rows_are_distinguished_by_label_and_value(tmp_path):
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0], [2.0], [2.0]])
     for options, y, extra in (
         ("-s 0 -t 0 -c 1", np.array([0, 1, 0, 1, 0, 1, 1, 1]), {"C": 1}),
@@ -276,7 +276,7 @@ def test_without_the_rows_it_is_the_machine_of_its_support_vectors(wine, tmp_pat
     assert certificate.holds, certificate
 
 
-def test_words_of_rows_are_those_of_a_fit(wine, tmp_path):
+def test_kinds_of_rows_are_those_of_a_fit(wine, tmp_path):
     X, y = wine[0], wine[1] % 2
     fitted = SVC(gamma=0.1, tol=1e-6).fit(X, y)
     write_libsvm_model(fitted, tmp_path / "model")
@@ -305,7 +305,7 @@ def test_parameters_that_cannot_be_given_are_refused(wine, parameters, words, tm
         read_libsvm_model(tmp_path / "model", **parameters)
 
 
-def test_labels_that_are_words_are_written_as_places(wine, tmp_path):
+def test_text_labels_are_written_as_positions(wine, tmp_path):
     X, y = wine
     model = SVC().fit(X, np.array(["red", "white", "rosé"])[y])
     with pytest.warns(MargroveWarning, match="'red', 'rosé', 'white'"):
@@ -365,13 +365,13 @@ GOOD = (
         ("gamma 0.5", "gämma 0.5", "line 3: this is no text"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_with_its_line(old, new, words):
+def test_errors_in_a_file_name_its_line(old, new, words):
     text = GOOD.replace(old, new, 1)
     with pytest.raises(ModelFileError, match=words):
         read_libsvm_model(io.BytesIO(text.encode()))
 
 
-def test_other_files_are_told_as_such(tmp_path):
+def test_other_files_are_refused_as_such(tmp_path):
     save(SVC().fit([[0.0], [1.0]], [0, 1]), tmp_path / "model.margrove")
     for path, words in (
         (tmp_path / "model.margrove", "margrove.load reads our own"),

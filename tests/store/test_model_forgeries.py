@@ -12,7 +12,7 @@ from margrove import BasicLinearClassifier, certify, load
 from margrove.errors import MargroveError
 
 
-def test_an_honest_forgery_loads(perceptron, content, forged, loaded):
+def test_a_rewritten_valid_file_loads(perceptron, content, forged, loaded):
     """So the refusals below are not about the digest."""
     whole = content(perceptron)
     assert forged(whole, lambda header, tensors: None) == whole

@@ -110,7 +110,7 @@ def test_every_byte_counts(content, loaded):
         refusal(load, io.BytesIO(broken))
 
 
-def test_a_flipped_weight_is_told_as_damage(perceptron, content):
+def test_a_flipped_weight_is_reported_as_damage(perceptron, content):
     broken = bytearray(content(perceptron))
     broken[-3] ^= 1
     text = refusal(load, io.BytesIO(broken))
@@ -170,7 +170,7 @@ def test_arrays_without_a_place_are_refused(perceptron, content, raw, entry):
     assert "an array has no place" in refusal(load, io.BytesIO(raw(layout, whole[8 + length :])))
 
 
-def test_a_newer_format_asks_for_an_upgrade(perceptron, content, forged):
+def test_a_newer_format_requires_an_upgrade(perceptron, content, forged):
     newer = forged(content(perceptron), lambda header, _: header.update(format=2, margrove="9.1"))
     text = refusal(load, io.BytesIO(newer))
     assert "written by a newer Margrove ('9.1')" in text

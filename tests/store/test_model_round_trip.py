@@ -201,7 +201,7 @@ def test_a_code_of_two_labels_survives(content, loaded):
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_loaded_support_vector_machine_says_of_its_rows_what_it_said(make, classes, content, loaded):
+def test_a_loaded_support_vector_machine_gives_the_same_kinds_and_margins(make, classes, content, loaded):
     rng = np.random.default_rng(0)
     X, y = make(rng.normal(size=(40, 3))), np.arange(40) % classes
     model = SVC(kernel="linear").fit(X, y)
@@ -227,7 +227,7 @@ def test_a_support_vector_machine_after_an_encoder_comes_back(table, content, lo
     assert certify(again, frame, y).holds
 
 
-def test_the_claims_of_many_machines_lie_in_a_tensor(content, loaded):
+def test_the_claims_of_many_machines_are_stored_in_a_tensor(content, loaded):
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(80), 2)
     X = rng.normal(size=(160, 2))
@@ -333,7 +333,7 @@ def test_frames_keep_their_names(library, content, loaded):
     assert (again.predict(frame) == model.predict(frame)).all()
 
 
-def test_long_lists_lie_in_tensors(monkeypatch, pipeline, table, content, loaded):
+def test_long_lists_are_stored_in_tensors(monkeypatch, pipeline, table, content, loaded):
     monkeypatch.setattr(long_lists, "LONG", 10)
     long = content(pipeline)
     frame, _ = table

@@ -45,7 +45,7 @@ def test_the_function_is_public():
     assert margrove.write_onnx is write_onnx
 
 
-def test_the_file_passes_the_checker_and_says_where_it_comes_from(tmp_path):
+def test_the_file_passes_the_checker_and_names_its_producer(tmp_path):
     model = LinearSVC().fit(X, Y)
     write_onnx(model, tmp_path / "l.onnx")
     read = onnx.load(tmp_path / "l.onnx")
@@ -123,7 +123,7 @@ def every_kind():
 
 
 @pytest.mark.parametrize("model", list(every_kind()), ids=lambda model: type(model).__name__)
-def test_one_row_and_none_get_as_many_answers(model):
+def test_one_row_and_none_get_as_many_predictions(model):
     assert_same(model, X[:1])
     for values in run(model, X[:0]).values():
         assert values.shape[0] == 0

@@ -103,7 +103,7 @@ def iris(classes: int) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_classifier_says_the_same_in_onnx(name, classes):
+def test_a_classifier_predicts_the_same_in_onnx(name, classes):
     X, y = iris(classes)
     assert_same(CLASSIFIERS[name].fit(X[::2], y[::2]), X)
 
@@ -121,7 +121,7 @@ def test_every_kernel_is_the_same_in_onnx(kernel, classes):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_scheme_of_machines_says_the_same_in_onnx(scheme, machine, classes):
+def test_a_scheme_of_machines_predicts_the_same_in_onnx(scheme, machine, classes):
     X, y = iris(classes)
     assert_same(scheme(MACHINES[machine]).fit(X[::2], y[::2]), X)
 
@@ -141,7 +141,7 @@ def test_a_code_matrix_of_a_machine_is_the_same_in_onnx():
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_a_regression_says_the_same_in_onnx(name):
+def test_a_regression_predicts_the_same_in_onnx(name):
     X, y = load_diabetes(return_X_y=True)
     found = assert_same(REGRESSIONS[name].fit(X[::3], y[::3]), X)
     assert list(found) == ["prediction"]
@@ -237,7 +237,7 @@ def test_rows_of_float32_are_predicted_as_those_of_float64():
     np.testing.assert_allclose(found["scores"], model.decision_function(rows.astype(np.float64)), rtol=1e-12)
 
 
-def test_a_machine_without_support_vectors_says_its_intercept():
+def test_a_machine_without_support_vectors_predicts_its_intercept():
     model = SVR(kernel="rbf", epsilon=10.0).fit(np.array([[0.0], [1.0]]), np.array([1.0, 1.5]))
     assert len(model.support_) == 0
     assert_same(model, np.array([[0.3], [7.0]]))

@@ -99,7 +99,7 @@ def test_an_empty_text_that_training_had_not_is_unseen_and_not_missing(name):
 
 
 @pytest.mark.parametrize("name", ["svm", "tree, multi-way", "boost"])
-def test_rows_where_everything_is_missing_get_an_answer(name):
+def test_rows_where_everything_is_missing_get_a_prediction(name):
     X, y = mixed()
     nothing = X.astype(object).iloc[:3].copy()
     nothing.loc[:, :] = None
@@ -141,14 +141,14 @@ def test_inputs_are_the_columns_by_name_and_kind():
         assert types == {"size": 11, "colour": 8, "ripe": 11, "grade": 11, "weight": 11}  # double, string
 
 
-def test_columns_left_out_by_the_encoder_are_not_asked_for():
+def test_columns_left_out_by_the_encoder_are_not_inputs():
     X, y = mixed()
     X = X.assign(always="same")
     written = write_onnx(MODELS["svm"].fit(X, y), io.BytesIO())
     assert "always" not in {fact["name"] for fact in written.inputs}
 
 
-def test_the_empty_word_may_be_a_level():
+def test_the_empty_string_may_be_a_level():
     X, y = mixed()
     X["colour"] = X["colour"].astype(object).replace("blue", "")
     X["ripe"] = X["colour"].replace("", "(missing)")
@@ -244,7 +244,7 @@ def test_inputs_of_a_matrix_are_checked(tmp_path):
         onnx_inputs(tmp_path / "l.onnx", X[:, :1])
 
 
-def test_files_of_others_are_told_apart(tmp_path):
+def test_files_of_other_programs_are_refused(tmp_path):
     (tmp_path / "no.onnx").write_bytes(b"no")
     with pytest.raises(ModelFileError, match="not an ONNX file"):
         onnx_inputs(tmp_path / "no.onnx", np.zeros((1, 1)))

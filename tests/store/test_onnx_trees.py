@@ -78,7 +78,7 @@ def test_rows_end_in_the_same_leaf_of_a_tree_that_was_grown(seed, kinds, n):
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_every_tree_says_the_same_in_onnx(name):
+def test_every_tree_predicts_the_same_in_onnx(name):
     model, X, _ = fitted_tree(name)
     assert_same(model, X)
 
@@ -112,7 +112,7 @@ def test_present_or_missing_is_a_test_too():
     assert_same(model, np.array([[1e300], [np.inf], [np.nan], [-np.inf]]))
 
 
-def test_a_tree_of_one_leaf_says_it_of_every_row():
+def test_a_tree_of_one_leaf_predicts_it_for_every_row():
     model = DecisionTreeClassifier(max_depth=1, min_samples_leaf=3).fit(np.array([[0.0], [1.0], [2.0]]), [0, 0, 1])
     assert model.tree_.n_nodes == 1
     assert_same(model, np.array([[5.0], [np.nan]]))

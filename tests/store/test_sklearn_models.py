@@ -80,7 +80,7 @@ def test_regression_and_one_class_predict_the_same_and_are_certified(diabetes, m
     assert certificate.holds, certificate
 
 
-def test_words_of_rows_and_norms_are_those_of_our_own_fit(iris):
+def test_kinds_of_rows_and_norms_are_those_of_our_own_fit(iris):
     X, y = iris[0][50:], iris[1][50:]
     fitted = margrove.SVC(tol=1e-8).fit(X, y)
     taken = from_sklearn(theirs.SVC(tol=1e-8).fit(X, y))
@@ -232,7 +232,7 @@ def test_a_tree_is_exported_and_drawn(iris):
     assert margrove.plots.plot_tree(ours) is not None
 
 
-def test_what_cannot_be_taken_over_is_refused_with_words(iris):
+def test_models_that_cannot_be_converted_are_refused_with_a_remedy(iris):
     X, y = iris
     refused = [
         (RandomForestClassifier(n_estimators=2).fit(X, y), "one of its estimators_"),
@@ -248,7 +248,7 @@ def test_what_cannot_be_taken_over_is_refused_with_words(iris):
             from_sklearn(model)
 
 
-def test_friedmans_criterion_comes_with_a_word(diabetes):
+def test_friedmans_criterion_comes_with_a_warning(diabetes):
     X, y = diabetes
     model = their_trees.DecisionTreeRegressor(max_depth=3).fit(X, y)
     model.criterion = "friedman_mse"  # which scikit-learn 1.9 replaces in fit, and earlier ones keep

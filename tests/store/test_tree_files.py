@@ -148,7 +148,7 @@ ON_TREE = {
     "a feature below the leaves'": (at(NUMBER, "feature", -2), "feature goes down to -2"),
     "a leaf with children": (at(NUMBER, "feature", -1), "a leaf has children"),
     "an inner node without children": (at(leaf, "feature", 0), "an inner node has none"),
-    "a test of another column": (at(NUMBER, "feature", 2), "do not make a tree"),
+    "a test of another column": (at(NUMBER, "feature", 2), "do not form a tree"),
     "a threshold that is no number": (at(NUMBER, "threshold", np.nan), "thresholds do not stand"),
     "a threshold below all": (at(NUMBER, "threshold", -np.inf), "below every number"),
     "a threshold of a category": (at(CATEGORY, "threshold", 0.5), "thresholds do not stand"),
@@ -177,7 +177,7 @@ ON_TREE = {
     "features of 64 bits": (put_tensor("grown_.feature", lambda a: a.astype(np.int64)), "feature is of type int64"),
     "thresholds of 32 bits": (put_tensor("grown_.threshold", lambda a: a.astype(np.float32)), "of type float32"),
     "a node without rows": (at(leaf, "n_rows", 0), "n_rows goes down to 0"),
-    "a node without weight": (at(leaf, "weight", 0.0), "a node has no weight"),
+    "a node without weight": (at(leaf, "weight", 0.0), "the weight of a node is not positive"),
     "a weight without end": (at(leaf, "weight", np.inf), "weight holds numbers that are not finite"),
     "a gain of a leaf": (at(leaf, "gain", 0.5), "gains do not stand"),
     "a gain that is no number": (at(NUMBER, "gain", np.nan), "gains do not stand"),
@@ -190,7 +190,7 @@ ON_TREE = {
     "a value that is no number": (at(leaf, "value", np.nan), "value holds numbers that are not finite"),
     "values whose sum overflows": (at(leaf, "value", 1.7e308), "no weight of classes"),
     "a class less": (put_tensor("grown_.value", lambda a: a[:, :-1]), "value has shape"),
-    "the pruned tree forged": (put_tensor("tree_.child", lambda a: a * 0 + 1), "arrays of tree_ do not make a tree"),
+    "the pruned tree forged": (put_tensor("tree_.child", lambda a: a * 0 + 1), "arrays of tree_ do not form a tree"),
     "a missing array": (drop_tensor("grown_.child"), "'grown_.child' is missing"),
     "no tree": (put(arrays={}), "the list of trees has no 'tree_'"),
     "a third tree": (
@@ -220,7 +220,7 @@ ON_TREE = {
     "gaps perhaps": (on_column(1, has_missing="maybe"), "has_missing is 'maybe'"),
     "a column's field unknown": (on_column(1, hook="x"), "'hook', which is unknown"),
     "a column's name twice": (on_column(1, name="mass"), "two columns have the same name"),
-    "a column's name changed": (on_column(1, name="x"), "others than those of the tree"),
+    "a column's name changed": (on_column(1, name="x"), "differ from those of the tree"),
     "a column without a name": (on_column(1, name=None), "it has no name"),
     "columns too few": (put(columns=[]), "a list of 4 was expected"),
     "other columns": (put(n_features_in=5), "a list of 5 was expected"),
@@ -248,7 +248,7 @@ def test_forged_trees_are_refused(tree, content, forged, forgery):
     refuse(forged(content(tree), change), words)
 
 
-def test_an_honest_forgery_of_a_tree_loads(tree, content, forged, loaded):
+def test_a_rewritten_valid_file_of_a_tree_loads(tree, content, forged, loaded):
     """So the refusals above are not about the digest; and the tree has every kind of test that they ask for."""
     whole = content(tree)
     assert forged(whole, lambda header, tensors: None) == whole
@@ -319,7 +319,7 @@ def test_a_generator_comes_back_as_the_number_that_the_fit_drew(content, loaded,
     assert loaded(content(refitted)).random_state == again.random_state
 
 
-def test_what_all_levels_tell_is_kept_where_subsets_are(any_tree, content):
+def test_statistics_of_all_levels_are_kept_with_subsets(any_tree, content):
     model, _, _ = any_tree
     _, tensors = unpack(io.BytesIO(content(model)))
     has_subsets = any(column.test == "subset" for column in model.tree_.columns)

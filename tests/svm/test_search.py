@@ -364,7 +364,7 @@ def test_values_are_sorted_and_taken_once(overlapping):
         ({"refit": "accuracy"}, ParameterError, "refit is 'accuracy'; it must be True or False"),
         ({"tol": 0}, ParameterError, "tol is 0"),
         ({"cv": [(np.arange(5), np.arange(0))]}, InputError, "fold 0 has 5 rows to train on and 0 to score"),
-        ({"cv": [(np.arange(2), np.arange(5))]}, InputError, "fold 0 trains on one class only, 'no'. Use stratified"),
+        ({"cv": [(np.arange(2), np.arange(5))]}, InputError, "fold 0 trains on only one class, 'no'. Use stratified"),
     ],
     ids=lambda value: None,
 )
@@ -387,7 +387,7 @@ def test_a_generator_is_a_list(learner, overlapping):
     ("weight", "error", "words"),
     [
         (2.0, InputError, "sample_weight is 2.0; each row needs its own. Give a list of 160 numbers, or leave it out"),
-        (["heavy"] * 160, InputError, "sample_weight is .*; it must be numbers. Give a list of 160 numbers"),
+        (["heavy"] * 160, InputError, "sample_weight is .*; it must contain numbers. Give a list of 160 numbers"),
         (np.full(160, 1e200), ParameterError, r"C times the weight of a row is 1e\+200; it must be 1e\+100 at most"),
     ],
     ids=["one number", "words", "beyond reckoning"],
@@ -400,7 +400,7 @@ def test_weights_that_are_none_are_refused(learner, weight, error, words, overla
 
 def test_words_are_no_values(values):
     X, z = values
-    with pytest.raises(InputError, match=r"SVRCV estimates numbers, and y\[0\] is text, .*A classifier takes labels"):
+    with pytest.raises(InputError, match=r"SVRCV predicts numbers, but y\[0\] is text, .*Use a classifier"):
         SVRCV(Cs=[1.0]).fit(X, ["oak"] * len(z))
     with pytest.raises(ParameterError, match=r"must be 1e\+100 at most.* or scale y of a regression"):
         SVRCV().fit(X, 1e150 * z)  # the grid follows the scale of y

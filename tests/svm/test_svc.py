@@ -367,9 +367,9 @@ def test_refusals_come_before_any_work():
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
     with pytest.raises(InputError, match="counts, and column 0 goes down to -1"):
         SVC(kernel="chi2").fit(-X, y)
-    with pytest.raises(InputError, match="one class only"):
+    with pytest.raises(InputError, match="only one class"):
         SVC().fit(X, [1, 1])
-    with pytest.raises(InputError, match="sample_weight or class_weight leaves nothing of class 1"):
+    with pytest.raises(InputError, match="sample_weight or class_weight is 0 for all rows of class 1"):
         SVC().fit(X, y, sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="must be square"):
         SVC(kernel="precomputed").fit(X, y)

@@ -204,9 +204,9 @@ def test_weights_at_both_ends_of_the_scale_give_a_tree(Tree, split_score, rng):
     tree = Tree(split_score=split_score).fit(X, y, sample_weight=weight)
     assert np.isfinite(tree.tree_.value).all()
     assert (tree.predict(X) == y).all()
-    with pytest.raises(InputError, match=r"largest weight is 1e\+300; it must be.*Multiply all by the same number"):
+    with pytest.raises(InputError, match=r"times class_weight\) is 1e\+300; it must be.*Multiply all weights by the same number"):
         Tree().fit(X, y, sample_weight=np.full(200, 1e300))
-    with pytest.raises(InputError, match=r"largest weight is 1e-300"):
+    with pytest.raises(InputError, match=r"times class_weight\) is 1e-300"):
         Tree().fit(X, y, sample_weight=np.full(200, 1e-300))
 
 
@@ -235,7 +235,7 @@ def test_labels_come_back_as_they_were_given(labels, iris):
 
 def test_labels_that_are_missing_or_mixed_are_refused():
     X = [[0.0], [1.0], [2.0]]
-    with pytest.raises(InputError, match=r"y contains NaN, first in row 1\. Leave such rows out"):
+    with pytest.raises(InputError, match=r"y contains NaN, first in row 1\. Remove such rows"):
         DecisionTreeClassifier().fit(X, np.array(["a", None, "b"], dtype=object))
     with pytest.raises(InputError, match=r"mixes labels of different types: int, str\. Make them all text"):
         DecisionTreeClassifier().fit(X, np.array(["a", 1, "b"], dtype=object))
@@ -243,7 +243,7 @@ def test_labels_that_are_missing_or_mixed_are_refused():
         DecisionTreeRegressor().fit(X, [1.0, 2.0, np.nan])
     with pytest.raises(InputError, match="y contains infinity, first in row 0"):
         DecisionTreeRegressor().fit(X, [np.inf, 2.0, 1.0])
-    with pytest.raises(InputError, match="a regression needs numbers"):
+    with pytest.raises(InputError, match="regression needs numbers"):
         DecisionTreeRegressor().fit(X, ["a", "b", "c"])
     with pytest.raises(ValueError, match="Unknown label type"):
         DecisionTreeClassifier().fit(X, [0.5, 1.5, 2.5])
@@ -307,7 +307,7 @@ def test_columns_are_found_by_name(frame):
     table, y = frame
     tree = DecisionTreeClassifier().fit(table, y)
     np.testing.assert_array_equal(tree.predict(table[table.columns[::-1]]), tree.predict(table))
-    with pytest.warns(DataWarning, match="columns that training did not have are ignored: 'more'"):
+    with pytest.warns(DataWarning, match="columns that were not in the training data are ignored: 'more'"):
         np.testing.assert_array_equal(tree.predict(table.assign(more=1)), tree.predict(table))
     with pytest.raises(InputError, match="missing: 'ripe'"):
         tree.predict(table.drop(columns="ripe"))
@@ -400,7 +400,7 @@ def test_what_is_no_table_is_told_in_words():
             DecisionTreeClassifier().fit(column, y)
     with pytest.raises(InputError, match=r"X is a LazyFrame.*X\.collect\(\)"):
         DecisionTreeClassifier().fit(pl.from_pandas(frame).lazy(), y)
-    with pytest.raises(InputError, match=r"0 column\(s\)\. At least one"):
+    with pytest.raises(InputError, match=r"0 column\(s\)\. Give at least one"):
         DecisionTreeClassifier().fit(frame[[]], y)
 
 
@@ -671,21 +671,21 @@ def test_penguins_as_they_are():
         ("thresholds", "all", "'all'.*'exact'"),
         ("categorical", "onehot", "'onehot'.*'multiway'"),
         ("categorical_features", ["nose"], "'nose'.*'x0'"),
-        ("categorical_features", [9], "9; there are 4"),
-        ("categorical_features", [True], "mask of 1.*4 columns"),
-        ("categorical_features", [1.5], r"1\.5; use its name or its number"),
+        ("categorical_features", [9], "9; the columns are 0 to 3"),
+        ("categorical_features", [True], "mask of length 1; X has 4 columns"),
+        ("categorical_features", [1.5], r"1\.5; use its name or its position"),
         ("split_values", [1, 2], r"it must be \{column: cut points\}"),
-        ("split_values", {0: []}, "one or more different numbers"),
-        ("split_values", {0: [1, 1]}, "one or more different numbers"),
-        ("split_values", {0: [np.nan]}, "one or more different numbers"),
-        ("split_values", {0: ["a"]}, "one or more different numbers"),
+        ("split_values", {0: []}, "one or more distinct finite numbers"),
+        ("split_values", {0: [1, 1]}, "one or more distinct finite numbers"),
+        ("split_values", {0: [np.nan]}, "one or more distinct finite numbers"),
+        ("split_values", {0: ["a"]}, "one or more distinct finite numbers"),
         ("split_values", {"nose": [1]}, "'nose'"),
         ("max_depth", 0, "0; it must be a whole number ≥ 1.*None means no limit"),
         ("max_depth", 2.5, r"2\.5; it must be a whole number"),
         ("max_depth", True, "True; it must be a whole number"),
         ("max_depth", "deep", "'deep'"),
         ("min_samples_split", 1, "1; it must be a whole number ≥ 2"),
-        ("min_samples_split", 1.5, r"1\.5; a share of the rows is at most 1\.0"),
+        ("min_samples_split", 1.5, r"1\.5; it must be a share of the rows ≤ 1\.0"),
         ("min_samples_split", -0.1, r"-0\.1; it must be a number > 0"),
         ("min_samples_split", np.nan, "nan"),
         ("min_samples_leaf", 0, "0; it must be a whole number ≥ 1"),
@@ -735,19 +735,19 @@ def test_a_bad_parameter_is_named_with_its_value_and_a_cure(parameter, value, me
 
 def test_what_does_not_go_together_is_refused(frame, iris):
     table, y = frame
-    with pytest.raises(ParameterError, match="split_values names the column 'colour', which is no number"):
+    with pytest.raises(ParameterError, match="split_values names the column 'colour', which is not numeric"):
         DecisionTreeClassifier(split_values={"colour": [1]}).fit(table, y)
     with pytest.raises(ParameterError, match="monotonic_cst is 1 for the column 'colour', a category"):
         DecisionTreeClassifier(monotonic_cst={"colour": 1}).fit(table, y == "yes")
-    with pytest.raises(ParameterError, match="categorical_features is for dense tables"):
+    with pytest.raises(ParameterError, match="categorical_features needs a dense table"):
         DecisionTreeClassifier(categorical_features=[0]).fit(sp.csr_matrix(iris[0]), iris[1])
     with pytest.raises(ParameterError, match="prune is 'binomial_test'"):
         DecisionTreeRegressor(prune="binomial_test").fit(*iris)
     with pytest.raises(ParameterError, match="prune is 'pessimistic'"):
         DecisionTreeRegressor(prune="pessimistic").fit(*iris)
-    with pytest.raises(ParameterError, match="thresholds is 'gaussian', which fits classes"):
+    with pytest.raises(ParameterError, match="thresholds is 'gaussian', which is for classes"):
         DecisionTreeRegressor(thresholds="gaussian").fit(*iris)
-    with pytest.raises(InputError, match="ccp_alpha='cv' needs 5 rows"):
+    with pytest.raises(InputError, match="ccp_alpha='cv' needs at least 5 rows"):
         DecisionTreeClassifier(ccp_alpha="cv").fit([[0], [1]], [0, 1])
     with pytest.raises(InputError, match=r"validation_fraction=0\.25 of 2 rows"):
         DecisionTreeClassifier(prune="reduced_error").fit([[0], [1]], [0, 1])

@@ -26,7 +26,7 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     absent = [name for name in wanted if name not in table]
     if absent and not table.absent_is_zero:
         raise InputError(
-            f"{len(absent)} of the {len(wanted)} columns that training had "
+            f"{len(absent)} of the {len(wanted)} training columns "
             f"{'is' if len(absent) == 1 else 'are'} missing: {named(absent)}",
             file=table.source,
             cure=f"The table's columns are {named(table.names)}.",
@@ -34,7 +34,7 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     expected = {*wanted, *known}
     extra = [name for name in table.names if name not in expected]
     if extra:
-        message = f"{table.source}: columns that training did not have are ignored: {named(extra)}."
+        message = f"{table.source}: columns that were not in the training data are ignored: {named(extra)}."
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
@@ -74,8 +74,8 @@ def tell_unseen(table: Table, columns: Sequence[Column], how: str, consequence: 
     shown = some([f"{name}={clip(value)!r} ({times:,})" for name, value, times in found], 6)
     message = f"{total:,} {'cell' if total == 1 else 'cells'} of categories unseen in training: {shown}"
     if how == "error":
-        or_else = InPython(", or say unseen='ignore' to read them as none of the known ones")
-        cure = Advice("Mend them", or_else, ".")
+        or_else = InPython(", or set unseen='ignore' to treat them as none of the known categories")
+        cure = Advice("Correct them", or_else, ".")
         raise InputError(message, file=table.source, column=found[0][0], cure=cure)
     warnings.warn(f"{message}; {consequence}.", UnseenCategoryWarning, stacklevel=level_of_caller())
 
@@ -167,5 +167,5 @@ def _not(column: Column, code: int, wanted: str, source: str) -> InputError:
         f"{clip(str(column.levels[code]))!r} in row {rows[0] + 1:,} is not {wanted}",
         file=source,
         column=column.name,
-        cure="Mend the cell, or leave it empty.",
+        cure="Correct the cell, or leave it empty.",
     )

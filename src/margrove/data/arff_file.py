@@ -53,10 +53,10 @@ def _malformed(error: arff.ArffException, text: str, content: Content) -> InputE
     # str(error) would format the message, and fail where the file's own text in it has a percent sign.
     words = clip(error.message.replace("%d", str(error.line)), 160).rstrip(". ")
     if error.line < 1:
-        return content.error(words, cure="Mend the file.")
+        return content.error(words, cure="Fix the file.")
     problem = re.sub(rf"(,? at| in) line {error.line}\b", "", words).split(":")[0]
     found = clip(text.splitlines()[error.line - 1])
-    return content.error(f"{problem}: {found!r}", line=error.line, cure="Mend the line.")
+    return content.error(f"{problem}: {found!r}", line=error.line, cure="Fix the line.")
 
 
 def _data_lines(text: str) -> list[int]:

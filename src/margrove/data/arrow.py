@@ -109,7 +109,7 @@ def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
         except pa.ArrowException as error:
             row = _row_of(str(error), chunk)
             problem = f"the cell{'s' if row is None else f' in row {start + row + 1}'} cannot be read ({error})"
-            cure = "Write the table again, text in UTF-8."
+            cure = "Write the table again, with text in UTF-8."
             raise InputError(problem, file=source, column=name, cure=cure) from None
         start += len(chunk)
 
@@ -219,8 +219,8 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def _unreadable(name: str, kind: pa.DataType, source: str | None) -> InputError:
-    problem = f"the cells are of type {kind}; numbers, text, booleans and dates are read"
-    cure = "Spread them over columns of their own, or leave the column out."
+    problem = f"the cells are of type {kind}; numbers, text, booleans or dates were expected"
+    cure = "Split them into several columns, or leave the column out."
     if _is_binary(kind):
         problem, cure = "the cells are raw bytes", "Decode them to text, or leave the column out."
     return InputError(problem, file=source, column=name, cure=cure)

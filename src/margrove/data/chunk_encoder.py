@@ -86,7 +86,7 @@ def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = No
     source, target = "chunks", None
     for table in chunks:
         if table.sparse is not None:
-            raise InputError("the table is sparse, numbers already", file=table.source, cure="Leave encoded() out.")
+            raise InputError("the table is sparse and already numeric", file=table.source, cure="Leave encoded() out.")
         source, target = table.source, table.target
         if not known:
             check_text_columns(table, texts)
@@ -116,9 +116,9 @@ def _warn_dropped(source: str, names: list[str], texts: list[str]) -> None:
     """Warn of columns that are left out, and of those that hold text, left out or not."""
     others = [name for name in names if name not in texts]
     if others:
-        message = f"{source}: columns that are constant or name the rows are left out: {named(others)}."
+        message = f"{source}: columns that are constant or identify the rows are left out: {named(others)}."
         warnings.warn(message, DataWarning, stacklevel=level_of_caller())
     for name in texts:
-        fate = "is left out" if name in names else "each whole text is taken for a category"
-        message = f"{source}: column {name!r} looks like free text, and {fate}; its words are used by "
+        fate = "is left out" if name in names else "each whole text is used as a category"
+        message = f"{source}: column {name!r} looks like free text, and {fate}; use its words with "
         warnings.warn(f"{message}encoded(text={name!r}).", DataWarning, stacklevel=level_of_caller())

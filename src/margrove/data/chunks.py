@@ -76,14 +76,14 @@ class TableChunks(ABC):
     def __iter__(self) -> Iterator[Table]:
         """Yield the chunks, from the first row on. Raise `InputError` if the file has changed since it was opened."""
         if _stamp(self.source) not in (self._stamp, None):  # one that is gone may have been kept
-            raise InputError("has changed since it was opened", file=self.source, cure="Open it anew: read_chunks.")
+            raise InputError("has changed since it was opened", file=self.source, cure="Call read_chunks again.")
         try:
             for table in self._tables():
                 parts = max(1, -(-table.n_rows // self.rows))
                 for rows in np.array_split(np.arange(table.n_rows), parts):
                     yield table if parts == 1 else table.take(slice(int(rows[0]), int(rows[-1]) + 1))
         except FileNotFoundError as error:
-            raise InputError("is gone since it was opened", file=self.source, cure="Put it back.") from error
+            raise InputError("was deleted after it was opened", file=self.source, cure="Restore the file.") from error
 
     @abstractmethod
     def _tables(self) -> Iterator[Table]:
@@ -113,7 +113,7 @@ class TableChunks(ABC):
         from margrove.data.chunk_encoder import learn_encoder
 
         if encoder is not None and text is not None:
-            raise ParameterError("encoder and text are both given; an encoder has its text already. Leave one out.")
+            raise ParameterError("encoder and text are both given; an encoder has its own text. Leave one out.")
         return EncodedChunks(self, learn_encoder(self, text) if encoder is None else encoder)
 
 
@@ -181,7 +181,7 @@ def read_chunks(
     check_whole("rows", rows, least=1)
     options = TextOptions(header, delimiter, encoding, missing)
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
-        raise ParameterError(f"source is {source!r}; it must be the path of a file, for it is read several times.")
+        raise ParameterError(f"source is {source!r}; it must be the path of a file, which is read several times.")
     file = _TextFile(os.fspath(source), encoding)
     form = recognise(file.head, is_encoded=encoding != "auto")
     common: dict[str, Any] = {"rows": rows, "target": target, "drop_unlabelled": drop_unlabelled}
@@ -319,7 +319,7 @@ class DelimitedChunks(TableChunks):
                     if carries_nothing(column, is_first=column.name == names[0], before=n)
                 }
             n += arrow.num_rows
-            report(Progress("looking through the file", n))
+            report(Progress("scanning the file", n))
         if n == 0:
             raise no_rows(self._content, self._dialect)
         self._types = found
@@ -386,8 +386,8 @@ class _ParsedRows:
             self._stream.write_table(arrow)
             self._file.flush()
         except OSError as error:
-            why = f"The disk has no room to keep rows that were parsed ({error})"
-            message = f"{why}: every walk over the file parses its text again."
+            why = f"The disk has no room to store the parsed rows ({error})"
+            message = f"{why}: every pass over the file parses its text again."
             warnings.warn(message, DataWarning, stacklevel=level_of_caller())
             return False
         return True
@@ -426,7 +426,7 @@ class SvmlightChunks(TableChunks):
             self._width = max(self._width, matrix.shape[1])
             self._first = min(self._first, first_index(matrix))
             self.n_rows += matrix.shape[0]
-            report(Progress("looking through the file", self.n_rows))
+            report(Progress("scanning the file", self.n_rows))
         if self.n_rows == 0:
             raise self._content.error("the file has no rows", cure="Each line is a label and its features.")
 
@@ -449,9 +449,9 @@ class ColumnarChunks(TableChunks):
 
     def __init__(self, file: _TextFile, form: Format, **common: Any) -> None:
         if form not in ("parquet", "arrow", "arrow stream") or file.is_compressed:
-            where = " where compressed" if file.is_compressed else ""
+            where = " if compressed" if file.is_compressed else ""
             raise InputError(
-                f"files of the format {form!r} are not read in chunks{where}",
+                f"files of the format {form!r} cannot be read in chunks{where}",
                 file=file.head.name,
                 cure="Save it as CSV, LIBSVM or Parquet, or read it as a whole with read_table.",
             )

@@ -100,7 +100,7 @@ class Column:
             raise InputError(
                 f"{count(self.n_missing, 'cell')} missing, so the column cannot serve as labels",
                 column=self.name,
-                cure="Drop those rows first.",
+                cure="Remove these rows first.",
             )
         if self.kind == "boolean":
             return self.values.astype(bool)
@@ -178,10 +178,10 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
         if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
             raise InputError(
                 f"the cell {clip(repr(value))} in row {row + 1} is of type {type(value).__name__}; "
-                "numbers, text, booleans and dates are read",
+                "numbers, text, booleans or dates were expected",
                 file=source,
                 column=name,
-                cure="Spread it over columns of its own, or leave the column out.",
+                cure="Split it into several columns, or leave the column out.",
             )
     codes = np.full(len(values), MISSING, dtype=np.int32)
     texts = np.array([str(value) for value in present], dtype=object)

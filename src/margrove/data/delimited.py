@@ -97,7 +97,7 @@ def parse_block(content: Content, dialect: Dialect, types: dict[str, pa.DataType
 
 def no_rows(content: Content, dialect: Dialect) -> InputError:
     """Return the error about a file that ends after its first line."""
-    cure = Advice("If the first line is a row and not names, say ", Setting("header", False), ".")
+    cure = Advice("If the first line is a row of data and not column names, set ", Setting("header", False), ".")
     return content.error("the file has column names but no rows", line=dialect.first_line, cure=cure)
 
 
@@ -168,7 +168,7 @@ def _without_unnamed(table: Table, dialect: Dialect) -> Table:
     ]
     if len(kept) in (0, table.n_columns):
         return table
-    note = "A column without a name that only numbers the rows, or is empty, is left out."
+    note = "An unnamed column that is empty or only numbers the rows is left out."
     return table.select(kept).with_target(None, note)
 
 

@@ -60,7 +60,7 @@ class TextOptions:
     def __post_init__(self) -> None:
         if isinstance(self.missing, str):
             raise ParameterError(
-                f"missing is {self.missing!r}; it must be a list of words, such as [{self.missing!r}]."
+                f"missing is {self.missing!r}; it must be a list of strings, such as [{self.missing!r}]."
             )
 
     def sniffed(self, content: Content) -> tuple[Content, Dialect]:
@@ -95,8 +95,8 @@ def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Coll
     chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter
     rows = _rows(head, chosen)
     if not rows:
-        problem = f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the most that is read"
-        raise content.error(problem, line=1, cure="Is it a table? If its delimiter is unusual, name it.")
+        problem = f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the limit for one cell"
+        raise content.error(problem, line=1, cure="Check that it is a table; if its delimiter is unusual, name it.")
     line, next_line, first = rows[0]
     cells = [row for _, _, row in rows]
     if header is not False and len(cells) > 1 and all(len(row) == len(first) + 1 for row in cells[1:]):
@@ -128,7 +128,7 @@ def _head(content: Content) -> str:
         # Wide tables have long lines; but no table has lines as long as this.
         if size > 64 * CELL_LIMIT:
             problem = f"the first two lines are longer than {size >> 20} MiB"
-            raise content.error(problem, line=1, cure="Is it a table?")
+            raise content.error(problem, line=1, cure="Check that it is a table.")
         size *= 4
         head = content.head(size)
     if size < content.size:
@@ -252,10 +252,10 @@ def trace(content: Content, dialect: Dialect) -> InputError | None:
 def open_quote(content: Content, line: int, column: str | None = None) -> InputError:
     """Return the error about a quote that makes one cell of everything that follows."""
     return content.error(
-        "a quote is opened and not closed, so that the lines after it are one cell",
+        "a quote is never closed, so the lines after it form one cell",
         line=line,
         column=column,
-        cure="Close the quote, or double it where it belongs to the text.",
+        cure="Close the quote, or double it if it is part of the text.",
     )
 
 
@@ -264,7 +264,7 @@ def _ragged(content: Content, dialect: Dialect, line: int, cells: list[str]) -> 
     quotes = ": put quotes around a cell that contains the delimiter" if found > wanted else ""
     row = clip(dialect.delimiter.join(cells))
     problem = f"{found} {'cell' if found == 1 else 'cells'} where the first line has {wanted} ({row!r})"
-    return content.error(problem, line=line, cure=f"Mend the row{quotes}.")
+    return content.error(problem, line=line, cure=f"Fix the row{quotes}.")
 
 
 def _long_cell(content: Content, dialect: Dialect, line: int) -> InputError:
@@ -273,7 +273,7 @@ def _long_cell(content: Content, dialect: Dialect, line: int) -> InputError:
     place = sizes.index(max(sizes))
     size = f"{sizes[place] / (1 << 20):.1f} MiB"
     return content.error(
-        f"a cell of {size} ({clip(cells[place], 20)!r}); at most {CELL_LIMIT >> 20} MiB is read",
+        f"a cell of {size} ({clip(cells[place], 20)!r}); the limit is {CELL_LIMIT >> 20} MiB",
         line=line,
         column=dialect.columns[place] if place < len(dialect.columns) else f"column_{place + 1}",
         cure="Shorten the cell, or leave the column out.",

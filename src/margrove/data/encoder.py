@@ -55,8 +55,8 @@ SPARSE_SHARE = 0.1
 
 def _check_count(name: str, number: object, most: int | None = None) -> None:
     if isinstance(number, bool) or not isinstance(number, Integral) or not 1 <= int(number) <= (most or sys.maxsize):
-        limit = "on" if most is None else f"to {most:,}"
-        raise ParameterError(f"{name} is {number!r}; it must be a whole number from 1 {limit}.")
+        wanted = "≥ 1" if most is None else f"from 1 to {most:,}"
+        raise ParameterError(f"{name} is {number!r}; it must be a whole number {wanted}.")
 
 
 @estimator
@@ -179,7 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if table.block is not None and self._is_plain():
             return self._scale_block(table, wanted)
         columns = [as_trained(table, description) for description in self.columns_]
-        tell_unseen(table, columns, self.unseen, "each is read as none of the known ones")
+        tell_unseen(table, columns, self.unseen, "each is treated as none of the known categories")
         return self._encode(columns, table.n_rows)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[Any]:
@@ -238,7 +238,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return kept, dropped
 
     def _warn_dropped(self, source: str) -> None:
-        reasons = {"constant": "are constant", "identifier": "name the rows (nearly every cell is different)"}
+        reasons = {"constant": "are constant", "identifier": "identify the rows (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
             if names:

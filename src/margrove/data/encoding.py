@@ -198,8 +198,8 @@ def scale_sparse(table: Table, descriptions: list[Description]) -> Matrix:
     """Return the encoded sparse table as a new CSR matrix. Raise `InputError` if training was on a dense table, so that
     this one would have to become dense."""
     if any(column["kind"] != "numeric" or column["mean"] or column["indicator"] for column in descriptions):
-        dense = InPython("Pass a dense table (X.toarray())", "Give a table of the format that it was trained on")
-        problem = "the table is sparse, but training was on a dense one, whose columns were centred"
+        dense = InPython("Pass a dense table (X.toarray())", "Give a table in the format of the training data")
+        problem = "the table is sparse, but the training table was dense and its columns were centred"
         raise InputError(problem, file=table.source, cure=Advice(dense, "."))
     matrix = sparse_as_trained(table, [column["name"] for column in descriptions])
     fill = np.array([column["fill"] for column in descriptions])

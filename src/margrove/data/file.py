@@ -54,13 +54,13 @@ class _EncoderFile(Schema):
             if not isinstance(found, list) or len(found) != n_columns:
                 raise FaultError(f"the deviations are {shown(found)}; a list of {n_columns} numbers was expected")
             if not all(type(deviation) in (int, float) and 0 <= deviation < math.inf for deviation in found):
-                raise FaultError("the deviations are not all finite numbers from 0 on")
+                raise FaultError("the deviations must all be finite numbers ≥ 0")
         return super().build(draft)
 
 
 def _has_names(value: Any, draft: Draft) -> None:
     if type(value) is not bool or draft.record["output"] not in TRANSFORM_OUTPUTS:
-        raise FaultError("the record of TableEncoder does not say whether columns have names, or what comes out")
+        raise FaultError("the record of TableEncoder does not state whether columns have names, or its output type")
 
 
 def _learned(name: str, what: str, *, is_optional: bool = False) -> Part:
@@ -90,18 +90,18 @@ ENCODER_FILE = _EncoderFile(
 def _check_columns(kept: Any, dropped: Any, n_columns: int) -> None:
     """Check that kept and left-out columns, together, are the columns of the table, each of them once."""
     if not isinstance(kept, list) or not isinstance(dropped, list) or not kept:
-        raise FaultError("the columns are not two lists, of those kept and of those left out")
+        raise FaultError("the columns are not two lists, one of those kept and one of those left out")
     for column in kept:
         kind = column.get("kind") if isinstance(column, dict) else None
         if not isinstance(kind, str) or kind not in _FIELDS:
-            raise FaultError(f"{shown(column)} is no column: it is of no known kind")
+            raise FaultError(f"{shown(column)} is not a column of a known kind")
         _check_types(column, _FIELDS[kind])
         _check_learned(column)
     for column in dropped:
         _check_types(column, _DROPPED)
     every = sorted(column["index"] for column in (*kept, *dropped))
     if every != list(range(len(every))) or len(every) != n_columns:
-        raise FaultError(f"the columns kept and left out are not those of a table of {n_columns}")
+        raise FaultError(f"the columns kept and left out are not those of a table with {n_columns} columns")
 
 
 def _check_texts(parameters: dict[str, Any], kept: list[Any], dropped: set[str]) -> None:
@@ -110,10 +110,10 @@ def _check_texts(parameters: dict[str, Any], kept: list[Any], dropped: set[str])
     texts = [column for column in kept if column["kind"] == "text"]
     known = {column["name"] for column in kept} | dropped
     if {column["name"] for column in texts} != names - dropped or not names <= known:
-        raise FaultError("the columns of text are not those that its parameter text names")
+        raise FaultError("the text columns are not those named by the parameter text")
     for column in texts:
         if column["features"] != parameters["text_features"]:
-            raise FaultError(f"column {shown(column['name'])}: its words are not what text_features says")
+            raise FaultError(f"column {shown(column['name'])}: its words do not match text_features")
 
 
 def _check_types(column: Any, fields: dict[str, type]) -> None:
@@ -153,4 +153,4 @@ def _check_words(column: dict[str, Any]) -> None:
     if not all(type(word) is str for word in words) or any(not low < high for low, high in pairwise(words)):
         raise FaultError(f"column {name}: its words are not text, or not sorted and distinct")
     if not all(type(weight) is float and 1 <= weight < math.inf for weight in weights):
-        raise FaultError(f"column {name}: its words' weights are not all finite numbers from 1 on")
+        raise FaultError(f"column {name}: its words' weights must all be finite numbers ≥ 1")

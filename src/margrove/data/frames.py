@@ -57,7 +57,7 @@ def as_features(X: Any) -> Table:
     if is_frame(X):
         return _from_frame(X)
     if isinstance(X, (str, bytes)):
-        raise ParameterError(f"X is of type {type(X).__name__}; a table was wanted. Files are read by read_table.")
+        raise ParameterError(f"X is of type {type(X).__name__}; a table was expected. Use read_table for files.")
     return _from_array(as_array(X), source="array" if isinstance(X, np.ndarray) else type(X).__name__)
 
 
@@ -93,12 +93,12 @@ def as_array(X: Any) -> Matrix:
         check_sparse(X)
         return X
     if type(X).__name__ == "LazyFrame":
-        raise InputError("X is a LazyFrame, whose cells are not there yet", cure="Use X.collect().")
+        raise InputError("X is a LazyFrame, which has no cells yet", cure="Use X.collect().")
     if type(X).__name__ == "Series" and hasattr(X, "to_frame"):  # the first words are scikit-learn's
         library = type(X).__module__.split(".")[0]
         raise InputError(
             f"Expected 2D array, got 1D array instead: X is a Series of {library}, a single column",
-            cure="Make a table of it: X.to_frame().",
+            cure="Convert it to a table: X.to_frame().",
         )
     array = np.asarray(X)
     if array.dtype.kind == "U" and not hasattr(X, "dtype"):
@@ -134,7 +134,7 @@ def _from_array(X: NDArray[Any], source: str) -> Table:
     else:
         # scikit-learn's words for the commonest of these, which its users search for.
         what = "Complex data not supported" if kind == "c" else f"the array holds {X.dtype}"
-        raise InputError(what, file=source, cure="Numbers, text, booleans and dates are read.")
+        raise InputError(what, file=source, cure="Use numbers, text, booleans or dates.")
     notes = [f"Columns {names[0]}–{names[-1]} hold dates: read as days since 1970-01-01."] if kind == "M" else []
     return Table(columns, source=source, notes=notes)
 
@@ -150,7 +150,7 @@ def _from_sparse(X: sp.sparray | sp.spmatrix, names: Sequence[str] | None = None
         raise InputError(f"the sparse array is {X.ndim}-dimensional; a table has rows and columns")
     if X.dtype.kind not in "fiub":
         what = "Complex data not supported" if X.dtype.kind == "c" else f"the sparse matrix holds {X.dtype}"
-        raise InputError(what, file="sparse matrix", cure="Make its cells numbers.")
+        raise InputError(what, file="sparse matrix", cure="Convert its cells to numbers.")
     check_sparse(X)
     matrix = X.tocsr()
     cells = as_float(matrix.data)

@@ -72,8 +72,8 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
             if is_free_text(column):
                 found["free text"].append(column.name)
                 _warn(
-                    f"{table.source}: column {column.name!r} looks like free text, "
-                    f"{mean_words(column):.0f} words in a cell, and its words are not used; they are with ",
+                    f"{table.source}: column {column.name!r} looks like free text "
+                    f"({mean_words(column):.0f} words per cell), but its words are not used; use them with ",
                     InPython(f"text='{column.name}'", Setting("text", column.name)),
                 )
             words = stray_words(column)
@@ -82,15 +82,15 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                 _warn(
                     f"{table.source}: column {column.name!r} is read as categories because of "
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers",
-                    InPython("", "; if such a word means a missing cell, say ", Setting("missing", words[0])),
+                    InPython("", "; if one of these marks a missing cell, set ", Setting("missing", words[0])),
                 )
     nameless = [name for name in found["identifier"] if name not in found["free text"]]
     if nameless:
-        # Where every column is one, whoever learns from the table says that none is left.
-        what = "name the rows" if len(found["identifier"]) == table.n_columns else "name the rows and are left out"
-        _warn(f"{table.source}: these columns {what}, for every or nearly every cell differs: {named(nameless)}")
+        fate = "" if len(found["identifier"]) == table.n_columns else " and are left out"
+        reason = "since (nearly) every cell is different"
+        _warn(f"{table.source}: these columns identify the rows{fate}, {reason}: {named(nameless)}")
     if found["constant"]:
-        _warn(f"{table.source}: these columns are constant and tell nothing: {named(found['constant'])}")
+        _warn(f"{table.source}: these columns are constant and carry no information: {named(found['constant'])}")
     return found
 
 

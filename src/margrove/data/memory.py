@@ -19,9 +19,9 @@ def check_memory(needed: int, file: str) -> None:
     if needed <= SMALL or needed <= (free := free_memory()):
         return
     raise InputError(
-        f"reading it takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free",
+        f"reading it takes about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free",
         file=file,
-        cure=Advice("Read a part of it", InPython(", or its rows a chunk at a time with read_chunks"), "."),
+        cure=Advice("Read a part of it", InPython(", or read it in chunks with read_chunks"), "."),
     )
 
 

@@ -67,7 +67,7 @@ class _Arrays:
         except ValueError as error:
             if "allow_pickle" not in str(error):
                 raise
-            problem = f"the array {name!r} cannot be read without running code in it ({clip(str(error), 60)})"
+            problem = f"the array {name!r} cannot be read without running code it contains ({clip(str(error), 60)})"
             raise self._content.error(problem, cure="Save it as plain numbers or text, not as objects.") from None
         return array
 
@@ -84,7 +84,7 @@ def _read_arrays(arrays: _Arrays, content: Content, target: Target) -> Table:
         if labels not in arrays or target is False:
             return table
         if target not in (None, labels, "y", "target"):
-            cure = Advice("Leave ", Parameter("target"), " out, or say ", Setting("target", labels), ".")
+            cure = Advice("Leave ", Parameter("target"), " out, or set ", Setting("target", labels), ".")
             raise content.error(f"the target of this file is its array {labels!r}", cure=cure)
         return _with_labels(table, arrays, labels, content)
     problem = f"no features among the arrays {named(arrays.names)}"
@@ -118,7 +118,7 @@ def _with_labels(table: Table, arrays: _Arrays, name: str, content: Content) -> 
         y = y.ravel()
     if y.ndim != 1 or len(y) != table.n_rows:
         problem = f"the target {name!r} has shape {y.shape} for {table.n_rows} rows"
-        raise content.error(problem, cure="It must have one label for each row.")
+        raise content.error(problem, cure="Give one label per row.")
     notes = [f"The target is the array {name!r}."]
     if name == "y_train" and any(other.startswith("X_test") for other in arrays.names):
         notes.append("The test part of the file is not read.")

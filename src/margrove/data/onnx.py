@@ -19,8 +19,8 @@ def encoded(encoder: Any, columns: Columns) -> Columns:
     for column in encoder.columns_:
         if column["kind"] == "text":
             raise FaultError(
-                f"the column {column['name']!r} is free text, and ONNX cannot part it into words as the encoder does",
-                Advice(LEAVE_OUT, ", or make its numbers before: encoder.transform(X), and export the learner alone."),
+                f"the column {column['name']!r} is free text, which ONNX cannot split into words as the encoder does",
+                Advice(LEAVE_OUT, ", or encode it beforehand with encoder.transform(X) and export the learner alone."),
             )
     starts = np.cumsum([0, *map(width, encoder.columns_)]).tolist()
     placed = list(zip(encoder.columns_, starts[:-1], strict=True))

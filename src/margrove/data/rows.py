@@ -147,6 +147,6 @@ class RowsProblem(Problem[S]):
         if isinstance(self.rows, InMemory):
             return self.rows.X
         raise EngineError(
-            f"the rows of this {type(self).__name__} are {self.rows.home.value}, and a matrix in memory is needed. "
+            f"the rows of this {type(self).__name__} are {self.rows.home.value}, but a matrix in memory is needed. "
             "Use an engine that reads them where they are, or read all of them into memory."
         )

@@ -73,7 +73,7 @@ def read_features(
         table = X if isinstance(X, Table) else read(X)
         if table.n_rows == 0 or table.n_columns == 0:
             problem = f"the table has {table.n_rows} row(s) and {table.n_columns} column(s)"
-            raise InputError(problem, file=table.source, cure="At least one of each is needed.")
+            raise InputError(problem, file=table.source, cure="Give at least one of each.")
         if reset:
             estimator.n_features_in_ = table.n_columns
             estimator.feature_names_in_ = np.array(table.names, dtype=object)
@@ -157,12 +157,12 @@ def _no_number(learner: str, X: Any, y: Any = None) -> InputError | None:
                 where = f"X[{row}, {column}]" if names is None else f"row {row}, column {shown(names[column])},"
                 cure = _encoder_first(learner)
                 if what == "a date":
-                    cure = "Count days: X.astype('datetime64[D]').astype(float), or read_table does it."
-                return InputError(f"{learner} takes numbers, and {where} is {what}, {shown(cell)}", cure=cure)
+                    cure = "Convert it to days: X.astype('datetime64[D]').astype(float), or use read_table."
+                return InputError(f"{learner} takes numbers, but {where} is {what}, {shown(cell)}", cure=cure)
     for row, label in enumerate(_as_objects(y, 1)):
         if _what_is(label) == "text":
-            cure = "A classifier takes labels."
-            return InputError(f"{learner} estimates numbers, and y[{row}] is text, {shown(label)}", cure=cure)
+            cure = "Use a classifier for labels."
+            return InputError(f"{learner} predicts numbers, but y[{row}] is text, {shown(label)}", cure=cure)
     return None
 
 
@@ -188,7 +188,7 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
         labels = np.asarray(values, dtype=object).ravel().tolist()
         row = next((row for row, label in enumerate(labels) if is_missing(label) or label in (math.inf, -math.inf)), 0)
         what = "NaN" if is_missing(labels[row]) else "infinity"
-        return InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+        return InputError(f"Input y contains {what}, first in row {row}", cure="Remove such rows.")
     names = getattr(values, "columns", None)
     if hasattr(values, "isna"):  # pandas has an NA that is no number
         values = values.astype("object").where(~values.isna(), np.nan)
@@ -202,7 +202,7 @@ def _not_a_number(learner: str, name: str, values: Any) -> InputError:
         what, front = "NaN", "TableEncoder" if names is not None else "SimpleImputer"
         cure = f"Fill missing cells: make_pipeline({front}(), {learner}())."
     else:
-        what, cure = "infinity", "Leave such rows out, or cap the values."
+        what, cure = "infinity", "Remove such rows, or cap the values."
     return InputError(f"Input X contains {what}, first in row {row}, {where}", cure=cure)
 
 
@@ -219,13 +219,13 @@ def plain_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Return labels that came as objects as one type that can be sorted: numbers as numbers, text as it is."""
     if y.dtype.kind == "M" and np.isnat(y).any():
         row = int(np.argmax(np.isnat(y)))
-        raise InputError(f"Input y contains NaT, first in row {row}", cure="Leave such rows out.")
+        raise InputError(f"Input y contains NaT, first in row {row}", cure="Remove such rows.")
     if y.dtype.kind != "O":
         return y
     labels = [label.item() if isinstance(label, np.generic) else label for label in y.tolist()]
     for row, label in enumerate(labels):
         if is_missing(label):
-            raise InputError(f"Input y contains NaN, first in row {row}", cure="Leave such rows out.")
+            raise InputError(f"Input y contains NaN, first in row {row}", cure="Remove such rows.")
     kinds = {type(label) for label in labels}
     if kinds <= {str}:
         return y
@@ -270,12 +270,12 @@ def read_piece(
     strangers = np.setdiff1d(y, classes)
     if len(strangers):
         raise InputError(
-            f"label {shown(strangers[0])} is none of the classes ({listed(classes)}) given to the first partial_fit"
+            f"label {shown(strangers[0])} is not one of the classes ({listed(classes)}) given to the first partial_fit"
         )
     if class_weight == "balanced":
         raise InputError(
             Advice(Setting("class_weight", "balanced"), " needs all rows at once"),
-            cure="Give weights by class: {label: weight}.",
+            cure="Give the weights by class: {label: weight}.",
         )
     codes = np.searchsorted(classes, y)
     weight = settle_weights(X, y, sample_weight, None)
@@ -321,7 +321,7 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
         raise InputError(
             f"The classes of y, {listed(classes[:8])}, are not in class_weight, which has "
             f"{listed(list(class_weight)[:8])}",
-            cure="Its keys are the labels as y has them.",
+            cure="Use the labels of y as keys.",
         )
 
 
@@ -336,7 +336,7 @@ def settle_weights(
         try:
             given = np.asarray(sample_weight, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"sample_weight is {shown(sample_weight)}; it must be numbers", cure=cure) from error
+            raise InputError(f"sample_weight is {shown(sample_weight)}; it must contain numbers", cure=cure) from error
         if given.ndim == 0:
             raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
         if not given.any():
@@ -363,7 +363,7 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     """Refuse a `Table`, or a data frame with text columns: a margin-based learner needs an encoder in front."""
     name = type(estimator).__name__
     if isinstance(X, Table):
-        raise InputError(f"{name} takes numbers, and X is a Table", cure=_encoder_first(name))
+        raise InputError(f"{name} takes numbers, but X is a Table", cure=_encoder_first(name))
     if not hasattr(X, "columns") and not hasattr(X, "schema"):
         return
     import narwhals.stable.v1 as nw
@@ -373,7 +373,7 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
         return
     text = [name for name, dtype in frame.schema.items() if dtype in (nw.String, nw.Categorical, nw.Enum)]
     if text:
-        words = f"{name} takes numbers, and these columns hold text: {', '.join(map(str, text))}"
+        words = f"{name} takes numbers, but these columns contain text: {', '.join(map(str, text))}"
         raise InputError(words, cure=_encoder_first(name))
 
 
@@ -381,14 +381,14 @@ def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
     """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows."""
     if len(classes) < 2:
         raise InputError(
-            f"y holds one class only, {shown(classes[0])}; a classifier needs at least two",
+            f"y contains only one class, {shown(classes[0])}; a classifier needs at least two",
             cure="Add rows of another class.",
         )
     if (mass == 0).any():
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"sample_weight or class_weight leaves nothing of class {shown(empty)}; a classifier needs some of each",
-            cure="Give some of its rows a weight > 0, or leave the class out of y.",
+            f"sample_weight or class_weight is 0 for all rows of class {shown(empty)}; each class needs a weight > 0",
+            cure="Give some of its rows a weight > 0, or remove them.",
         )
 
 
@@ -409,10 +409,10 @@ def codes_of(y: ArrayLike, classes: NDArray[Any]) -> NDArray[np.intp]:
     try:
         codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     except TypeError as error:  # text and numbers have no order
-        found = f"labels such as {shown(labels[0])} are of another kind than the model's classes ({listed(classes)})"
+        found = f"labels such as {shown(labels[0])} differ in type from the model's classes ({listed(classes)})"
         raise InputError(found) from error
     strangers = classes[codes] != labels
     if np.any(strangers):
         first = labels[np.argmax(strangers)]
-        raise InputError(f"label {shown(first)} is none of the model's classes ({listed(classes)})")
+        raise InputError(f"label {shown(first)} is not one of the model's classes ({listed(classes)})")
     return codes

@@ -184,7 +184,7 @@ def open_file(path: Path) -> Content:
         cure = f"Did you mean {str(path.parent / near[0])!r}?" if near else "Check the path."
         raise InputError("there is no such file", file=name, cure=cure) from None
     except IsADirectoryError:
-        raise InputError("is a directory; a file was wanted", file=name, cure="Name a file in it.") from None
+        raise InputError("is a directory; a file was expected", file=name, cure="Name a file in it.") from None
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         raise InputError(problem, file=name, cure="Check its permissions.") from None
@@ -196,7 +196,7 @@ def _read_stream(source: Source) -> tuple[str, bytes]:
     if not hasattr(source, "read"):
         raise ParameterError(
             f"source is of type {type(source).__name__}; it must be a path, '-' or a binary file object. "
-            "Tables in memory are taken by as_table."
+            "Use as_table for tables in memory."
         )
     data = source.read()
     name = getattr(source, "name", None)
@@ -274,7 +274,7 @@ def binary_file(content: Content, kind: str) -> InputError:
     if kind == "binary":
         kind = "a binary file, not text"
         setting = Setting("encoding", "utf-16-le")
-        cure = Advice(cure, " If it is text in UTF-16 without a byte-order mark, say ", setting, ".")
+        cure = Advice(cure, " If it is text in UTF-16 without a byte-order mark, set ", setting, ".")
     return content.error(f"the file is {kind}; no table can be read from it", cure=cure)
 
 
@@ -298,7 +298,7 @@ def as_utf8(content: Content, encoding: str) -> Content:
     try:
         return content.replaced(content.data.decode(declared).lstrip("\ufeff").encode())
     except LookupError:
-        words = f" is {encoding!r}, which Python does not know. Try 'latin-1'."
+        words = f" is {encoding!r}, which Python does not support. Try 'latin-1'."
         raise ParameterError(Advice(Parameter("encoding"), words)) from None
     except UnicodeDecodeError as error:
         line = content.data.count(b"\n", 0, error.start) + 1

@@ -38,13 +38,13 @@ def walker(chunks: Any) -> Callable[[], Iterator[Chunk]]:
         return lambda: _parts_of(chunks())
     if not hasattr(chunks, "__iter__") or isinstance(chunks, (str, bytes)):
         raise ParameterError(
-            f"chunks is of type {type(chunks).__name__}; it must be chunks (X, y) that can be walked over several "
+            f"chunks is of type {type(chunks).__name__}; it must be chunks (X, y) that can be iterated over several "
             "times: a list of them, a function that returns an iterator, read_chunks(path), or a pair of arrays."
         )
     if iter(chunks) is chunks:
         raise ParameterError(
-            f"chunks is a {type(chunks).__name__}, which can be walked over only once, and several passes are needed. "
-            "Give the function that makes it, without calling it."
+            f"chunks is a {type(chunks).__name__}, which can be iterated over only once, but several passes are "
+            "needed. Pass the function that creates it, without calling it."
         )
     return lambda: _parts_of(chunks)
 
@@ -70,7 +70,7 @@ def _parts_of(chunks: Any) -> Iterator[Chunk]:
             yield (numbers_of_table(X) if isinstance(X, Table) else X), y, weight[0] if weight else None
         else:
             kind = f"{type(chunk).__name__}" + (f" of {len(chunk)}" if isinstance(chunk, (tuple, list)) else "")
-            wanted = "a pair (X, y), a triple (X, y, sample_weight) or a Table was wanted"
+            wanted = "a pair (X, y), a triple (X, y, sample_weight) or a Table was expected"
             raise InputError(f"chunk {number} is a {kind}; {wanted}")
 
 
@@ -83,6 +83,6 @@ def numbers_of_table(table: Table) -> Matrix:
         return table.block
     words = [column.name for column in table if column.kind == "category"]
     if words:
-        problem = f"these columns hold categories, and numbers are wanted: {named(words)}"
+        problem = f"these columns contain categories, but numbers are needed: {named(words)}"
         raise InputError(problem, file=table.source, cure="Encode them: read_chunks(...).encoded().")
     return np.column_stack([numbers_of(column) for column in table])

@@ -107,9 +107,9 @@ def _pairs_problem(pairs: list[bytes]) -> str | None:
             continue
         index = int(parts[1])
         if index > MOST_FEATURES:
-            return f"the index in {_show(pair)} is beyond {MOST_FEATURES:,}"
+            return f"the index in {_show(pair)} is above {MOST_FEATURES:,}"
         if index <= last:
-            return f"the index in {_show(pair)} does not rise: {last} stands before it"
+            return f"the index in {_show(pair)} does not increase: it follows {last}"
         last = index
     return None
 

@@ -242,4 +242,4 @@ def duplicate_names(names: Sequence[str], *, file: str | None, line: int | None 
     places = [str(place) for place, other in enumerate(names, start=1) if other == name]
     where = f"{', '.join(places[:-1])} and {places[-1]}"
     problem = f"the column name {name!r} occurs {len(places)} times, as columns {where}"
-    return InputError(problem, file=file, line=line, cure="Give every column a name of its own.")
+    return InputError(problem, file=file, line=line, cure="Give every column a unique name.")

@@ -25,15 +25,15 @@ def choose_target(table: Table, target: Target) -> Table:
     """Take the target, a name, a position or None for the last column, out of the table's columns, and note it. Raise
     `InputError` if there is no such column, or no other."""
     name = _target_name(table, target)
-    why = "it is the last column" if target is None else "as asked"
+    why = "it is the last column" if target is None else "as requested"
     rest = table.without(name)
     if rest.n_columns == 0:
         raise InputError(
-            f"the only column is the target {name!r}, so there is nothing to learn from",
+            f"the only column is the target {name!r}, so there are no features to learn from",
             file=table.source,
             cure=Advice(
                 "If it should be several columns, name the delimiter",
-                InPython("; to read it alone, say target=False", ": ", Parameter("delimiter")),
+                InPython("; to read it alone, set target=False", ": ", Parameter("delimiter")),
                 ".",
             ),
         )
@@ -49,14 +49,14 @@ def _target_name(table: Table, target: Target) -> str:
         near = difflib.get_close_matches(target, table.names, n=3, cutoff=0.6)
         meant = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
         raise InputError(
-            f"there is no column {target!r} to be the target",
+            f"the target {target!r} is not a column",
             file=table.source,
             cure=f"{meant}The columns are {named(table.names)}.",
         )
     place = -1 if target is None else target
     if not -table.n_columns <= place < table.n_columns:
         raise InputError(
-            f"there is no column {place} to be the target: the table has {table.n_columns}, counted from 0",
+            f"the target is column {place}, but the table has {table.n_columns} columns, counted from 0",
             file=table.source,
             cure=f"The columns are {named(table.names)}.",
         )
@@ -79,7 +79,7 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
     first, is_all = int(np.argmax(missing)), n_missing == table.n_rows
     share = "every" if is_all else f"{n_missing:,} of {table.n_rows:,}"
     cells = "cell is" if is_all or n_missing == 1 else "cells are"
-    fill = Advice("Fill them in, or leave those rows out with ", Setting("drop_unlabelled", True))
+    fill = Advice("Fill them in, or leave these rows out with ", Setting("drop_unlabelled", True))
     raise InputError(
         f"{share} target {cells} missing" + ("" if line_of else f", the first in row {first + 1:,}"),
         file=table.source,

@@ -60,17 +60,17 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
     for name in names:
         refuse = partial(InputError, file=table.source, column=name)
         if table.target is not None and table.target.name == name:
-            problem = "is the target, which is to be predicted and not to be read"
+            problem = "is the target, which cannot also be a feature"
             raise refuse(problem, cure=Advice(LEAVE_OUT, "."))
         if name not in table:
             problem = f"there is no column {name!r} to read text from"
             raise InputError(problem, file=table.source, cure=f"The columns are {named(table.names)}.")
         column = None if table.sparse is not None else table[name]
         if column is not None and column.n_missing == len(column):
-            raise refuse("is empty, and there is nothing to read in it", cure="Leave it out.")
+            raise refuse("is empty, so it has no words", cure="Leave it out.")
         if column is None or column.kind != "category":
-            kind = "yes or no" if column is not None and column.kind == "boolean" else "numbers"
-            raise refuse(f"holds {kind}, not text", cure=Advice(LEAVE_OUT, ": it is used as it is."))
+            kind = "truth values" if column is not None and column.kind == "boolean" else "numbers"
+            raise refuse(f"holds {kind}, not text", cure=Advice(LEAVE_OUT, "; the column is used anyway."))
 
 
 def describe_text(
@@ -87,7 +87,7 @@ def describe_text(
         vectoriser.fit(texts)
     except ValueError as error:  # no words at all, or none in so many rows
         raise InputError(
-            f"no word of two letters or more is in {min_df} rows or more of {len(texts)}",
+            f"no word of two or more letters occurs in at least {min_df} of {len(texts)} rows",
             file=source,
             column=column.name,
             cure=Advice(LEAVE_OUT, *([InPython(", or lower min_df")] if min_df > 1 else []), "."),

@@ -50,7 +50,7 @@ def check_classes_of_folds(sample: Sample, splits: Splits) -> None:
         mass = np.bincount(sample.codes[train], weights=weight, minlength=len(sample.classes))
         if (mass > 0).sum() < 2:
             raise InputError(
-                f"fold {number} trains on one class only, {shown(sample.classes[int(np.argmax(mass))])}",
+                f"fold {number} trains on only one class, {shown(sample.classes[int(np.argmax(mass))])}",
                 cure="Use stratified folds (an int for cv), or fewer of them.",
             )
 
