@@ -320,7 +320,7 @@ def explanation_of(model: Any) -> Explanation:
     >>> from margrove.explanation import explanation_of
     >>> tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], ["a", "b"])
     >>> explanation_of(tree).in_words()
-    'A decision tree: it asks one question after the other and ends at one of 2 rules.'
+    'A decision tree: a sequence of tests that ends at one of 2 rules.'
     """
     learner = model[-1] if hasattr(model, "steps") else model
     described = learner_of(learner)

@@ -227,7 +227,7 @@ def test_an_interruption_keeps_the_rounds_that_are_done(clouds):
         model = AdaBoostClassifier(InterruptedStump()).fit(X, y)
     assert model.n_estimators_ == 3
     assert model.score(X, y) > 0.5
-    with pytest.raises(KeyboardInterrupt, match="before the first learner was done"):
+    with pytest.raises(KeyboardInterrupt, match="before the first learner was fitted"):
         AdaBoostClassifier(InterruptedStump()).fit(X, y)
 
 
@@ -317,7 +317,7 @@ class Misbehaving(GaussianNB):
 @pytest.mark.parametrize("answer", ["a column", "too few", "None"])
 def test_predictions_that_are_not_one_label_for_each_row_are_named(answer, clouds):
     X, y = clouds(2)
-    with pytest.raises(InputError, match=r"predict of the estimator, Misbehaving, gives an array of shape .* 200 rows"):
+    with pytest.raises(InputError, match=r"the predict of Misbehaving returned an array of shape .* 200 rows"):
         AdaBoostClassifier(Misbehaving(answer)).fit(X, y)
 
 
@@ -367,9 +367,9 @@ def test_margins_of_two_classes_are_y_times_f(engine, clouds):
     staged = model.margins(X, y, staged=True)
     assert staged.shape == (9, len(y))
     np.testing.assert_array_equal(staged[-1], model.margins(X, y))
-    with pytest.raises(InputError, match="'stranger', which is none of the classes"):
+    with pytest.raises(InputError, match="'stranger', which is not one of the training classes"):
         model.margins(X, np.array(["stranger"] * len(y)))
-    with pytest.raises(InputError, match="200 rows, and y 3 labels"):
+    with pytest.raises(InputError, match="200 rows, and y has 3 labels"):
         model.margins(X, y[:3])
     with pytest.warns(DataConversionWarning):
         np.testing.assert_array_equal(model.margins(X, y[:, None]), model.margins(X, y))
@@ -414,13 +414,13 @@ def test_a_pickled_model_predicts_the_same(engine, clouds):
         ({"learning_rate": 0}, "learning_rate is 0"),
         ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be 5 at most"),
         ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier doesn't support sample_weight"),
-        ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier boosts a classifier"),
+        ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier needs a classifier"),
         (
             {"estimator": make_pipeline(StandardScaler(), LogisticRegression())},
-            r"in front: make_pipeline\(..., AdaBoostClassifier\(LogisticRegression\(\)\)\)",
+            r"before the boosting: make_pipeline\(..., AdaBoostClassifier\(LogisticRegression\(\)\)\)",
         ),
         ({"estimator": "stump"}, "estimator is 'stump'"),
-        ({"estimator": DecisionStump}, "class DecisionStump; give a learner"),
+        ({"estimator": DecisionStump}, "class DecisionStump; pass an instance"),
         ({"estimator": DecisionStump(criterion="gnii")}, "criterion is 'gnii'"),
         ({"early_stopping": 1}, "early_stopping is 1"),
         ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction is 1.5"),
@@ -450,11 +450,11 @@ def test_too_few_rows_to_hold_any_out_are_refused(engine):
 def test_a_warm_start_on_something_else_is_refused(engine, clouds):
     X, y = clouds(2)
     model = AdaBoostClassifier(n_estimators=5, warm_start=True, engine=engine).fit(X, y)
-    with pytest.raises(ParameterError, match="there are 5 rounds already"):
+    with pytest.raises(ParameterError, match="rounds already fitted, 5"):
         clone_of(model, n_estimators=4).fit(X, y)
-    with pytest.raises(ParameterError, match="rounds there are were done with DecisionStump"):
+    with pytest.raises(ParameterError, match="existing rounds were fitted with DecisionStump"):
         clone_of(model, estimator=DecisionTreeClassifier(max_depth=2)).fit(X, y)
-    with pytest.raises(InputError, match="other rows, weights"):
+    with pytest.raises(InputError, match="other rows or weights"):
         clone_of(model, n_estimators=8).fit(X, 1 - y)
     with pytest.raises(InputError, match="other columns or classes"):
         clone_of(model, n_estimators=8).fit(X[:, :2], y)

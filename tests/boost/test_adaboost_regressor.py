@@ -102,7 +102,7 @@ def test_trees_that_missed_a_level_predict_and_are_not_saved(tmp_path):
     model = AdaBoostRegressor(pruned, n_estimators=4).fit(frame, y)
     assert model.model_ is None
     assert np.isfinite(model.predict(frame)).all()
-    with pytest.raises(ModelFileError, match="make no grove"):
+    with pytest.raises(ModelFileError, match="cannot be stored together"):
         save(model, tmp_path / "x")
 
 
@@ -152,7 +152,7 @@ def test_a_regressor_holds_and_a_forged_one_does_not(engine, waves):
     X, y = waves
     model = AdaBoostRegressor(n_estimators=6, random_state=3, engine=engine).fit(X, y)
     assert certify(model, X, y).holds
-    assert certify(model, X, y)["trees searched anew"] == 6
+    assert certify(model, X, y)["trees searched again"] == 6
     assert model.certificate_.holds is None
     honest = model.estimator_errors_
     model.estimator_errors_ = honest * np.array([1, 1, 1.001, 1, 1, 1])
@@ -180,7 +180,7 @@ def test_the_losses_of_other_learners_are_checked_as_well(waves):
         ({"n_estimators": 0.5}, "n_estimators is 0.5"),
         ({"learning_rate": -1}, "learning_rate is -1"),
         ({"learning_rate": 5.5}, "learning_rate is 5.5; it must be 5 at most"),  # as the classifier's
-        ({"estimator": DecisionStump()}, "AdaBoostRegressor boosts a regressor"),
+        ({"estimator": DecisionStump()}, "AdaBoostRegressor needs a regressor"),
     ],
 )
 def test_bad_parameters_of_a_regressor_are_named(waves, settings, words):
@@ -190,5 +190,5 @@ def test_bad_parameters_of_a_regressor_are_named(waves, settings, words):
 
 @pytest.mark.parametrize("y", [["a", "b", "c"], np.array(["a", 1, None], dtype=object)])
 def test_classes_as_a_target_are_refused_with_the_classifier_to_use(y):
-    with pytest.raises(InputError, match=r"a regression needs numbers\. Use AdaBoostClassifier for classes"):
+    with pytest.raises(InputError, match=r"regression needs numbers\. Use AdaBoostClassifier to predict classes"):
         AdaBoostRegressor().fit(np.arange(3.0)[:, None], y)

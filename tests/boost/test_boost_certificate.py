@@ -36,10 +36,10 @@ def test_what_was_boosted_holds(engine, clouds, n_classes, settings):
     assert certificate.source == "recomputed"
     names = {claim.name for claim in certificate.claims}
     has_rate_one = model.learning_rate == 1
-    assert ("every vote makes the loss smallest" in names) == has_rate_one
+    assert ("every vote minimises the loss" in names) == has_rate_one
     assert ("Z of each round is 2 √(ε (1 − ε))" in names) == (has_rate_one and n_classes == 2)
     assert (certificate.claim("training error").limits is not None) == (n_classes == 2)
-    assert ("error on rows held out is as told" in names) == model.early_stopping
+    assert ("error on held-out rows" in names) == model.early_stopping
 
 
 def test_right_after_fit_the_solver_does_not_vouch_for_itself(fitted):
@@ -75,7 +75,7 @@ def test_forged_votes_are_found(fitted):
     vote[7] *= 1.01
     forge_rounds(model, vote=vote)
     found = failed(certify(model, X, y))
-    assert {"vote of each learner", "every vote makes the loss smallest", "weighted error of each learner"} <= found
+    assert {"vote of each learner", "every vote minimises the loss", "weighted error of each learner"} <= found
 
 
 def test_an_error_and_a_vote_forged_together_are_found(fitted):
@@ -157,7 +157,7 @@ def test_arrays_that_make_no_trees_are_found(fitted):
     forge_grove(model, child=model.model_.grove.child[::-1].copy())
     certificate = certify(model, X, y)
     assert certificate.holds is False
-    assert any("do not make a tree" in claim.words for claim in certificate.claims)
+    assert any("do not form a tree" in claim.words for claim in certificate.claims)
 
 
 def test_other_rows_are_found(fitted):
@@ -170,7 +170,7 @@ def test_a_sample_of_the_rounds_is_said_to_be_one(fitted):
     model, X, y = fitted
     asked, *_ = model._problem_of(X, y)
     claims = certify_boost_problem(asked.problem, model.model_, model.rounds_, visit_limit=8_000)
-    searched = next(claim for claim in claims if claim.name == "trees searched anew")
+    searched = next(claim for claim in claims if claim.name == "trees searched again")
     assert 2 <= searched.values[0] < 12
     assert searched.words.startswith("of 12")
     assert all(claim.holds is not False for claim in claims)
@@ -186,7 +186,7 @@ def test_rounds_of_other_learners_are_checked_as_well(clouds):
 
 def test_scikit_learns_class_of_that_name_is_refused(clouds):
     X, y = clouds(2)
-    with pytest.raises(InputError, match="AdaBoostClassifier is of sklearn"):
+    with pytest.raises(InputError, match="AdaBoostClassifier is an estimator of sklearn"):
         certify(ScikitBoost(n_estimators=2).fit(X, y), X, y)
 
 
@@ -194,13 +194,15 @@ def test_splits_and_leaves_are_counted_over_all_trees_that_were_searched(clouds)
     X, y = clouds(2)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6).fit(X, y)
     certificate = certify(model, X, y)
-    assert certificate["trees searched anew"] == 6
+    assert certificate["trees searched again"] == 6
     trees = [tree.tree_ for tree in model.estimators_]
     n_leaves = sum(tree.n_leaves for tree in trees)
     n_splits = sum(tree.n_nodes for tree in trees) - n_leaves
     assert n_splits > 6
-    assert certificate.claim("a better column").words.startswith(f"{n_splits} of {n_splits} splits searched anew: ")
-    assert certificate.claim("leaves to split").words.startswith(f"{n_leaves} of {n_leaves} leaves searched: ")
+    assert certificate.claim("a better column").words.startswith(f"{n_splits} of {n_splits} splits searched again: ")
+    assert certificate.claim("leaves that should be split").words.startswith(
+        f"{n_leaves} of {n_leaves} leaves searched: "
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -211,4 +213,4 @@ def test_a_large_rate_that_leaves_rows_without_weight_is_certified(n_classes, cl
     certificate = certify(model, X, y)
     assert [(claim.name, claim.values) for claim in certificate.claims if claim.holds is False] == []
     (loss,) = [claim for claim in certificate.claims if claim.name == "exponential loss is the product of Z"]
-    assert "least weight" in loss.words
+    assert "smallest weight allowed" in loss.words

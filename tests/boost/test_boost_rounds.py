@@ -181,7 +181,7 @@ def test_rounds_are_printed_as_a_table_of_the_first_and_the_last_ones():
     n = 25
     rounds = Rounds(np.full(n, 0.25), np.full(n, 1.0), np.arange(n) / 100, np.full(n, 0.125))
     lines = repr(rounds).splitlines()
-    assert lines[0].split("  ")[-1].strip() == "error on rows held out"
+    assert lines[0].split("  ")[-1].strip() == "error on held-out rows"
     assert [line.split()[0] for line in lines[1:]] == [*map(str, range(1, 11)), "…", *map(str, range(16, 26))]
     assert lines[-1].split() == ["25", "0.25", "0.5", f"{rounds.loss[-1]:.4g}", "0.24", "0.125"]
     assert len({len(line) for line in lines}) == 1

@@ -21,7 +21,7 @@ def test_the_splits_of_nodes_that_are_almost_pure_are_the_best_to_many_digits(mo
     model.fit(table, labels)
     found = certify(model, table, labels)
     assert found.holds, str(found)
-    assert found["trees searched anew"] == model.n_estimators_ > 20
+    assert found["trees searched again"] == model.n_estimators_ > 20
 
 
 def test_many_small_trees_are_searched_in_part_and_the_claim_says_so():
@@ -29,5 +29,5 @@ def test_many_small_trees_are_searched_in_part_and_the_claim_says_so():
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=200).fit(PENGUINS, labels)
     found = certify(model, PENGUINS, labels)
     assert found.holds
-    assert 2 <= found["trees searched anew"] < 200
-    assert found.claim("trees searched anew").words.startswith("of 200")
+    assert 2 <= found["trees searched again"] < 200
+    assert found.claim("trees searched again").words.startswith("of 200")

@@ -143,11 +143,11 @@ FORGERIES = {
     "a vote below zero": (put_tensor("vote", entry(0, -1.0)), "vote goes down to -1"),
     "a vote without end": (put_tensor("vote", entry(0, np.inf)), "vote holds numbers that are not finite"),
     "an error above one": (put_tensor("error", entry(0, 1.5)), "error goes up to 1.5"),
-    "an array more": (lambda header, tensors: tensors.update(more=np.zeros(3)), "for which the model has no use"),
+    "an array more": (lambda header, tensors: tensors.update(more=np.zeros(3)), "which the model does not use"),
     "another learner": (put_parameter(estimator={"class": "SVC", "parameters": {}}), "the learner is a 'SVC'"),
     "a learner of numbers": (
         put_parameter(estimator={"class": "DecisionTreeRegressor", "parameters": {}}),
-        "none that AdaBoostClassifier boosts",
+        "AdaBoostClassifier cannot boost",
     ),
     "a learner without parameters": (put_parameter(estimator={"class": "DecisionStump"}), "has no 'parameters'"),
     "a learner as text": (put_parameter(estimator="DecisionStump"), "JSON object was expected"),

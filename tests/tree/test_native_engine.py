@@ -353,7 +353,7 @@ def test_a_time_limit_leaves_a_tree_that_predicts(max_leaf_nodes, n_jobs):
         criterion="error", time_limit=0.3, n_jobs=n_jobs, max_leaf_nodes=max_leaf_nodes, max_depth=60
     )
     started = time.monotonic()
-    with pytest.warns(ConvergenceWarning, match="time_limit.*nodes still open are leaves"):
+    with pytest.warns(ConvergenceWarning, match="time_limit.*nodes still open became leaves"):
         tree.fit(X, y)
     assert time.monotonic() - started < 20
     assert tree.status_ is Status.TIME_LIMIT

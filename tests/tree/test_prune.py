@@ -329,8 +329,8 @@ def test_cost_complexity_at_zero_cuts_nothing():
         ({"rule": "pessimistic", "level": 25}, "confidence is 25"),
         ({"rule": "cost_complexity", "alpha": -0.1}, "alpha is -0.1"),
         ({"rule": "reduced_error"}, "held_out is None"),
-        ({"rule": "pessimistic", "criterion": "squared_error"}, "counts errors of classes"),
-        ({"rule": "binomial_test", "criterion": "squared_error"}, "counts errors of classes"),
+        ({"rule": "pessimistic", "criterion": "squared_error"}, "counts classification errors"),
+        ({"rule": "binomial_test", "criterion": "squared_error"}, "counts classification errors"),
         ({"rule": "chi2", "criterion": "absolute_error"}, "no significance test"),
     ],
 )

@@ -365,7 +365,7 @@ def test_numbers_have_no_densities_to_cross(problem_of, thresholds):
 
 
 def test_monotone_columns_need_two_classes_or_numbers(problem_of):
-    with pytest.raises(ParameterError, match="'x' is monotone and there are 3 classes"):
+    with pytest.raises(ParameterError, match="'x' has a monotone constraint, and there are 3 classes"):
         SplitSearch(problem_of({"x": [1.0, 2.0, 3.0]}, list("abc"), tests={"x": 1}))
 
 
@@ -373,7 +373,7 @@ def test_a_category_has_no_monotone_order(problem_of):
     problem = problem_of({"x": list("ab")}, list("ab"))
     column = TreeColumn("x", "multiway", ("a", "b"), monotone=1)
     cells = Cells((column,), 2, problem.cells.values)
-    with pytest.raises(ParameterError, match="'x' is monotone and a category"):
+    with pytest.raises(ParameterError, match="'x' has a monotone constraint and is a category"):
         SplitSearch(type(problem)(cells, problem.target, 2))
 
 

@@ -55,7 +55,7 @@ def test_what_is_asked_for_is_done_with_thin_categories_too(passengers, categori
     table, target = passengers
     tree = DecisionTreeClassifier(categorical=categorical).fit(table, target)
     assert {column.test for column in tree.tree_.columns if column.levels} == {categorical}
-    assert set(tree.categorical_.values()) == {f"{categorical}: as asked"}
+    assert set(tree.categorical_.values()) == {f"{categorical}: as requested"}
 
 
 def test_the_gain_ratio_keeps_its_branches(passengers):

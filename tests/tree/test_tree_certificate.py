@@ -92,7 +92,7 @@ def test_monotone_trees_are_certified(problem_of, rng, is_regression):
     problem = problem_of(columns, y if is_regression else y > 0, tests={"up": 1, "down": -1})
     assert broken(problem, grow(problem)) == []
     free = problem_of(columns, y if is_regression else y > 0)
-    assert "splits against the rules" in broken(problem, replace(grow(free), columns=problem.cells.columns))
+    assert "splits that violate the rules" in broken(problem, replace(grow(free), columns=problem.cells.columns))
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy"])
@@ -137,7 +137,7 @@ def test_a_threshold_moved_between_its_neighbours_is_found(problem_of):
     problem = problem_of({"x": [1.0, 2.0, 5.0, 6.0]}, list("aabb"))
     tree = grow(problem)
     assert tree.threshold[0] == 3.5
-    assert broken(problem, changed(tree, "threshold", 0, 3.6)) == ["splits against the rules"]
+    assert broken(problem, changed(tree, "threshold", 0, 3.6)) == ["splits that violate the rules"]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -198,8 +198,8 @@ def test_a_level_sent_elsewhere_is_found(problem_of):
         ("value", "weight and value of each node"),
         ("impurity", "impurity of each node"),
         ("gain", "gain of each split"),
-        ("n_tests", "tests to choose from"),
-        ("n_candidates", "tests to choose from"),
+        ("n_tests", "number of candidate tests"),
+        ("n_candidates", "number of candidate tests"),
     ],
 )
 def test_a_changed_number_of_any_node_is_found(blobs, name, claim):
@@ -273,12 +273,12 @@ def test_a_leaf_that_should_have_been_split_is_found(blobs):
     tree = grow(blobs)
     for node in np.flatnonzero(~tree.is_leaf):
         cut = tree.cut(np.arange(tree.n_nodes) == node)
-        assert broken(blobs, cut) == ["leaves to split"]
+        assert broken(blobs, cut) == ["leaves that should be split"]
 
 
 def test_a_leaf_of_zero_gain_should_have_been_split_too(problem_of):
     problem = problem_of({"x": [0.0, 0, 1, 1], "y": [0.0, 1, 0, 1]}, list("nyyn"))
-    assert broken(problem, grow(problem).cut(np.arange(7) == 0)) == ["leaves to split"]
+    assert broken(problem, grow(problem).cut(np.arange(7) == 0)) == ["leaves that should be split"]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_leaf_of_zero_gain_should_have_been_split_too(problem_of):
 )
 def test_a_split_that_a_rule_forbids_is_found(blobs, options):
     asked = replace(blobs, growth=replace(blobs.growth, **options))
-    assert "splits against the rules" in broken(asked, grow(blobs))
+    assert "splits that violate the rules" in broken(asked, grow(blobs))
     assert broken(asked, grow(asked)) == []
 
 
@@ -304,7 +304,7 @@ def test_a_limited_number_of_leaves_goes_to_the_largest_gains(problem_of, rng):
         chain[at] = True
     lopsided = deep.cut(~chain & (np.arange(deep.n_nodes) > 0))
     assert lopsided.n_leaves == 5
-    assert broken(problem, lopsided) == ["leaves to split"]
+    assert broken(problem, lopsided) == ["leaves that should be split"]
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
@@ -321,7 +321,7 @@ def test_of_nodes_that_gain_the_same_any_may_be_split_first(problem_of, engine):
     assert broken(problem, tree) == []
     # A split of the right side taken back was due before the one on the left.
     inner = np.flatnonzero(~tree.is_leaf & (tree.depth == 2) & (tree.value[:, 0] > 50))
-    assert broken(problem, tree.cut(np.isin(np.arange(tree.n_nodes), inner[:1]))) == ["leaves to split"]
+    assert broken(problem, tree.cut(np.isin(np.arange(tree.n_nodes), inner[:1]))) == ["leaves that should be split"]
 
 
 def test_arrays_that_make_no_tree_are_found(blobs):
@@ -343,13 +343,13 @@ def test_other_rows_are_told(blobs):
 
 def test_a_branch_that_no_row_takes_is_found(problem_of):
     problem = problem_of({"x": [1.0, 2.0, 3.0, 4.0]}, list("aabb"))
-    assert "splits against the rules" in broken(problem, changed(grow(problem), "threshold", 0, 9.0))
+    assert "splits that violate the rules" in broken(problem, changed(grow(problem), "threshold", 0, 9.0))
 
 
 # ---------------------------------------------------------------------------------------------------- pruned trees
 
 
-AS_PRUNED = "the tree is what pruning leaves of the grown one"
+AS_PRUNED = "pruning the grown tree gives this tree"
 
 
 def test_a_pruned_tree_is_what_the_rule_leaves_of_the_grown_one(blobs):
@@ -403,7 +403,7 @@ def test_arrays_that_make_no_tree_are_denied_at_once(rng):
 def test_without_the_grown_tree_nothing_is_said_of_leaves(blobs):
     pruned = grow(blobs).cut(grow(blobs).depth == 1)
     claims = {claim.name: claim for claim in certify_tree_problem(blobs, pruned)}
-    assert claims["leaves to split"].holds is None
+    assert claims["leaves that should be split"].holds is None
     assert all(claim.holds is not False for claim in claims.values())
 
 
@@ -423,7 +423,7 @@ def test_above_the_limit_a_sample_with_the_root_is_searched_and_said(blobs):
     claims = {claim.name: claim for claim in certify_tree_problem(blobs, tree, tree, visit_limit=400)}
     n_searched = int(claims["a better column"].words.split(" of ")[0])
     assert 1 <= n_searched < np.count_nonzero(~tree.is_leaf)
-    assert f"of {np.count_nonzero(~tree.is_leaf)} splits searched anew" in claims["a better column"].words
+    assert f"of {np.count_nonzero(~tree.is_leaf)} splits searched again" in claims["a better column"].words
     none = {claim.name: claim for claim in certify_tree_problem(blobs, tree, tree, visit_limit=0)}
     assert none["a better column"].words.startswith("1 of ")
     # The forged root is found though nothing else is searched.
@@ -462,12 +462,12 @@ def test_certify_finds_the_certificate_of_a_tree(blobs):
     certificate = certify(model, None, blobs.target)
     assert certificate.holds is True
     assert certificate.source == "recomputed"
-    assert certificate["leaves to split"] == 0
+    assert certificate["leaves that should be split"] == 0
     assert "DecisionTreeClassifier, converged: the certificate holds on 90 rows" in str(certificate)
     assert certify(model, None, blobs.target[::-1].copy()).holds is False
 
 
 def test_a_tree_of_scikit_learns_is_refused_in_words():
     model = SklearnTree().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InputError, match="DecisionTreeClassifier is of sklearn"):
+    with pytest.raises(InputError, match="DecisionTreeClassifier is an estimator of sklearn"):
         certify(model, [[0.0], [1.0]], [0, 1])

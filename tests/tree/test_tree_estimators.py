@@ -204,7 +204,9 @@ def test_weights_at_both_ends_of_the_scale_give_a_tree(Tree, split_score, rng):
     tree = Tree(split_score=split_score).fit(X, y, sample_weight=weight)
     assert np.isfinite(tree.tree_.value).all()
     assert (tree.predict(X) == y).all()
-    with pytest.raises(InputError, match=r"times class_weight\) is 1e\+300; it must be.*Multiply all weights by the same number"):
+    with pytest.raises(
+        InputError, match=r"times class_weight\) is 1e\+300; it must be.*Multiply all weights by the same number"
+    ):
         Tree().fit(X, y, sample_weight=np.full(200, 1e300))
     with pytest.raises(InputError, match=r"times class_weight\) is 1e-300"):
         Tree().fit(X, y, sample_weight=np.full(200, 1e-300))

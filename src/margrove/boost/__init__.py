@@ -1,1 +1,1 @@
-"""AdaBoost: many weak learners, each on the rows the ones before got wrong."""
+"""AdaBoost: a vote of weak learners, each focused on the rows that the ones before misclassified."""

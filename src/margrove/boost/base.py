@@ -37,21 +37,21 @@ def settle_learner(given: Any, default: Any, owner: str) -> Any:
             f"estimator is {shown(learner)}; it must be a learner with fit and predict, such as {default!r}."
         )
     if isinstance(learner, type):
-        raise ParameterError(f"estimator is the class {learner.__name__}; give a learner: {learner.__name__}().")
+        raise ParameterError(f"estimator is the class {learner.__name__}; pass an instance: {learner.__name__}().")
     wants_classes = is_classifier(default)
     name = type(learner).__name__
     if is_regressor(learner) if wants_classes else is_classifier(learner):
         kind, other = ("classifier", "AdaBoostRegressor") if wants_classes else ("regressor", "AdaBoostClassifier")
-        raise ParameterError(f"estimator is a {name}, and {owner} boosts a {kind}. Use {other}.")
+        raise ParameterError(f"estimator is a {name}, and {owner} needs a {kind}. Use {other}.")
     if wants_classes and isinstance(learner, Pipeline):
         raise ParameterError(
-            f"estimator is a Pipeline, whose fit takes no sample_weight, and boosting lives by weights. Put the other "
-            f"steps in front: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
+            f"estimator is a Pipeline, whose fit takes no sample_weight, which boosting needs. Put the other steps "
+            f"before the boosting: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
         )
     if wants_classes and not has_fit_parameter(learner, "sample_weight"):
         raise ParameterError(
-            f"estimator is a {name}, whose fit takes no sample_weight: {name} doesn't support sample_weight, and "
-            f"boosting lives by weights. Use a learner that does, such as {default!r}."
+            f"estimator is a {name}: {name} doesn't support sample_weight, which boosting needs. "
+            f"Use a learner that does, such as {default!r}."
         )
     return clone(learner)
 
@@ -128,8 +128,8 @@ def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     n = _num_samples(X)
     if label.shape != (n,):
         raise InputError(
-            f"predict of the estimator, {type(estimator).__name__}, gives an array of shape {label.shape} for {n} rows",
-            cure=f"It must give one label for each row: shape ({n},).",
+            f"the predict of {type(estimator).__name__} returned an array of shape {label.shape} for {n} rows",
+            cure=f"It must return one label for each row: shape ({n},).",
         )
     return _places(label, classes)
 
@@ -149,9 +149,9 @@ def places_of(y: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
     label = column_or_1d(y, warn=True)
     place = _places(label, classes)
     if (place < 0).any():
-        stranger = label[int(np.argmin(place))]
+        unknown = label[int(np.argmin(place))]
         raise InputError(
-            f"y holds {shown(stranger)}, which is none of the classes of training ({listed(classes)})",
-            cure="Give the labels as they were given to fit.",
+            f"y holds {shown(unknown)}, which is not one of the training classes ({listed(classes)})",
+            cure="Use the labels that were passed to fit.",
         )
     return place

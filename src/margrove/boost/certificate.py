@@ -52,7 +52,7 @@ _LOSS = "average loss of each learner"
 _VOTE = "vote of each learner"
 _TRAINING = "training error after each round"
 _PRODUCT = "exponential loss is the product of Z"
-_LEAST_LOSS = "every vote makes the loss smallest"
+_LEAST_LOSS = "every vote minimises the loss"
 _FORMULA = "Z of each round is 2 √(ε (1 − ε))"
 
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain)
     fault = fault or _fault_of_rounds(model.rounds_, model.n_estimators_)
     if not (asked.rows_held_out is None or np.array_equal(model.validation_rows_, asked.rows_held_out)):
-        fault = fault or "validation_rows_ are not the rows held out"
+        fault = fault or "validation_rows_ are not the held-out rows"
     if fault is not None:
         claims: tuple[Claim, ...] = (Claim("stored copies that differ", (1.0,), (ROUNDING,), False, fault),)
     elif is_plain:
@@ -130,7 +130,7 @@ def _fault_of_copies(model: FittedBoost, vote: Floats, *, is_plain: bool) -> str
         trees = (learner.tree_, learner.grown_) if is_plain else (learner.tree_,)
         is_same = not any(n_arrays_that_differ(tree, model.model_.grove.tree(t)) for tree in trees)
         if not is_same or not np.array_equal(getattr(learner, "classes_", 0), getattr(model, "classes_", 0)):
-            return f"round {t + 1}: the learner in estimators_ is not that of model_"
+            return f"round {t + 1}: the learner in estimators_ differs from that in model_"
     return None
 
 
@@ -138,7 +138,7 @@ def _fault_of_rounds(rounds: Rounds, n_kept: int) -> str | None:
     """Return why these rounds cannot be those of a fit that kept so many of them."""
     seen = (rounds.vote, rounds.training_error, rounds.validation_error)
     if any(array is not None and len(array) != rounds.n_rounds for array in seen):
-        return "the arrays of rounds_ are not of one length"
+        return "the arrays of rounds_ have different lengths"
     return None if rounds.best_round == n_kept else "n_estimators_ is not the round with the smallest validation error"
 
 
@@ -153,7 +153,7 @@ def _own_rounds(model: FittedBoost, n_rows: int) -> list[int]:
 
 
 def _own_claim(failed: list[bool]) -> Claim:
-    words = f"{len(failed)} certified on the rows and weights of their round, the others not checked"
+    words = f"{len(failed)} certified on the rows and weights of their round, the others were not checked"
     return Claim("learners whose own certificate fails", (float(sum(failed)),), (0.0,), not any(failed), words)
 
 
@@ -163,7 +163,7 @@ def solver_certificate(model: Any) -> Certificate:
         return _certificate(model, "solver", int(model.n_rows_), _information_of_numbers(model))
     rounds = model.rounds_.first(model.n_estimators_)
     claims = [
-        Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of rows judged wrongly"),
+        Claim("training error", (float(rounds.training_error[-1]),), words="weighted share of misclassified rows"),
         Claim("exponential loss", (float(rounds.loss[-1]),), words="the product of the Z of all rounds"),
     ]
     return _certificate(model, "solver", int(model.n_rows_), (*claims, *_information(model.rounds_, rounds)))
@@ -171,11 +171,11 @@ def solver_certificate(model: Any) -> Certificate:
 
 def _information(all_rounds: Rounds, rounds: Rounds) -> tuple[Claim, ...]:
     """Return the claims that only inform; ``rounds`` are those that were kept."""
-    claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"of {all_rounds.n_rounds} that were done")]
+    claims = [Claim("rounds", (float(rounds.n_rounds),), words=f"kept of {all_rounds.n_rounds}")]
     if rounds.validation_error is not None:
         held_out = float(rounds.validation_error[-1])
-        words = "rather too small: the rounds were chosen by it"
-        claims.append(Claim("error on rows held out", (held_out,), words=words))
+        words = "optimistic: it was used to choose the number of rounds"
+        claims.append(Claim("smallest error on held-out rows", (held_out,), words=words))
     return tuple(claims)
 
 
@@ -191,7 +191,7 @@ def certify_boost_problem(
         if unfit := _unfit(problem.learner, tree, t):
             return (unfit,)
     if not (len(trees) == rounds.n_rounds and np.array_equal(model.vote, rounds.vote)):
-        return (Claim("votes of the model", (inf,), (0.0,), False, "they are not those of its rounds"),)
+        return (Claim("votes of the model", (inf,), (0.0,), False, "they differ from the votes of its rounds"),)
     cells = problem.learner.cells
     searched = _Searched(trees, visit_limit, is_sparse=cells.sparse is not None)
 
@@ -216,7 +216,7 @@ def _labels(trees: list[TreeModel], cells: Cells) -> Iterator[Labels]:
 
 def _of_rows_held_out(held_out: HeldOut, labels: Iterator[Labels], rounds: Rounds) -> Claim:
     """Check the recorded validation error of every round."""
-    name, found = "error on rows held out is as told", Deviations()
+    name, found = "error on held-out rows", Deviations()
     votes = np.zeros((len(held_out.target), rounds.n_classes))
     for t, label in enumerate(labels):
         cast(votes, label, float(rounds.vote[t]))
@@ -257,8 +257,8 @@ class _Searched:
 
     def claims(self) -> Iterator[Claim]:
         """Yield the worst of each claim, with the counts of all searched trees; one that fails keeps its own."""
-        words = "nodes recounted and splits searched anew, on the rows and weights of their round"
-        yield Claim("trees searched anew", (float(len(self.rounds)),), words=f"of {len(self.trees)}: {words}")
+        words = "nodes recounted and splits searched again, on the rows and weights of their round"
+        yield Claim("trees searched again", (float(len(self.rounds)),), words=f"of {len(self.trees)}: {words}")
         for name, claim in self.worst.items():
             if claim.holds is False or name not in self.counted:
                 yield claim
@@ -284,7 +284,7 @@ def certify_rounds(
     is_error = (rounds.error >= 0) & (rounds.error < 1)
     is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
     if not (rounds.n_rounds > 0 and is_error.all() and is_vote.all()):  # the formulas cannot be applied
-        return (Claim("errors and votes", (inf,), (0.0,), False, "not all are what such numbers can be"),)
+        return (Claim("errors and votes", (inf,), (0.0,), False, "some are outside their valid range"),)
     repeated = _Repeated(problem, rounds)
     n_seen = 0
     for t, label in enumerate(labels):
@@ -294,7 +294,7 @@ def certify_rounds(
         n_seen = t + 1
         report(Progress("certificate", n_seen, rounds.n_rounds))
     if n_seen != rounds.n_rounds:
-        return (Claim("rounds", (float(n_seen),), (float(rounds.n_rounds),), False, "learners that are missing"),)
+        return (Claim("rounds", (float(n_seen),), (float(rounds.n_rounds),), False, "some learners are missing"),)
     return tuple(repeated.claims())
 
 
@@ -341,13 +341,13 @@ class _Repeated(Deviations):
 
     def claims(self) -> Iterator[Claim]:
         """Yield the claims."""
-        yield self.claim(_WEIGHTS, "they sum to one; furthest off")
-        yield self.claim(_ERROR, "largest difference from what the rows give")
-        yield self.claim(_VOTE, "largest difference from what its error gives")
+        yield self.claim(_WEIGHTS, "largest deviation of their sum from 1")
+        yield self.claim(_ERROR, "largest difference from the value for these rows")
+        yield self.claim(_VOTE, "largest difference from the value for its error")
         yield self.claim(_TRAINING, "largest difference")
         chance = 1 - 1 / self.problem.n_classes
         weakest = float(self.rounds.error.max())
-        yield Claim("error of the weakest learner", (weakest,), (chance,), weakest < chance, "below that of chance")
+        yield Claim("error of the weakest learner", (weakest,), (chance,), weakest < chance, "below that of guessing")
         yield from self._of_the_loss()
         yield from self._of_the_bound()
 
@@ -365,19 +365,19 @@ class _Repeated(Deviations):
         self.note(_PRODUCT, abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds)))
         words = "difference of their logarithms"
         if self.n_exact < self.rounds.n_rounds:
-            words += f" after {self.n_exact} rounds: then some row has the least weight there is"
+            words += f" after {self.n_exact} rounds; then some row has the smallest weight allowed"
         yield self.claim(_PRODUCT, words)
         if self.problem.learning_rate == 1:
-            yield self.claim(_LEAST_LOSS, "what a line search finds below it, as a share")
+            yield self.claim(_LEAST_LOSS, "largest relative decrease that a line search finds")
 
     def _of_the_bound(self) -> Iterator[Claim]:
         loss = exp(min(self.log_loss, 700.0))
         if self.problem.n_classes > 2:
-            words = "weighted share of rows judged wrongly; its bound is for two classes"
+            words = "weighted share of misclassified rows; the bound is for two classes only"
             yield Claim("training error", (self.error,), words=words)
-            yield Claim("exponential loss", (loss,), words="of SAMME: no bound on the error of more than two classes")
+            yield Claim("exponential loss", (loss,), words="of SAMME; it bounds the error of two classes only")
             return
-        words = "weighted share of rows judged wrongly, at most the exponential loss"
+        words = "weighted share of misclassified rows, at most the exponential loss"
         yield Claim("training error", (self.error,), (loss,), self.error <= loss + ROUNDING, words)
         if self.problem.learning_rate == 1:
             is_usual = self.rounds.error > 0  # a perfect learner's vote is set to 1, not a minimum
@@ -404,7 +404,7 @@ def _least_loss(error: float, around: float, n_classes: int) -> float:
 
 
 def _z(a: float, error: float, n_classes: int) -> float:
-    """Return the sum of w exp(…) over the rows judged rightly, and over those judged wrongly."""
+    """Return the sum of w exp(…) over the correctly classified rows, and over the others."""
     return exp(log1p(-error) - (n_classes - 1) / n_classes * a) + exp(log(error) + a / n_classes)
 
 
@@ -438,8 +438,8 @@ def certify_boost_of_numbers(model: Any, X: Any, y: Any, sample_weight: Any = No
 def _information_of_numbers(model: FittedMedian) -> tuple[Claim, ...]:
     weakest = float(model.estimator_errors_.max())
     return (
-        Claim("rounds", (float(model.n_estimators_),), words=f"of {model.n_estimators} that were asked for"),
-        Claim("average loss of the weakest learner", (weakest,), words="as a share of its largest; ½ is chance"),
+        Claim("rounds", (float(model.n_estimators_),), words=f"of {model.n_estimators} requested"),
+        Claim("average loss of the weakest learner", (weakest,), words="as a share of the largest loss; ½ is chance"),
     )
 
 
@@ -486,10 +486,9 @@ def _claims_of_numbers(
             break
         weight = r2.next_weights(weight, loss, error, model.learning_rate)
     is_last = t == n_rounds - 1
+    words = "it stops at a learner without loss or no better than chance"
     return (
-        found.claim(_LOSS, "largest difference from what the rows give"),
-        found.claim(_VOTE, "largest difference from what its loss gives"),
-        Claim(
-            "rounds after the last", (float(n_rounds - 1 - t),), (0.0,), is_last, "none after one without loss or use"
-        ),
+        found.claim(_LOSS, "largest difference from the value for these rows"),
+        found.claim(_VOTE, "largest difference from the value for its loss"),
+        Claim("rounds after boosting must stop", (float(n_rounds - 1 - t),), (0.0,), is_last, words),
     )

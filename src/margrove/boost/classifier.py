@@ -37,65 +37,65 @@ _SAME_ERROR = 1e-9  # what the weighted error of a learner may change by when it
 
 @estimator
 class AdaBoostClassifier(ClassifierMixin, Ensemble):
-    """AdaBoost: many weak learners, each on the rows that the ones before got wrong, vote.
+    """AdaBoost: a vote of weak learners, each focused on the rows that the ones before misclassified.
 
-    For two classes the textbook's discrete AdaBoost, for more SAMME. Trees of ours take tables as they are: text,
-    categories, missing cells, sparse matrices.
+    For two classes this is the textbook's discrete AdaBoost, for more it is SAMME. Margrove's trees accept tables as
+    they are: text, categories, missing cells, sparse matrices.
 
     Parameters
     ----------
     estimator : classifier, optional
-        What is boosted: any classifier whose ``fit`` takes ``sample_weight``. None is a `DecisionStump`. A stump or
-        tree of ours without pruning, significance stop, constraints, class weights and randomness is boosted by the
-        engine as a whole; any other learner round by round.
+        The classifier to boost; its ``fit`` must take ``sample_weight``. None is a `DecisionStump`. The engine boosts
+        Margrove's stumps and trees as a whole, unless they have pruning, a significance level, constraints, class
+        weights or randomness; any other learner is boosted round by round.
     n_estimators : int, default=50
-        Rounds at most.
+        The largest number of rounds.
     learning_rate : float, default=1
-        ν, at most 5: every vote is multiplied by it. The closed form of the bound is that of 1.
+        ν, at most 5: every vote is multiplied by it. The closed form of the bound is for ν = 1.
     early_stopping : bool, default=False
         Hold rows out, stop when the error on them no longer falls, and keep the rounds up to its minimum.
     validation_fraction : float, default=0.1
-        The share of rows held out.
+        The share of held-out rows.
     n_iter_no_change : int, default=10
-        How many rounds may go by without a smaller error on them.
+        The number of rounds without a smaller error on them after which boosting stops.
     stop_at_bound : float, default=0
         Stop when the exponential loss, which bounds the training error of two classes, is no larger than this.
     warm_start : bool, default=False
-        Go on from the rounds there are: 50 and then 100 rounds are the same as 100 at once.
+        Continue the rounds of the previous fit: 50 and then 100 rounds are the same as 100 at once.
     random_state : int, optional
-        For the rows held out, and a seed for each learner that draws at random. None is the same every time.
+        Seed of the held-out rows, and of each learner that uses random numbers. None gives the same result every time.
     n_jobs : int, optional
         Threads; None means all. The model is the same for any number.
     time_limit : float, optional
-        Seconds; what has been done so far is the model.
+        Seconds; the model then has the rounds fitted so far.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
     estimators_ : list of fitted learners
     estimator_weights_ : array of shape (T,)
-        a_t, the votes, as scikit-learn has them.
+        a_t, the votes, as in scikit-learn.
     alphas_ : array of shape (T,)
         α_t, the textbook's: a_t/2 for two classes.
     estimator_errors_ : array of shape (T,)
         ε_t, the weighted error of each learner.
     rounds_ : Rounds
-        What was seen in each round, those that early stopping gave up included: ``error``, ``vote``, ``alpha``,
+        The record of each round, those that early stopping discarded included: ``error``, ``vote``, ``alpha``,
         ``normaliser``, ``loss``, ``bound``, ``training_error``, ``validation_error``.
     n_estimators_ : int
-        T, the rounds that are in the model.
+        T, the number of rounds in the model.
     model_ : BoostModel or None
-        The trees as plain arrays and their votes; None where the learners are not trees of ours.
+        The trees as plain arrays and their votes; None where the learners are not Margrove's trees.
     estimator_ : classifier
-        What was boosted, unfitted.
+        The classifier that was boosted, unfitted.
     classes_ : array of shape (K,)
     n_classes_ : int
     feature_importances_ : array of shape (d,)
     validation_rows_ : array or None
-        Which rows were held out.
+        The positions of the held-out rows.
     status_, engine_, certificate_
-        Why the rounds ended, what ran, what it claims.
+        Why the rounds ended, the engine that ran, the certificate.
 
     Examples
     --------
@@ -150,13 +150,13 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             return False
         if self.n_estimators < self.n_estimators_:
             raise ParameterError(
-                f"n_estimators is {self.n_estimators}, and there are {self.n_estimators_} rounds already. With "
-                "warm_start=True it must be larger or equal."
+                f"n_estimators is {self.n_estimators}; with warm_start=True it must be at least the number of rounds "
+                f"already fitted, {self.n_estimators_}."
             )
         before = self.estimator_
         if type(learner) is not type(before) or repr(learner.get_params()) != repr(before.get_params()):
             raise ParameterError(
-                f"estimator is {learner!r}, and the rounds there are were done with {before!r}. Use warm_start=False."
+                f"estimator is {learner!r}, and the existing rounds were fitted with {before!r}. Use warm_start=False."
             )
         return True
 
@@ -165,19 +165,19 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         is_other = bool(columns) and self.model_ is not None and columns != self.model_.grove.columns
         if is_other or not np.array_equal(asked.classes, self.classes_):
             raise InputError(
-                "warm_start goes on from rounds that were done on other columns or classes",
-                cure="Give the same X and y, or use warm_start=False.",
+                "warm_start continues rounds that were fitted on other columns or classes",
+                cure="Pass the same X and y, or use warm_start=False.",
             )
 
     def _check_repeated(self, rounds: Rounds) -> None:
-        """The learners there were must judge the rows as they did."""
+        """Raise an error unless the existing learners have the same errors as before."""
         seen, again = self.rounds_.first(self.n_estimators_), rounds.first(self.n_estimators_)
         is_same = seen.n_rounds == again.n_rounds and np.abs(seen.error - again.error).max() <= _SAME_ERROR
         if not is_same:
             raise InputError(
-                "warm_start goes on from rounds that were done on other rows, weights or with another learning_rate: "
-                "the learners there are do not have the errors they had",
-                cure="Give the same as before, or use warm_start=False.",
+                "warm_start continues rounds that were fitted on other rows or weights, or with another learning_rate: "
+                "the errors of the existing learners differ",
+                cure="Pass the same as before, or use warm_start=False.",
             )
 
     def _keep(self, learner: Any, asked: Asked, boosted: Boosted) -> None:
@@ -186,10 +186,9 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             self._refuse_stopped(learner, boosted.status)
             name, chance = type(learner).__name__, 1 - 1 / n_classes
             raise InfeasibleError(
-                f"the first {name} is no better than chance: it is wrong on {chance:.4g} of "
-                f"the weight or more, which is what guessing one of {n_classes} classes comes to, so there is nothing "
-                "to boost",
-                cure="Give a stronger estimator, or columns that have to do with y.",
+                f"the first {name} is no better than chance: it misclassifies at least {chance:.4g} of "
+                f"the weight, as guessing one of {n_classes} classes does, so it cannot be boosted",
+                cure="Use a stronger estimator, or columns that are related to y.",
             )
         n_kept = rounds.best_round
         self._keep_learners(learner, None if boosted.estimators is None else boosted.estimators[:n_kept])
@@ -246,7 +245,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return fitted_by(self).sum_votes(self.model_, cells, Effort(n_jobs=self.n_jobs))
 
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
-        """f_k = Σ_t a_t (1 if T_t says k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their
+        """f_k = Σ_t a_t (1 if T_t predicts k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their
         difference f_1 − f_0. Sums of votes that are equal but for rounding are made so."""
         n_classes = self.n_classes_
         share = votes / all_votes
@@ -280,8 +279,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return self._named(self.decision_function(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The softmax of the decision, as scikit-learn has it: an order, not a calibrated probability. The largest is
-        that of the class predicted."""
+        """The softmax of the decision, as in scikit-learn: it ranks the classes and is not calibrated. The predicted
+        class has the largest."""
         return self._probable(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -308,7 +307,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     def margins(self, X: Any, y: ArrayLike, *, staged: bool = False) -> NDArray[np.float64]:
         """Return the margin of each row: the share of votes for its class minus that for the strongest other class.
 
-        From -1 (all learners are wrong, and agree) to 1; a row that is judged wrongly has a margin ≤ 0. ``staged``: the
+        From -1 (all learners are wrong, and agree) to 1; a misclassified row has a margin ≤ 0. ``staged``: the
         margins after each round, (T, n); else after the last, (n,).
         """
         check_is_fitted(self)
@@ -317,7 +316,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         all_votes = np.cumsum(self.estimator_weights_).tolist()
         for votes, so_far in zip(self._votes_by_round(X), all_votes, strict=True):
             if len(votes) != len(place):
-                raise InputError(f"X has {len(votes)} rows, and y {len(place)} labels")
+                raise InputError(f"X has {len(votes)} rows, and y has {len(place)} labels")
             if staged or so_far == all_votes[-1]:
                 others = votes.copy()
                 others[rows, place] = -np.inf

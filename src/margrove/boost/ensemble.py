@@ -66,11 +66,11 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         Parameters
         ----------
         X : data frame, Table, array or sparse matrix of shape (n, d)
-            Whatever the learner takes; trees of ours take text, categories, booleans and missing cells as they are.
+            Any table that the learner takes; Margrove's trees accept text, categories, booleans and missing cells.
         y : labels, or numbers, of shape (n,)
         sample_weight : array of shape (n,), optional
-            With labels a row of weight 2 counts as two rows, and one of weight 0 is left out; with numbers it is how
-            probably each row is drawn in the first round.
+            With labels a row of weight 2 counts as two rows, and one of weight 0 is left out; with numbers it is
+            proportional to the probability that a row is drawn in the first round.
         """
         self._check()
         learner = self._settled_learner()
@@ -99,10 +99,10 @@ class Ensemble(DrawnSeed, RunsOnEngine):
     def _refuse_stopped(self, learner: Any, status: Status) -> None:
         """Raise an error: not even one learner was fitted."""
         if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("interrupted before the first learner was done")
+            raise KeyboardInterrupt("interrupted before the first learner was fitted")
         if status is Status.TIME_LIMIT:
             name = type(learner).__name__
-            words = f" is {self.time_limit}; the first {name} took longer. Use more."
+            words = f" is {self.time_limit}; the first {name} took longer. Increase it."
             raise ParameterError(Advice(Parameter("time_limit"), words))
 
     def _warn_if_stopped(self, n_rounds: int) -> None:

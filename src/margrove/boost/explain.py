@@ -33,8 +33,8 @@ class LearnersThatVote(Explanation):
 
     def in_words(self) -> str:
         n = self.model.n_estimators_
-        size = counted(n, "tree") if self.has_rules else f"{n:,}"
-        return f"A vote of {size}: each looked hardest at what the ones before got wrong (AdaBoost)."
+        size = counted(n, "tree" if self.has_rules else "learner")
+        return f"A vote of {size}, each focused on the rows that the ones before got wrong (AdaBoost)."
 
     def scores(self, rows: Any) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:
         if self.classes is None:
@@ -67,7 +67,7 @@ class TreesThatVote(LearnersThatVote):
             for t, (tree, error, vote, alpha) in enumerate(zip(trees, errors, votes, alphas, strict=True), start=1)
         ]
         n_done = model.rounds_.n_rounds if classes is not None else len(trees)
-        purpose = "the estimate" if classes is None else "telling them apart"
+        purpose = "the estimate" if classes is None else "separating the classes"
         vote = Vote(tuple(voters), n_done, shares_of_gain(model, trees[0]), purpose)
         return ModelSummary("trees", (), len(trees), n_training_rows=int(model.n_rows_), vote=vote)
 
@@ -89,7 +89,7 @@ class TreesThatVote(LearnersThatVote):
 
 
 def _asked(tree: TreeModel, classes: list[str] | None) -> str:
-    """Return the first question of a tree; of a stump with two branches, the predictions too."""
+    """Return the first test of a tree; of a stump with two branches, the predictions too."""
 
     def prediction(node: int) -> str:
         value = tree.value[node]

@@ -43,21 +43,21 @@ class _BoostFile(Schema):
         name, kind = type(model).__name__, type(model.estimator_)
         if codec_of(model.estimator_) not in (CLASSIFIER_FILE, REGRESSOR_FILE):
             raise FaultError(
-                f"{name} boosts a {kind.__module__}.{kind.__qualname__}, and a model file holds boosted trees of ours "
-                "only",
-                "Boost a DecisionStump or a DecisionTreeClassifier (of numbers, a DecisionTreeRegressor).",
+                f"{name} boosts a {kind.__module__}.{kind.__qualname__}; a model file can only hold Margrove's trees",
+                "Boost a DecisionStump or a DecisionTreeClassifier (for regression, a DecisionTreeRegressor).",
             )
         if model.model_ is None:
             raise FaultError(
-                f"the trees of this {name} saw rows with other levels or missing cells each, so they make no grove",
-                "Boost trees without pruning and randomness, which are given all levels.",
+                f"the trees of this {name} were fitted on rows with different levels or missing cells, so they cannot "
+                "be stored together",
+                "Boost trees without pruning or randomness, which are all fitted with the same levels.",
             )
         return super().take_apart(model, arrays)
 
     def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
         tree, changes = model.estimator, {"estimator": None}
         if hasattr(model, "_drawn_seed"):
-            words = "random_state is a generator, whose state is not kept; saved as what it gave."
+            words = "random_state is a generator, whose state is not saved; the seed drawn from it is saved instead."
             arrays.left_out.append(f"{type(model).__name__}: {words}")
             changes["random_state"] = model._drawn_seed
         record = super().parameters_to_json(with_parameters(model, **changes), arrays)
@@ -74,7 +74,7 @@ class _BoostFile(Schema):
             codec, tree = codec_named(given["class"]) or (None, type)
             if codec is not (CLASSIFIER_FILE if self.is_classifier else REGRESSOR_FILE):
                 named = shown(given["class"])
-                raise FaultError(f"the learner is a {named}, which is none that {estimator.__name__} boosts")
+                raise FaultError(f"the learner is a {named}, which {estimator.__name__} cannot boost")
             parameters["estimator"] = tree(**codec.parameters_from_json(tree, given["parameters"]))
         return parameters
 

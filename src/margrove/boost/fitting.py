@@ -140,9 +140,9 @@ def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: Boo
         is_held_out = drawn_rows(sample.target, owner.validation_fraction, owner._seed())
         if not is_held_out.any() or len(np.unique(sample.target[~is_held_out])) < len(np.unique(sample.target)):
             raise InputError(
-                f"validation_fraction={owner.validation_fraction} of {n} rows leaves none to judge by, or no row of "
-                "some class to learn from",
-                cure=Advice("Give more rows, another share, or use ", Setting("early_stopping", False), "."),
+                f"validation_fraction={owner.validation_fraction} of {n} rows leaves none to validate on, or no row "
+                "of some class to learn from",
+                cure=Advice("Use more rows, another share, or ", Setting("early_stopping", False), "."),
             )
         learning, others = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
         held_out = HeldOut(sample.cells.take(others), sample.target[others], weight[others], owner.n_iter_no_change)

@@ -16,16 +16,15 @@ register(
         # such as titanic's tickets, fit whatever rows weigh most: one level against the rest has 81 % there, not 67.
         offer=Offer(
             "adaboost",
-            "small trees vote, each on what the ones before got wrong",
+            "a vote of small trees, each focused on the errors of those before",
             place=7,
             defaults={"n_estimators": 200, "early_stopping": False},
             takes_tables=True,
             base="margrove.tree.classifier:DecisionTreeClassifier",
             boosted={"max_depth": 3, "categorical": "one_vs_rest"},
-            remark="It boosts 200 trees, at most three questions deep (n_estimators=200, estimator__max_depth=3), "
-            "which ask of a category for one level at a time, and holds no rows out to stop earlier "
-            "(early_stopping=true does): the best of what was tried on 23 real tables, but for settings within noise "
-            "of it.",
+            remark="It boosts 200 trees of at most three levels (n_estimators=200, estimator__max_depth=3), which test "
+            "one level of a category at a time, and does not stop early on held-out rows (early_stopping=true does): "
+            "the best of the settings tried on 23 real tables, apart from differences within noise.",
         ),
     ),
     Learner(
@@ -40,14 +39,13 @@ register(
         # or 4 have 0.34, 200 trees of depth 8 0.46 in eight times the time; one level at a time 0.44.
         offer=Offer(
             "adaboost",
-            "small trees, each on what the ones before got wrong, and their median",
+            "the median of small trees, each focused on the errors of those before",
             task="regress",
             defaults={"n_estimators": 50},
             takes_tables=True,
             base="margrove.tree.regressor:DecisionTreeRegressor",
             boosted={"max_depth": 6},
-            remark="It boosts 50 regression trees, at most six questions deep (n_estimators=50, "
-            "estimator__max_depth=6).",
+            remark="It boosts 50 regression trees of at most six levels (n_estimators=50, estimator__max_depth=6).",
         ),
     ),
 )

@@ -154,7 +154,7 @@ class Rounds:
 
     @property
     def best_round(self) -> int:
-        """The first round of the smallest error on rows held out; the last if none are."""
+        """The first round with the smallest error on held-out rows; the last round without such rows."""
         if self.validation_error is None:
             return self.n_rounds
         return int(np.argmin(self.validation_error)) + 1
@@ -167,7 +167,7 @@ class Rounds:
             "training error": self.training_error,
         }
         if self.validation_error is not None:
-            columns["error on rows held out"] = self.validation_error
+            columns["error on held-out rows"] = self.validation_error
         shown = list(range(self.n_rounds))
         if self.n_rounds > 2 * _SHOWN_ROUNDS:
             shown = shown[:_SHOWN_ROUNDS] + shown[-_SHOWN_ROUNDS:]

@@ -35,18 +35,18 @@ Floats = NDArray[np.float64]
 
 @estimator
 class AdaBoostRegressor(RegressorMixin, Ensemble):
-    """AdaBoost.R2 (Drucker 1997): regressors, each on rows drawn by how badly the ones before did, and their median.
+    """AdaBoost.R2 (Drucker 1997): the median of regressors, each fitted on rows drawn by the errors of those before.
 
     Parameters
     ----------
     estimator : regressor, optional
-        What is boosted. None is ``DecisionTreeRegressor(max_depth=3)``.
+        The regressor to boost. None is ``DecisionTreeRegressor(max_depth=3)``.
     loss : {"linear", "square", "exponential"}, default="linear"
-        How the distance from the target counts.
+        The loss as a function of the distance from the target.
     random_state : int, optional
-        For the rows that are drawn, and a seed for each learner that draws at random. None is the same every time.
+        Seed of the drawn rows, and of each learner that uses random numbers. None gives the same result every time.
     n_estimators, learning_rate, n_jobs, time_limit, engine
-        As `AdaBoostClassifier`.
+        As in `AdaBoostClassifier`.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
         ε_t, the average loss of each learner.
     estimators_, estimator_weights_, n_estimators_, model_, estimator_, feature_importances_, status_, engine_, \
 certificate_
-        As `AdaBoostClassifier`.
+        As in `AdaBoostClassifier`.
 
     Examples
     --------

@@ -104,13 +104,13 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
     """Return scikit-learn's tree as ours."""
     if model.n_outputs_ > 1:
         problem = f"the tree predicts {model.n_outputs_} targets at once"
-        raise InputError(problem, cure="Fit a tree for each of them.")
+        raise InputError(problem, cure="Fit one tree for each target.")
     if model.criterion == "poisson":
         cure = Advice("Fit with ", Setting("criterion", "squared_error"), ".")
-        raise InputError("criterion is 'poisson', which is none of ours", cure=cure)
+        raise InputError("criterion is 'poisson', which Margrove does not support", cure=cure)
     criterion = _SAME_SPLITS.get(model.criterion, model.criterion)
     if criterion != model.criterion:
-        words = f"criterion {model.criterion!r} becomes {criterion!r}: certify will ask for the best splits of that."
+        words = f"criterion {model.criterion!r} becomes {criterion!r}: certify compares splits by that criterion."
         warnings.warn(words, MargroveWarning, stacklevel=3)
     ours = with_parameters_of(model, estimator, criterion=criterion, correct_significance=False)
     if is_classifier(model):

@@ -28,12 +28,12 @@ def number(value: float) -> str:
 
 def comment(model: TreeModel, labels: list[str | int | float | bool] | None) -> list[str]:
     """Return a comment on what x holds and what the int means. Nothing in a name can end the comment."""
-    lines = ["/* x[j] is the cell of column j; NaN is missing. Of a category it is the code of its level:", " *"]
+    lines = ["/* x[j] is the cell of column j, NaN if it is missing; for a category, the code of its level:", " *"]
     for j, column in enumerate(model.columns):
         lines.append(f" * x[{j}]  {_in_comment(column.name)}")
         lines += [f" *     {code} = {_in_comment(plain(level))}" for code, level in enumerate(column.levels)]
     if labels is not None:
-        lines += [" *", " * The prediction is a class:", " *"]
+        lines += [" *", " * The return value is the code of a class:", " *"]
         lines += [f" *     {k} = {_in_comment(label)}" for k, label in enumerate(labels)]
     return [*lines, " */"]
 

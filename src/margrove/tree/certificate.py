@@ -67,8 +67,8 @@ def refuse_foreign(model: object, what: str) -> None:
     package = type(model).__module__.split(".")[0]
     if not hasattr(model, "_problem_of"):
         raise InputError(
-            f"{type(model).__name__} is of {package}, and its {what} have no certificate",
-            cure="Fit Margrove's estimator of that name.",
+            f"{type(model).__name__} is an estimator of {package}; its {what} cannot be certified",
+            cure="Fit Margrove's estimator of the same name.",
         )
 
 
@@ -81,11 +81,11 @@ def _information(model: Any) -> tuple[Claim, ...]:
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
     deep = f"{tree.max_depth:,} level{'' if tree.max_depth == 1 else 's'} deep"
     claims = [
-        Claim("leaves", (float(tree.n_leaves),), words=f"of the tree, {deep}"),
+        Claim("leaves", (float(tree.n_leaves),), words=f"of a tree that is {deep}"),
         Claim(
             "p-value of each split",
             per_machine(p[~tree.is_leaf]),
-            words="how probable such a split would be by chance (χ² or F test)",
+            words="probability of such a split by chance (χ² or F test)",
         ),
     ]
     if not tree.tells_tests:
@@ -93,8 +93,8 @@ def _information(model: Any) -> tuple[Claim, ...]:
     bits = sum(description_length(tree, criterion=criterion))
     if tree is not grown:
         before = sum(description_length(grown, criterion=criterion))
-        claims.append(Claim("description length as grown", (before,), words="bits that tell tree and target"))
-    claims.append(Claim("description length", (bits,), words="bits that tell the tree and, given it, the target"))
+        claims.append(Claim("description length as grown", (before,), words="bits that encode tree and target"))
+    claims.append(Claim("description length", (bits,), words="bits that encode the tree and, given it, the target"))
     return tuple(claims)
 
 
@@ -125,8 +125,8 @@ def certify_tree_problem(
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole or pruned is not None:
         n_changed = n_arrays_that_differ(tree, whole if pruned is None else pruned())
-        name = "the tree is what pruning leaves of the grown one"
-        words = f"{tree.n_leaves} leaves of {whole.n_leaves}, the rules applied again: arrays that differ"
+        name = "pruning the grown tree gives this tree"
+        words = f"pruned again from {whole.n_leaves} to {tree.n_leaves} leaves: arrays that differ"
         claims.append(Claim(name, (float(n_changed),), (0.0,), n_changed == 0, words))
     return tuple(claims)
 
@@ -201,7 +201,7 @@ class _Audit(Deviations):
         tree = self.tree
         self.note("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
         if len(rows) == 0:
-            self.count("splits against the rules")
+            self.count("splits that violate the rules")
             return
         node = self.search.node(rows, bounds)
         if i == 0:
@@ -222,7 +222,7 @@ class _Audit(Deviations):
         n_branches = len(tree.children(i))
         groups = self.search.groups(node, j)
         if n_branches < 2 or groups.n_groups < 2 or set(np.unique(branch)) != set(range(n_branches)):
-            self.count("splits against the rules")
+            self.count("splits that violate the rules")
             return
         split = self.search.describe(node, j, groups, branch, float(tree.threshold[i]))
         self.pending[i] = split.bounds
@@ -232,7 +232,7 @@ class _Audit(Deviations):
         is_paid = self.problem.growth.complexity == 0 or split.charged_gain > -self.rounding * self._unit(node)
         is_asked = self._is_candidate(node, groups, split)
         if not (is_due and is_paid and is_asked and self.search.is_allowed(node, split)):
-            self.count("splits against the rules")
+            self.count("splits that violate the rules")
         # Of branches of equal counts the first is the heaviest; sums of weights are equal only up to rounding.
         heaviest = split.branches.weight >= split.branches.weight.max() * (1 - ROUNDING)
         if self.problem.weight is None and self.tells_tests:
@@ -275,7 +275,7 @@ class _Audit(Deviations):
         if best is not None:
             self.note("a better test of the same column", (best.gain - split.gain) / unit)
         if self.tells_tests:
-            self.note("tests to choose from", abs(self.tree.n_tests[i] / split.n_tests - 1))
+            self.note("number of candidate tests", abs(self.tree.n_tests[i] / split.n_tests - 1))
         self._recount_levels(i, node, split)
         if self.problem.growth.max_features is not None:
             return  # which columns were drawn is not known
@@ -284,7 +284,7 @@ class _Audit(Deviations):
             groups = [self.search.groups(node, j) for j in columns]
             is_of_old = self.tree.n_levels is None  # the first files counted each subset
             n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
-            self.note("tests to choose from", abs(self.tree.n_candidates[i] / n_candidates - 1))
+            self.note("number of candidate tests", abs(self.tree.n_candidates[i] / n_candidates - 1))
         least_mean, mean = self._mean_gains(node)
         if isfinite(least_mean):
             self.note("a better column", (least_mean - split.charged_gain) / unit)
@@ -296,7 +296,7 @@ class _Audit(Deviations):
 
     def _recount_levels(self, i: int, node: Node, split: Split) -> None:
         """Check the table of all levels of a subset test, from which its p-value comes."""
-        tree, levels, claim = self.tree, split.levels, "all levels of each subset test"
+        tree, levels, claim = self.tree, split.levels, "level statistics of each subset test"
         if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
             return
         self.note(claim, abs(tree.n_levels[i] - levels.n_levels))
@@ -437,34 +437,34 @@ class _Audit(Deviations):
         """Return the claims."""
         n_splits, n_leaves = self.tree.n_nodes - self.tree.n_leaves, self.tree.n_leaves
         n_searched = np.count_nonzero(~self.tree.is_leaf[list(self.searched)])
-        of_splits = f"{n_searched} of {n_splits} splits searched anew"
+        of_splits = f"{n_searched} of {n_splits} splits searched again"
         of_leaves = f"{len(self.searched) - n_searched} of {n_leaves} leaves searched"
-        is_drawn = self.problem.growth.max_features is not None
+        is_drawn, unsplit = self.problem.growth.max_features is not None, "leaves that should be split"
         drawn = "not checked: columns were drawn at random in each node"
         gains = "largest difference, in units of the node's impurity"
-        against = "not a test of its column, too small a branch or gain, out of order"
+        against = "invalid test, too small a branch or gain, or against a monotone constraint"
         claims = [
-            self.claim("rows in each node", "largest miscount", 0.0),
+            self.claim("rows in each node", "largest difference", 0.0),
             self.claim("weight and value of each node", "largest relative difference"),
             self.claim("impurity of each node", gains, self.rounding),
             self.claim("gain of each split", gains, self.rounding),
-            self.claim("splits against the rules", against, 0.0),
+            self.claim("splits that violate the rules", against, 0.0),
             self.claim("unknown cells that do not go to the heaviest branch", "splits", 0.0),
-            self.claim("tests to choose from", "largest relative miscount")
+            self.claim("number of candidate tests", "largest relative difference")
             if self.tells_tests
-            else Claim("tests to choose from", (), words="not checked: a tree that was grown elsewhere does not tell"),
+            else Claim("number of candidate tests", (), words="not checked: trees of other libraries do not record it"),
             self.claim("a better test of the same column", f"{of_splits}: largest gain missed", self.rounding),
         ]
         if any(column.test == "subset" for column in self.problem.cells.columns):
-            words = "largest relative difference of what their p-values come from"
-            claims.append(self.claim("all levels of each subset test", words))
+            words = "largest relative difference in the statistics behind their p-values"
+            claims.append(self.claim("level statistics of each subset test", words))
         if is_drawn:
-            return [*claims, Claim("a better column", (), words=drawn), Claim("leaves to split", (), words=drawn)]
+            return [*claims, Claim("a better column", (), words=drawn), Claim(unsplit, (), words=drawn)]
         claims.append(self.claim("a better column", f"{of_splits}: largest score missed", self.rounding))
         if not are_leaves_grown:
-            return [*claims, Claim("leaves to split", (), words="not checked: the tree before pruning is not kept")]
-        self.note("leaves to split", self._n_leaves_to_split())
-        return [*claims, self.claim("leaves to split", f"{of_leaves}: those that no rule holds back", 0.0)]
+            return [*claims, Claim(unsplit, (), words="not checked: the tree before pruning is not stored")]
+        self.note(unsplit, self._n_leaves_to_split())
+        return [*claims, self.claim(unsplit, f"{of_leaves}: number that the rules allow to split", 0.0)]
 
 
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
@@ -472,13 +472,13 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
     is_of_values = tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
     if not is_of_values or fault_of(tree, is_regression=problem.is_regression):
-        return Claim(name, (float(n),), None, False, "its arrays do not make a tree")
+        return Claim(name, (float(n),), None, False, "its arrays do not form a tree")
     if tree.columns != problem.cells.columns:
-        return Claim(name, (float(n),), None, False, "its columns are others than those given")
+        return Claim(name, (float(n),), None, False, "its columns differ from those given")
     fitted_on = int(tree.n_rows[0])
-    words = "as many rows"
+    words = "same number of rows"
     if fitted_on != n:
-        words = f"fitted on {fitted_on} rows, given {n}: certify on the very rows the model was fitted on"
+        words = f"fitted on {fitted_on} rows, given {n}: certify with the rows the model was fitted on"
     return Claim(name, (float(n),), None, fitted_on == n, words)  # neither more nor fewer: there is no limit to show
 
 

@@ -48,44 +48,44 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
 def _check_majority(name: str, value: float) -> None:
     check_number(name, value, above=0)
     if value > 1:
-        raise ParameterError(f"{name} is {value}; it is a share, so 1 at most.")
+        raise ParameterError(f"{name} is {value}; it is a share and must be at most 1.")
 
 
 @estimator
 class DecisionTreeClassifier(TreeClassifier):
     """A decision tree for classes.
 
-    Takes tables as they are: numbers are tested by thresholds, categories (text, booleans, data frame categories) by
-    their levels. A missing cell goes where the gain is larger at training; where training had none in that node, and
-    for categories that did not occur there, down the heaviest branch.
+    Accepts tables as they are: numbers are tested by thresholds, categories (text, booleans, data frame categories) by
+    their levels. In training, missing cells take the branch with the larger gain. Missing cells and levels that did not
+    occur in a node during training take its heaviest branch.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         The impurity. "log_loss" is the entropy.
     split_score : {"gain", "gain_ratio", "skew_adjusted"}, default="gain"
-        By what columns compete. The gain ratio (C4.5) charges a test for its branches.
+        The score by which columns compete. The gain ratio (C4.5) penalises tests with many branches.
     thresholds : {"exact", "histogram", "gaussian", "logistic"}, default="exact"
         Which thresholds are tried: between all neighbouring values; at quantiles; where normal densities of the classes
-        cross; where a logistic regression says one half.
+        cross; where a logistic regression gives a probability of one half.
     categorical : {"auto", "multiway", "subset", "one_vs_rest"}, default="auto"
         How categories are tested. "auto": subsets, or with the gain ratio multiway; one level against the rest where
         there are more than ten and they hold fewer than five rows each on average (tickets, names); with ``complexity``
-        > 0, which charges subsets, only where nearly every cell differs. ``categorical_`` says what it chose for each
-        column, and why.
+        > 0, which penalises subsets, only where nearly every cell differs. ``categorical_`` records the choice for
+        each column, and the reason.
     categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
         Which numbers are categories, by name, position or mask.
     split_values : dict of column to cut points, optional
         Columns tested by these intervals: {1, 3, 5} makes x < 1, 1 ≤ x < 3, 3 ≤ x < 5 and x ≥ 5.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, max_features, \
 min_impurity_decrease, class_weight
-        As scikit-learn's.
+        As in scikit-learn.
     min_gain : float, default=0
         Least gain of a split in its own node (min_impurity_decrease weighs it by the node's share of the rows).
     majority : float, default=1
-        A node in which the largest class has this share is a leaf.
+        A node in which the largest class has at least this share is a leaf.
     complexity : float, default=0
-        λ: every gain is charged λ bits for naming the test, so that simple trees win.
+        λ: each gain is reduced by λ times the bits that encode its test, so that simple trees are preferred.
     significance : float, optional
         Stop where a split is not significant at this level (χ², exact where counts are small).
     correct_significance : bool, default=True
@@ -97,23 +97,23 @@ min_impurity_decrease, class_weight
     validation_fraction : float, default=0.25
         The share of rows held out for ``prune="reduced_error"``.
     ccp_alpha : float or "cv", default=0
-        The price of a leaf in cost-complexity pruning; "cv" chooses it by cross-validation.
+        The penalty per leaf in cost-complexity pruning; "cv" chooses it by cross-validation.
     monotonic_cst : array of -1, 0, 1, or dict by column, optional
         Whether the probability of the second class must fall or rise with a column.
     smoothing : float, default=0
-        Added to each class of a leaf in `predict_proba`; 1 is Laplace's.
+        Added to the count of each class in a leaf in `predict_proba`; 1 is Laplace smoothing.
     n_bins : int, default=255
-        Of ``thresholds="histogram"``.
+        Number of bins for ``thresholds="histogram"``.
     random_state : int or RandomState, optional
-        None: of equal columns the first is taken, and nothing is random. A number: each node looks at the columns in an
-        order of its own. Of a RandomState one number is drawn, and a model file keeps that number.
+        None: ties go to the first column, and nothing is random. A number: each node examines the columns in its own
+        random order. A RandomState: one number is drawn from it, and a model file stores that number.
     n_jobs : int, optional
         Threads; None means all. The tree is the same for any number.
     time_limit : float, optional
-        Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then are leaves; folds
-        still to come have no say.
+        Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then become leaves;
+        folds not yet run are ignored.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -123,14 +123,14 @@ min_impurity_decrease, class_weight
         The tree before pruning.
     classes_ : array of shape (K,)
     categorical_ : dict
-        For each category how it is tested, and why.
+        How each category is tested, and why.
     feature_importances_ : array of shape (d,)
     ccp_alpha_ : float
-        The price of a leaf that was used.
+        The penalty per leaf that was used.
     target_ : str or None
-        The name of the target within the `Table` it was fitted on.
+        The name of the target in the `Table` it was fitted on.
     status_, engine_, certificate_
-        Why growing ended, what ran, what it claims.
+        Why growing ended, the engine that ran, the certificate.
 
     Examples
     --------

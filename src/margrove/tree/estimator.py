@@ -37,11 +37,11 @@ from margrove.tree.sql_source import Dialect
 from margrove.tree.words import MOST_LEVELS
 
 _WHY_THIN = (
-    f"one_vs_rest: its levels hold fewer than {THIN_LEVELS:g} rows each on average, and a subset of so many would be "
-    "fitted to single rows"
+    f"one_vs_rest: its levels have fewer than {THIN_LEVELS:g} rows each on average, so that subsets of them would fit "
+    "single rows"
 )
 _WHY_NAMES = (
-    "one_vs_rest: nearly every cell differs, and subsets of such levels cost fewer bits than the rows they part"
+    "one_vs_rest: nearly every cell differs, and subsets of such levels cost fewer bits than the rows they separate"
 )
 
 
@@ -67,12 +67,12 @@ class DecisionTree(TreeParameters):
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]: ...
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the tree, and prune it if asked.
+        """Grow the tree, and prune it if requested.
 
         Parameters
         ----------
         X : data frame, Table, array or sparse matrix of shape (n, d)
-            Text, categories and booleans as they are; missing cells too.
+            Text, categories, booleans and missing cells are accepted as they are.
         y : labels, or numbers, of shape (n,)
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows.
@@ -82,7 +82,7 @@ class DecisionTree(TreeParameters):
         cells = self._learn(X)
         if cells.sparse is not None and self.criterion == "absolute_error":
             raise InputError(
-                Advice(Setting("criterion", "absolute_error"), " takes no sparse matrix, and X is one"),
+                Advice(Setting("criterion", "absolute_error"), " does not support sparse matrices, and X is one"),
                 cure=Advice("Use X.toarray(), or ", Setting("criterion", "squared_error"), "."),
             )
         sample, held_out = self._apart(self._read_target(cells, y, sample_weight))
@@ -100,9 +100,9 @@ class DecisionTree(TreeParameters):
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
         self.__dict__.pop("certificate_", None)  # that of an earlier fit
         if self.status_ is not Status.CONVERGED:
-            what = "nodes still open are leaves"
+            what = "nodes still open became leaves"
             if is_grown:
-                what = "ccp_alpha was chosen on fewer folds than it should, or is 0 if there was no time for any"
+                what = "ccp_alpha was chosen on fewer folds than planned, or is 0 if no fold finished"
             warn_early(type(self).__name__, self.status_, f": {what}")
         return self
 
@@ -128,17 +128,17 @@ class DecisionTree(TreeParameters):
     def _categorical_test(self) -> tuple[Test, str]:
         """Return the test of categories, and the reason for it."""
         if self.categorical != "auto":
-            return self.categorical, f"{self.categorical}: as asked"
+            return self.categorical, f"{self.categorical}: as requested"
         if self.split_score == "gain_ratio":
-            return "multiway", "multiway: the gain ratio charges for many branches, so they compete fairly"
-        return "subset", "subset: two branches keep rows together, where one for each level would scatter them"
+            return "multiway", "multiway: the gain ratio penalises many branches, so that these tests compete fairly"
+        return "subset", "subset: two branches keep rows together; one branch per level would scatter them"
 
     def _problem(self, sample: TreeSample) -> TreeProblem:
         n_classes = 0 if sample.classes is None else len(sample.classes)
         if n_classes > 2 and any(column.monotone for column in sample.cells.columns):
             raise ParameterError(  # the first sentence is scikit-learn's
-                "Monotonicity constraints are not supported with multiclass classification: monotonic_cst says which "
-                f"way class 1 of two goes, and there are {n_classes} classes. Use monotonic_cst=None."
+                "Monotonicity constraints are not supported with multiclass classification: monotonic_cst constrains "
+                f"class 1 of two, and there are {n_classes} classes. Use monotonic_cst=None."
             )
         n_rows, n_columns = sample.cells.n_rows, len(sample.cells.columns)
         weight = float(n_rows if sample.weight is None else sample.weight.sum())
@@ -206,7 +206,7 @@ class DecisionTree(TreeParameters):
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The heaviest class of the row's leaf, the first of equals; of numbers their mean (or median)."""
+        """The heaviest class of the row's leaf, the first of equals; for regression the mean (or median)."""
         return self._predicted(self.apply(X))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
@@ -234,7 +234,7 @@ class DecisionTree(TreeParameters):
 
     @property
     def max_features_(self) -> int:
-        """The number of columns that each node looked at, as scikit-learn has it."""
+        """The number of columns that each node examined, as in scikit-learn."""
         check_is_fitted(self)
         looked_at = columns_looked_at(self.max_features, self.n_features_in_)
         return self.n_features_in_ if looked_at is None else looked_at
@@ -247,7 +247,7 @@ class DecisionTree(TreeParameters):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Of each column the gain of its splits, weighted by their rows, as a share of all."""
+        """The gain of each column's splits, weighted by their rows, as a share of the total."""
         tree = self._fitted_tree
         inner = ~tree.is_leaf
         gain = tree.weight[inner] * np.maximum(tree.gain[inner], 0)
@@ -265,7 +265,7 @@ class DecisionTree(TreeParameters):
     ) -> Bunch:
         """Return how much the score (accuracy, or R²) falls when one column is shuffled, as scikit-learn's
         ``permutation_importance``: ``importances`` of shape (d, n_repeats), their ``importances_mean`` and
-        ``importances_std``. For tables as they are; a column that the tree does not ask has 0."""
+        ``importances_std``. Accepts tables as they are; a column that the tree does not test has 0."""
         check_is_fitted(self)
         check_whole("n_repeats", n_repeats, least=1)
         cells = read_cells(self, X, self.tree_.columns)
@@ -283,12 +283,12 @@ class DecisionTree(TreeParameters):
         return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
 
     def cost_complexity_path(self) -> CostComplexityPath:
-        """The nested trees that cost-complexity pruning makes of the grown one, and their prices of a leaf."""
+        """The nested trees that cost-complexity pruning makes of the grown one, and their penalties per leaf."""
         check_is_fitted(self)
         return cost_complexity_path(self.grown_)
 
     def cost_complexity_pruning_path(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Bunch:
-        """scikit-learn's call: grows the tree of X and y, and gives ``ccp_alphas`` and ``impurities``."""
+        """Grow the tree of X and y, and return its ``ccp_alphas`` and ``impurities``, as scikit-learn does."""
         unpruned = type(self)(**{**self.get_params(), "ccp_alpha": 0.0, "prune": None, "significance": None})
         path = unpruned.fit(X, y, sample_weight).cost_complexity_path()
         return Bunch(ccp_alphas=path.ccp_alphas, impurities=path.impurities)
@@ -301,9 +301,9 @@ class DecisionTree(TreeParameters):
         self, *, style: Style = "nested", max_depth: int | None = None, max_levels: int | None = MOST_LEVELS
     ) -> Rules:
         """The tree as nested if and else, or (``style="lines"``) as one rule for each leaf with support, confidence and
-        p-value. Of a list of more than ``max_levels`` levels the others are counted; None names them all, as ``data()``
-        and the exports always do. Of numbers it says value ± spread: the standard deviation of the leaf's rows, or with
-        ``criterion="absolute_error"`` their mean distance from the median."""
+        p-value. A list names at most ``max_levels`` levels and counts the others; None names them all, as ``data()``
+        and the exports always do. A regression tree shows value ± spread: the standard deviation of the leaf's rows, or
+        with ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
         tree, labels, spread = self.tree_, self._labels(), self._spread()
         return tree_rules(tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels)
@@ -321,16 +321,16 @@ class DecisionTree(TreeParameters):
         return np.asarray(np.sqrt(np.maximum(variance, 0)))
 
     def to_python(self, name: str = "predict") -> str:
-        """A Python function that predicts as this tree does, with nothing but the standard library."""
+        """A Python function with the predictions of this tree; it needs only the standard library."""
         return to_python(self._fitted_tree, self._labels(), name)
 
     def to_sql(self, table: str | Sequence[str] | None = None, dialect: Dialect = "standard") -> str:
-        """An SQL expression, or with a table's name (``("schema", "table")``) a query, that predicts as this tree does.
-        ``dialect="mysql"`` and ``"sqlserver"`` quote as these do."""
+        """An SQL expression, or with a table's name (``("schema", "table")``) a query, with this tree's predictions.
+        ``dialect="mysql"`` and ``"sqlserver"`` follow the quoting rules of these systems."""
         return to_sql(self._fitted_tree, self._labels(), table, dialect)
 
     def to_c(self, name: str = "predict") -> str:
-        """A C function that predicts as this tree does."""
+        """A C function with the predictions of this tree."""
         return to_c(self._fitted_tree, self._labels(), name)
 
     def to_dataframe(self, library: str = "pandas") -> Any:

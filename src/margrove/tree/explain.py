@@ -1,4 +1,4 @@
-"""The explanation of a decision tree by its questions."""
+"""The explanation of a decision tree by its tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from margrove.explanation import Explanation, Inputs, ModelSummary, Questions, c
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
 
-MOST_RULE_LINES = 30  # of a tree's rules: what somebody reads without scrolling
+MOST_RULE_LINES = 30  # of a tree's rules, to be read without scrolling
 
 
 class TreeQuestions(Explanation):
@@ -27,11 +27,11 @@ class TreeQuestions(Explanation):
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         tree = self.model
-        # The line of a node stands at its depth; the root has none, unless it is all there is.
+        # A node has one line, at its depth; the root has none, unless it is the only node.
         lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
         depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
         questions = Questions(
-            purpose="the estimate" if self.classes is None else "telling them apart",
+            purpose="the estimate" if self.classes is None else "separating the classes",
             depth=tree.get_depth(),
             n_leaves_grown=tree.grown_.n_leaves,
             importances=shares_of_gain(tree, tree.tree_),
@@ -43,7 +43,7 @@ class TreeQuestions(Explanation):
 
     def in_words(self) -> str:
         size = counted(self.model.get_n_leaves(), "rule")
-        return f"A decision tree: it asks one question after the other and ends at one of {size}."
+        return f"A decision tree: a sequence of tests that ends at one of {size}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.tree_)
@@ -91,7 +91,7 @@ def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
 
 
 def shares_of_gain(model: Any, tree: TreeModel) -> dict[str, float]:
-    """Return the importance of each column that a question uses, the largest first."""
+    """Return the importance of each column that is tested, the largest first."""
     names = [column.name for column in tree.columns]
     shares = sorted(zip(names, model.feature_importances_.tolist(), strict=True), key=lambda pair: -pair[1])
     return {name: share for name, share in shares if share > 0}

@@ -45,7 +45,7 @@ def to_python(model: TreeModel, classes: ArrayLike | None = None, name: str = "p
     tested on the way may be left out; one that is tested raises KeyError.
     """
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise ParameterError(f"name is {name!r}; it must be a name that a Python function can have.")
+        raise ParameterError(f"name is {name!r}; it must be a valid name for a Python function.")
     model, outcomes = _decisive(model, _outcomes(model, classes, python_source.literal))
     head = [
         f"def {name}(row=None, /, **cells):",
@@ -90,7 +90,7 @@ def to_c(model: TreeModel, classes: ArrayLike | None = None, name: str = "predic
     any other number being a level unknown in training. NaN is missing.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in c_source.KEYWORDS:
-        raise ParameterError(f"name is {name!r}; it must be a name that a C function can have.")
+        raise ParameterError(f"name is {name!r}; it must be a valid name for a C function.")
     labels = labels_of(model, classes)
     kind = "double" if labels is None else "int"
     numbers = None if labels is None else range(len(labels))
@@ -134,7 +134,7 @@ def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: st
         return nw.from_dict(node_columns(model, classes), backend=import_module(library)).to_native()
     except ImportError as error:
         raise MissingExtraError(
-            f"{library} is not installed: pip install {library}, or say library='pyarrow'"
+            f"{library} is not installed: pip install {library}, or use library='pyarrow'"
         ) from error
 
 

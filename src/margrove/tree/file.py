@@ -87,16 +87,16 @@ def _read_columns(records: Any, draft: Draft) -> None:
     draft.fitted["target_"] = check_target(draft.record["target"], names)
     NAMES.read(draft.record["feature_names"], draft)
     if "feature_names_in_" in draft.fitted and draft.fitted["feature_names_in_"].tolist() != names:
-        raise FaultError("the names of the columns are others than those of the tree")
+        raise FaultError("the column names differ from those of the tree")
     draft.notes["columns"] = columns
 
 
 def _column(record: Any) -> TreeColumn:
     name = record.get("name") if isinstance(record, dict) else None
     if type(name) is not str:
-        raise FaultError(f"{shown(record)} is no column: it has no name")
+        raise FaultError(f"{shown(record)} is not a column: it has no name")
     for field in record.keys() - _DEFAULTS.keys() - {"name"}:
-        raise FaultError(f"column {shown(name)} has {shown(field)}, which is unknown here")
+        raise FaultError(f"column {shown(name)} has an unknown field {shown(field)}")
     given = {field: from_json(value) for field, value in record.items() if field != "name"}
     for field, value in given.items():
         is_tuple = isinstance(_DEFAULTS[field], tuple)
@@ -114,15 +114,15 @@ def _check_column(column: TreeColumn) -> None:
     if column.test not in TESTS:
         raise FaultError(f"{what}: its test is {shown(column.test)}; it must be one of {', '.join(TESTS)}")
     if column.monotone not in ((-1, 0, 1) if column.test in _OF_NUMBERS else (0,)):
-        raise FaultError(f"{what}: monotone is {column.monotone}, which its test {column.test!r} cannot have")
+        raise FaultError(f"{what}: monotone is {column.monotone}, which the test {column.test!r} does not allow")
     if (column.test == "intervals") != bool(cuts) or (levels and column.test in _OF_NUMBERS):
-        raise FaultError(f"{what}: its levels and cut points do not fit its test {column.test!r}")
+        raise FaultError(f"{what}: its levels and cut points do not match its test {column.test!r}")
     if not all(type(cut) is float and math.isfinite(cut) for cut in cuts) or any(a >= b for a, b in pairwise(cuts)):
-        raise FaultError(f"{what}: its cut points are {shown(cuts)}; finite and rising ones were expected")
+        raise FaultError(f"{what}: its cut points are {shown(cuts)}; finite, increasing numbers were expected")
     kinds = {type(level) for level in levels}
     if kinds == {bool}:
         if levels != (False, True):
-            raise FaultError(f"{what}: its levels are {shown(levels)}; of truth values there are two")
+            raise FaultError(f"{what}: its levels are {shown(levels)}; a boolean column must have [false, true]")
     elif not (kinds <= {str} or kinds <= {int, float}):
         raise FaultError(f"{what}: its levels are neither all text nor all numbers")
     elif any(not low < high for low, high in pairwise(levels)):
@@ -133,7 +133,7 @@ def _read_categorical(value: Any, draft: Draft) -> None:
     """Read for each category the kind of its test, and the reason."""
     check_fields(value, {column.name for column in draft.notes["columns"] if column.levels}, "the list of categories")
     if not all(type(words) is str for words in value.values()):
-        raise FaultError(f"the list of categories is {shown(value)}; words were expected")
+        raise FaultError(f"the list of categories is {shown(value)}; a text for each was expected")
     draft.fitted["categorical_"] = dict(value)
 
 
@@ -190,7 +190,7 @@ def _read_trees(layouts: Any, draft: Draft) -> None:
 def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
     """Check that a tree is in one piece. Shapes, types and ranges of single entries have been checked before."""
     if fault := fault_of(tree, is_regression=is_regression):
-        raise FaultError(f"the arrays of {what} do not make a tree: {fault}")
+        raise FaultError(f"the arrays of {what} do not form a tree: {fault}")
 
 
 _PARTS = (*table_parts(lambda model: model.tree_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)

@@ -55,8 +55,8 @@ def held_out_rows(sample: TreeSample, share: float, seed: int) -> NDArray[np.boo
     is_held_out = drawn_rows(np.zeros(n, dtype=np.intp) if sample.classes is None else sample.target, share, seed)
     if not is_held_out.any() or is_held_out.all():
         raise InputError(
-            f"validation_fraction={share} of {n} rows leaves none to grow from, or none to prune by",
-            cure=Advice("Give more rows, another share, or another rule than ", Setting("prune", "reduced_error"), "."),
+            f"validation_fraction={share} of {n} rows leaves no row to grow from, or none to prune with",
+            cure=Advice("Use more rows, another share, or another rule than ", Setting("prune", "reduced_error"), "."),
         )
     return is_held_out
 
@@ -114,8 +114,8 @@ def _folds(problem: TreeProblem, seed: int) -> list[tuple[NDArray[np.intp], NDAr
     n = problem.cells.n_rows
     if n < FOLDS:
         raise InputError(
-            Advice(Setting("ccp_alpha", "cv"), f" needs {FOLDS} rows at least, and there are {n}"),
-            cure="Give ccp_alpha a number.",
+            Advice(Setting("ccp_alpha", "cv"), f" needs at least {FOLDS} rows, and there are {n}"),
+            cure="Set ccp_alpha to a number.",
         )
     order = np.zeros(n)
     smallest = n if problem.is_regression else int(np.bincount(problem.target).min(initial=n))

@@ -17,13 +17,13 @@ register(
         # column of very many levels, such as titanic's tickets, cannot win by chance: its tests take many bits to name.
         offer=Offer(
             "tree",
-            "one question after the other",
+            "a sequence of tests",
             place=6,
             defaults={"criterion": "entropy", "complexity": 0.7, "prune": "pessimistic"},
             takes_tables=True,
-            remark="It asks only what gains more than a price of 0.7 for each bit that the question takes to say "
-            "(criterion=entropy, complexity=0.7), and prunes what would not help on new rows (prune=pessimistic): the "
-            "best of the rules tried on 22 real tables.",
+            remark="A split must gain more than 0.7 times the bits that encode its test (criterion=entropy, "
+            "complexity=0.7), and subtrees that would not help on new rows are pruned (prune=pessimistic): the best of "
+            "the rules tried on 22 real tables.",
         ),
     ),
     Learner(
@@ -39,16 +39,16 @@ register(
         # unpruned it is below 0, by description length 0.28.
         offer=Offer(
             "tree",
-            "one question after the other, then a mean",
+            "a sequence of tests that ends at a mean",
             task="regress",
             defaults={"significance": 0.05},
             takes_tables=True,
-            remark="It asks only what would hardly come about by chance (significance=0.05).",
+            remark="It makes only splits that are unlikely to arise by chance (significance=0.05).",
         ),
     ),
     Learner(
         "margrove.tree.stump:DecisionStump",
-        called="a tree of one question",
+        called="a tree with a single test",
         certify="margrove.tree.certificate:certify_tree",
         explain="margrove.tree.explain:TreeQuestions",
         file="margrove.tree.file:CLASSIFIER_FILE",

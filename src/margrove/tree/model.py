@@ -232,7 +232,7 @@ def _conditions(tree: TreeModel, *, is_regression: bool) -> _Conditions:
     # Nodes stand depth first, branches in order: with that, each but the root is the child of one node before it.
     start, child, waiting = tree.child_start.tolist(), tree.child.tolist(), [0]
     for node in range(tree.n_nodes):
-        yield bool(waiting) and waiting.pop() == node, f"node {node} does not stand where its parent has it"
+        yield bool(waiting) and waiting.pop() == node, f"node {node} is not where its parent expects it"
         waiting += child[start[node] : start[node + 1]][::-1]
     fan_out, is_leaf = np.diff(tree.child_start), tree.is_leaf
     yield (is_leaf == (fan_out == 0)).all(), "a leaf has children, or an inner node has none"
@@ -241,35 +241,35 @@ def _conditions(tree: TreeModel, *, is_regression: bool) -> _Conditions:
     for name in ("missing_branch", "default_branch"):
         branch = getattr(tree, name)
         is_there = np.where(is_leaf, branch == -1, (branch >= 0) & (branch < fan_out))
-        yield is_there.all(), f"{name} names a branch that is not there"
+        yield is_there.all(), f"{name} refers to a branch that does not exist"
     most = np.repeat(fan_out, np.diff(tree.level_start))
-    yield (tree.level_branch < most).all(), "level_branch names a branch that is not there"
-    yield (np.isnan(tree.gain) == is_leaf).all(), "gains do not stand where the splits are"
+    yield (tree.level_branch < most).all(), "level_branch refers to a branch that does not exist"
+    yield (np.isnan(tree.gain) == is_leaf).all(), "gains are not where the splits are"
     yield not np.isinf(tree.gain).any(), "a gain is infinite"
     for name in ("n_tests", "n_candidates"):
         counts = getattr(tree, name)
         are_counts = not tree.tells_tests or bool((counts >= 0).all())
-        yield are_counts and bool((counts[is_leaf] == 0).all()), f"{name} does not count tests"
-    yield (tree.weight > 0).all(), "a node has no weight"
+        yield are_counts and bool((counts[is_leaf] == 0).all()), f"{name} is not a count of tests"
+    yield (tree.weight > 0).all(), "the weight of a node is not positive"
     yield from _levels(tree)
     if not is_regression:
         with np.errstate(over="ignore"):
             total = tree.value.sum(axis=1)
         is_count = (tree.value >= 0).all() and (total > 0).all() and np.isfinite(total).all()
-        yield is_count, "a node's value is no weight of classes"
+        yield is_count, "the value of a node is not a weight for each class"
 
 
 def _shapes(tree: TreeModel) -> _Conditions:
     m = tree.n_nodes
-    yield m > 0 and len(tree.child) == m - 1, f"{m} nodes, and {len(tree.child)} of them are children"
+    yield m > 0 and len(tree.child) == m - 1, f"there are {m} nodes and {len(tree.child)} children"
     of_nodes = [getattr(tree, name) for name in (*PER_NODE, *OF_LEVELS)]
     yield all(array is None or len(array) == m for array in of_nodes), "not all arrays have an entry for each node"
     for start, of_each in ((tree.child_start, tree.child), (tree.level_start, tree.level_branch)):
         is_partition = (
             len(start) == m + 1 and (start[0], start[-1]) == (0, len(of_each)) and (np.diff(start) >= 0).all()
         )
-        yield is_partition, "the children or levels of the nodes do not stand one behind the other"
-    yield ((tree.feature >= LEAF) & (tree.feature < len(tree.columns))).all(), "a column is not there"
+        yield is_partition, "the children or levels of the nodes are not stored one after the other"
+    yield ((tree.feature >= LEAF) & (tree.feature < len(tree.columns))).all(), "a tested column does not exist"
 
 
 def _tests(tree: TreeModel, fan_out: NDArray[Any]) -> _Conditions:
@@ -279,9 +279,9 @@ def _tests(tree: TreeModel, fan_out: NDArray[Any]) -> _Conditions:
     inner = ~tree.is_leaf
     has_threshold, wanted = np.zeros(tree.n_nodes, dtype=bool), np.zeros(tree.n_nodes, dtype=np.int64)
     has_threshold[inner], wanted[inner] = is_cut[tree.feature[inner]], n_codes[tree.feature[inner]]
-    yield (np.isnan(tree.threshold) == ~has_threshold).all(), "thresholds do not stand where such tests are"
-    yield (tree.threshold[has_threshold] > -np.inf).all(), "a threshold is below every number"
-    yield (fan_out[has_threshold] == 2).all(), "a threshold has other than two branches"
+    yield (np.isnan(tree.threshold) == ~has_threshold).all(), "thresholds are not where threshold tests are"
+    yield (tree.threshold[has_threshold] > -np.inf).all(), "a threshold is -infinity"
+    yield (fan_out[has_threshold] == 2).all(), "a threshold test does not have two branches"
     yield (np.diff(tree.level_start) == wanted).all(), "a test has more or fewer codes than its column"
 
 
@@ -289,13 +289,13 @@ def _levels(tree: TreeModel) -> _Conditions:
     """The statistics of levels are given for subset tests, and for these only."""
     kept = tree.n_levels, tree.association, tree.inverse_weight
     if tree.n_levels is None or tree.association is None or tree.inverse_weight is None:
-        yield all(array is None for array in kept), "not all that is kept of levels is there"
+        yield all(array is None for array in kept), "some statistics of levels are missing"
         return
     is_subset = np.array([column.test == "subset" for column in tree.columns])
     has_levels = ~tree.is_leaf & is_subset[tree.feature]
     is_counted = (tree.n_levels >= 2) & (tree.inverse_weight > 0)
     is_blank = (tree.n_levels == 0) & (tree.inverse_weight == 0) & np.isnan(tree.association)
-    yield np.where(has_levels, is_counted, is_blank).all(), "levels are not counted where subset tests are"
+    yield np.where(has_levels, is_counted, is_blank).all(), "statistics of levels are not where subset tests are"
 
 
 @dataclass(frozen=True, eq=False)

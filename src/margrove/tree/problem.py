@@ -184,16 +184,16 @@ def check_asked(problem: TreeProblem) -> None:
     growth = problem.growth
     if problem.is_regression and growth.thresholds in ("gaussian", "logistic"):
         raise ParameterError(
-            f"thresholds is {growth.thresholds!r}, which fits classes; a regression tree takes 'exact' or 'histogram'"
+            f"thresholds is {growth.thresholds!r}, which is for classes; for numbers it must be 'exact' or 'histogram'"
         )
     for column in problem.cells.columns:
         if column.monotone != 0 and problem.n_classes > 2:
             raise ParameterError(
-                f"column {column.name!r} is monotone and there are {problem.n_classes} classes; "
-                "monotone constraints are for two classes and for regression. Leave them out."
+                f"column {column.name!r} has a monotone constraint, and there are {problem.n_classes} classes; "
+                "monotone constraints are for two classes and for regression. Remove them."
             )
         if column.monotone != 0 and column.test not in ("threshold", "intervals"):
             raise ParameterError(
-                f"column {column.name!r} is monotone and a category, whose levels have no order. "
-                "Leave its constraint out, or make it a number."
+                f"column {column.name!r} has a monotone constraint and is a category, whose levels have no order. "
+                "Remove the constraint, or encode the column as numbers."
             )

@@ -75,7 +75,7 @@ def prune(
     if rule == "cost_complexity":
         return model.cut(cost_complexity(model, alpha))
     if held_out is None:
-        raise ParameterError("held_out is None; the rule reduced_error needs held-out rows. Give held_out_sums(...).")
+        raise ParameterError("held_out is None; the rule reduced_error needs held-out rows. Pass held_out_sums(...).")
     return model.cut(reduced_error(model, held_out, criterion=criterion))
 
 
@@ -172,14 +172,14 @@ def held_out_sums(
 
 def cost_complexity(model: TreeModel, alpha: float) -> NDArray[np.bool_]:
     """Cut every node whose effective α is at most this one; at 0 nothing is cut, as in scikit-learn."""
-    check_number("alpha", alpha, least=0, cure="It is the price of a leaf.")
+    check_number("alpha", alpha, least=0, cure="It is the penalty per leaf.")
     return cost_complexity_path(model).cut_at(alpha) if alpha > 0 else np.zeros(model.n_nodes, dtype=bool)
 
 
 def _check_classes(rule: str, criterion: Criterion) -> None:
     if criterion in VALUE_CRITERIA:
         raise ParameterError(
-            f"rule is {rule!r}, which counts errors of classes; the criterion {criterion!r} is of numbers. "
+            f"rule is {rule!r}, which counts classification errors; the criterion {criterion!r} is for regression. "
             "Use 'chi2', 'mdl', 'reduced_error' or 'cost_complexity'."
         )
 

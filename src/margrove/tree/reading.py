@@ -112,10 +112,10 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
             )
         else:
             if j in cuts:
-                raise ParameterError(f"split_values names the column {column.name!r}, which is no number.")
+                raise ParameterError(f"split_values names the column {column.name!r}, which is not numeric.")
             if monotone[j]:
                 found = f"monotonic_cst is {monotone[j]} for the column {column.name!r}"
-                raise ParameterError(f"{found}, a category: it has no order.")
+                raise ParameterError(f"{found}, a category, which has no order.")
             column = _only_levels_that_occur(column)
             levels = (False, True) if column.kind == "boolean" else column.levels
             test = wishes.categorical
@@ -144,7 +144,7 @@ def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...]
         block = table.block
         return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
     trained = [as_trained(table, _description(column)) for column in columns]
-    tell_unseen(table, trained, unseen, "each takes the heaviest branch of a test it comes to")
+    tell_unseen(table, trained, unseen, "each takes the heaviest branch of every test on its column")
     values = [column.values if column.kind == "numeric" else column.values.astype(np.int32) for column in trained]
     return Cells(columns, table.n_rows, tuple(values))
 
@@ -176,14 +176,14 @@ def read_numbers(
         with suppress(TypeError, ValueError):
             y = y.astype(np.float64)
     if y.dtype.kind not in "fiub":
-        found = f"y holds {shown(y[0])}; a regression needs numbers"
-        raise InputError(found, cure=f"Use {of_classes} for classes.")
+        found = f"y holds {shown(y[0])}; regression needs numbers"
+        raise InputError(found, cure=f"Use {of_classes} to predict classes.")
     numbers = y.astype(np.float64)
     _check_finite(numbers)
     largest = float(np.abs(numbers).max())
     if largest > LARGEST or 0 < largest < 1 / LARGEST:
-        size = f"numbers up to {largest:g}, whose squares are beyond those of a computer"
-        raise InputError(f"y holds {size}", cure="Multiply y by a number that makes them moderate.")
+        size = f"numbers up to {largest:g}, whose squares are outside the range of float64"
+        raise InputError(f"y holds {size}", cure="Multiply y by a constant that brings them into range.")
     return _sample(cells, numbers, None, _weights(cells, numbers, sample_weight, None))
 
 
@@ -202,7 +202,7 @@ def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
     if sample.classes is not None and not np.array_equal(model.classes_, sample.classes):
         raise InputError(
             f"the classes of the model are {listed(model.classes_)}; those of y are {listed(sample.classes)}",
-            cure="Certify the model as it was fitted, with the labels it was fitted on.",
+            cure="Certify with the labels the model was fitted on.",
         )
 
 
@@ -210,7 +210,7 @@ def _check_finite(y: NDArray[Any]) -> None:
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         what = "NaN" if np.isnan(y[row]) else "infinity"
-        raise InputError(f"Input y contains {what}, first in row {row}", cure="Leave such rows out.")
+        raise InputError(f"Input y contains {what}, first in row {row}", cure="Remove such rows.")
 
 
 def _weights(
@@ -222,11 +222,13 @@ def _weights(
     largest = float(weight.max())
     if largest == 0:
         raise InputError(
-            "sample_weight and class_weight together leave no row with a weight > 0", cure="Give some row one."
+            "sample_weight and class_weight together leave no row with a weight > 0",
+            cure="Give at least one row a positive weight.",
         )
     if not 1 / LARGEST <= largest <= LARGEST:
-        size = f"the largest weight is {largest:g}; it must be from {1 / LARGEST:g} to {LARGEST:g}"
-        raise InputError(f"of sample_weight (times class_weight) {size}", cure="Multiply all by the same number.")
+        size = f"{largest:g}; it must be between {1 / LARGEST:g} and {LARGEST:g}"
+        cure = "Multiply all weights by the same number."
+        raise InputError(f"the largest sample_weight (times class_weight) is {size}", cure=cure)
     return weight
 
 
@@ -248,8 +250,8 @@ def _position(parameter: str, key: object, table: Table) -> int:
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if -table.n_columns <= int(key) < table.n_columns:
             return int(key) % table.n_columns
-        raise ParameterError(f"{parameter} names the column {int(key)}; there are {table.n_columns}, counted from 0.")
-    raise ParameterError(f"{parameter} names a column by {shown(key)}; use its name or its number.")
+        raise ParameterError(f"{parameter} names the column {int(key)}; the columns are 0 to {table.n_columns - 1}.")
+    raise ParameterError(f"{parameter} names a column by {shown(key)}; use its name or its position.")
 
 
 def _positions(parameter: str, given: ArrayLike | None, table: Table) -> set[int]:
@@ -261,7 +263,7 @@ def _positions(parameter: str, given: ArrayLike | None, table: Table) -> set[int
     keys = np.asarray(given, dtype=object).ravel().tolist()
     if keys and all(isinstance(key, (bool, np.bool_)) for key in keys):
         if len(keys) != table.n_columns:
-            raise ParameterError(f"{parameter} is a mask of {len(keys)}; the table has {table.n_columns} columns.")
+            raise ParameterError(f"{parameter} is a mask of length {len(keys)}; X has {table.n_columns} columns.")
         return {j for j, is_in in enumerate(keys) if is_in}
     return {_position(parameter, key, table) for key in keys}
 
@@ -274,7 +276,7 @@ def _cut_points(given: Mapping[Any, Sequence[float]] | None, table: Table) -> di
     found = {}
     for key, points in given.items():
         j = _position("split_values", key, table)
-        wanted = f"split_values[{shown(key)}] is {shown(points)}; it must be one or more different numbers."
+        wanted = f"split_values[{shown(key)}] is {shown(points)}; it must be one or more distinct finite numbers."
         try:
             numbers = np.asarray(points, dtype=np.float64).ravel()
         except (TypeError, ValueError) as error:
@@ -328,7 +330,7 @@ def _only_levels_that_occur(column: Column) -> Column:
 def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]) -> Cells:
     if categories or cuts:
         name = "categorical_features" if categories else "split_values"
-        raise ParameterError(f"{name} is for dense tables, and X is a sparse matrix. Use X.toarray().")
+        raise ParameterError(f"{name} needs a dense table, and X is a sparse matrix. Use X.toarray().")
     matrix = table.sparse.tocsc()
     matrix.sum_duplicates()
     # The number of missing cells before each column; it rises after a column that has some.

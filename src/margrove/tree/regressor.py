@@ -22,7 +22,7 @@ def _check_rule(name: str, rule: Rule) -> None:
     check_choice(name, rule, (None, *RULES))
     if rule in _OF_CLASSES:
         rules = ", ".join(repr(other) for other in RULES if other not in _OF_CLASSES)
-        raise ParameterError(f"{name} is {rule!r}, which counts errors of classes; for numbers it must be {rules}.")
+        raise ParameterError(f"{name} is {rule!r}, which is for classification; for regression it must be {rules}.")
 
 
 @estimator
@@ -32,20 +32,20 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     Parameters
     ----------
     criterion : {"squared_error", "gaussian_entropy", "absolute_error"}, default="squared_error"
-        The impurity: the variance; the entropy of a normal distribution; the mean distance from the median, which then
-        is what a leaf predicts.
+        The impurity: the variance; the entropy of a normal distribution; the mean distance from the median, which is
+        then the prediction of a leaf.
     thresholds : {"exact", "histogram"}, default="exact"
     significance : float, optional
         Stop where a split is not significant at this level (F test).
     prune : {"chi2", "mdl", "reduced_error", "cost_complexity"}, optional
         How the grown tree is pruned; "chi2" is the F test here.
     others
-        As `DecisionTreeClassifier`.
+        As in `DecisionTreeClassifier`.
 
     Attributes
     ----------
     tree_, grown_, categorical_, feature_importances_, ccp_alpha_, status_, engine_, certificate_
-        As `DecisionTreeClassifier`.
+        As in `DecisionTreeClassifier`.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
     prune_level: float | None = checked(check_share, default=None)
     validation_fraction: float = checked(check_share, default=0.25)
     ccp_alpha: float | str = checked(
-        check_number, least=0, cure="Or 'cv': chosen by cross-validation.", also=("cv",), default=0.0
+        check_number, least=0, cure="Or 'cv', to choose it by cross-validation.", also=("cv",), default=0.0
     )
     monotonic_cst: ArrayLike | Mapping[Any, int] | None = None
     n_bins: int = checked(check_whole, least=2, default=255)
@@ -123,7 +123,7 @@ def _count(name: str, value: int | float, n_rows: int, *, least: int) -> int:
     if isinstance(value, (float, np.floating)) and not float(value).is_integer():
         check_number(name, value, above=0)
         if value > 1:
-            raise ParameterError(f"{name} is {value}; a share of the rows is at most 1.0, a number of rows is whole.")
+            raise ParameterError(f"{name} is {value}; it must be a share of the rows ≤ 1.0 or a whole number of rows.")
         return max(least if name == "min_samples_leaf" else 2, math.ceil(float(value) * n_rows))
     if isinstance(value, (float, np.floating)):
         if value == 1.0:
@@ -144,7 +144,7 @@ def columns_looked_at(value: int | float | str | None, n_columns: int) -> int | 
     if isinstance(value, (float, np.floating)):
         check_number("max_features", value, above=0)
         if value > 1:
-            raise ParameterError(f"max_features is {value}; a share of the columns is at most 1.0.")
+            raise ParameterError(f"max_features is {value}; a share of the columns must be at most 1.0.")
         return max(1, int(value * n_columns))
     check_whole("max_features", value, least=1, cure="Or 'sqrt', 'log2', or a share of the columns.")
     return min(int(value), n_columns)

@@ -118,7 +118,7 @@ def is_significant(
             Advice(
                 "criterion is 'absolute_error'; its splits have no significance test. Use ",
                 Setting("criterion", "squared_error"),
-                ", or no significance level.",
+                ", or set no significance level.",
             )
         )
     with np.errstate(invalid="ignore"):  # NaN at leaves

@@ -15,18 +15,18 @@ from margrove.tree.prune import Rule
 
 @estimator
 class DecisionStump(TreeClassifier):
-    """A tree of a single test: the best column, and what its branches predict.
+    """A tree with a single test: the best column, and a prediction for each of its branches.
 
     Parameters
     ----------
     criterion, split_score, thresholds, categorical, categorical_features, split_values, min_samples_leaf, \
 min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
-        As `DecisionTreeClassifier`.
+        As in `DecisionTreeClassifier`.
 
     Attributes
     ----------
     tree_, classes_, categorical_, feature_importances_, status_, engine_, certificate_
-        As `DecisionTreeClassifier`.
+        As in `DecisionTreeClassifier`.
 
     Examples
     --------
@@ -57,5 +57,5 @@ min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # one test does not tell three classes apart
+        tags.classifier_tags.poor_score = True  # one test does not separate three classes
         return tags

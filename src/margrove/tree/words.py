@@ -258,9 +258,7 @@ def labels_of(model: TreeModel, classes: ArrayLike | None) -> list[str | int | f
     """Return the class labels as plain values, or None for regression."""
     if classes is None:
         if model.value.shape[1] != 1:
-            raise InputError(
-                f"classes is None, and the tree has {model.value.shape[1]} classes: their labels are wanted"
-            )
+            raise InputError(f"classes is None, and the tree has {model.value.shape[1]} classes; pass their labels")
         return None
     labels = [plain(label) for label in np.asarray(classes).ravel()]
     if len(labels) != model.value.shape[1]:
@@ -275,7 +273,7 @@ def plain(value: object) -> str | int | float | bool:
     if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not np.isfinite(value)):
         raise InputError(
             f"{value!r} is of type {type(value).__name__}; labels and levels in code must be text or finite numbers",
-            cure="Use such labels, or str() of them.",
+            cure="Use such labels, or convert them with str().",
         )
     return value
 
