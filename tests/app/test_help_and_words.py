@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 import margrove
 from margrove.app.cli import app
-from margrove.app.options.menu import choices, completed_names
+from margrove.app.options.menu import choices, completed_choices
 
 Run = Callable[..., Result]
 
@@ -37,8 +37,8 @@ def test_an_unknown_option_is_a_usage_error() -> None:
 
 
 def test_learners_are_completed() -> None:
-    assert completed_names("") == list(choices())
-    assert completed_names("kern") == ["kernel-perceptron"]
+    assert completed_choices("") == ["auto", *choices()]
+    assert completed_choices("kern") == ["kernel-perceptron"]
 
 
 def test_markup_in_labels_is_only_text(run: Run, flowers: str, flowers_text: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import sklearn.svm
@@ -14,6 +16,8 @@ import margrove
 from margrove import SVC, certify
 from margrove.errors import InputError
 from margrove.learner import learner_named, learner_of, learners, loaded
+from margrove.store import describe
+from tests.attack.estimators import NAMES
 
 
 class Heir(SVC):
@@ -72,3 +76,20 @@ def test_descriptions_load_no_learner():
 def test_an_unknown_name_has_no_description():
     assert learner_named("Nobody") is None
     assert learner_of(object()) is None
+
+
+def test_every_learner_with_a_model_file_has_a_golden_file_and_is_attacked():
+    golden = Path(__file__).parents[1] / "store" / "golden"
+    headers = [repr(describe(path)) for path in golden.glob("*.margrove")]
+    kept = {name for header in headers for name in re.findall(r"'class': '(\w+)'", header)}
+    elsewhere = {"SoftmaxClassifier", "FineTuned", "ConvFeatures", "ImpuritySelector"}  # no predictions, or need torch
+    described = [learner for learner in learners() if learner.key.startswith("margrove.") and learner.file is not None]
+    names = {learner.name for learner in described} - elsewhere
+    assert names <= kept
+    assert names <= set(NAMES)
+
+
+def test_no_two_learners_of_a_task_have_one_place_on_the_menu():
+    offers = [learner.offer for learner in learners() if learner.offer is not None and learner.offer.is_listed]
+    places = [(offer.task, offer.place) for offer in offers if offer.task == "classify"]
+    assert len(places) == len(set(places))
