@@ -183,7 +183,7 @@ def test_no_time_at_all(separable):
 
 
 def test_sigma_and_gamma_are_not_both_taken(separable):
-    with pytest.raises(ValueError, match="give one of them"):
+    with pytest.raises(ValueError, match="set only one of them"):
         KernelPerceptron(sigma=2.0, gamma=50.0).fit(*separable)
 
 

@@ -102,7 +102,7 @@ def test_a_vector_that_is_no_mean_of_maps_is_taken_as_it_is(tmp_path, stripes, r
     linear = ConvFeatures(path, size=12, layer="maps")
     raw = linear.fit(stripes[0])._network._run(linear.preparation_.pixels(_pictures(stripes[0])))
     np.testing.assert_allclose(found, np.maximum(raw.mean(axis=(2, 3)), 0), atol=1e-5)
-    with pytest.raises(InputError, match="no maps come out"):
+    with pytest.raises(InputError, match="is a vector, not maps"):
         features.maps(stripes[0], [0])
 
 
@@ -216,7 +216,7 @@ def test_a_wrong_parameter_is_told(edges, stripes, parameters, words):
 
 def test_a_file_that_is_no_network_is_told(tmp_path, stripes, edges):
     (tmp_path / "junk.onnx").write_bytes(b"\xff\xfe not a network")
-    with pytest.raises(InputError, match=r"junk\.onnx: it is no network"):
+    with pytest.raises(InputError, match=r"junk\.onnx: it is not a valid ONNX network"):
         ConvFeatures(str(tmp_path / "junk.onnx")).fit(stripes[0])
     with pytest.raises(InputError, match="there is no such file"):
         ConvFeatures(tmp_path / "gone.onnx").fit(stripes[0])
@@ -247,7 +247,7 @@ def test_a_missing_extra_names_its_line(stripes, monkeypatch):
 def test_nothing_is_downloaded_unless_asked(stripes, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setattr("margrove.transfer.networks.import_module", lambda name: None)  # as if it were installed
-    with pytest.raises(ParameterError, match="nothing is downloaded unless asked"):
+    with pytest.raises(ParameterError, match="nothing is downloaded unless requested"):
         ConvFeatures("timm:resnet18").fit(stripes[0])
 
 
@@ -338,7 +338,7 @@ def test_a_damaged_file_of_the_cache_is_computed_anew(edges, stripes, tmp_path, 
     files[0].write_bytes(content)
     files[1].write_bytes(b"cut off")
     counted = Counted(monkeypatch)
-    with pytest.warns(MargroveWarning, match="computed anew") as caught:
+    with pytest.warns(MargroveWarning, match="computed again") as caught:
         np.testing.assert_array_equal(features.transform(pictures), found)
     assert (counted.n, len(caught)) == (16, 2)
     np.testing.assert_array_equal(features.transform(pictures), found)
@@ -409,7 +409,7 @@ def test_another_network_in_its_place_is_refused(edges, stripes, tmp_path):
     features = ConvFeatures(edges, size=12).fit(stripes[0])
     nodes = [helper.make_node("Flatten", ["pixels"], ["code"]), helper.make_node("MatMul", ["code", "w"], ["scores"])]
     other = save_network(tmp_path / "other.onnx", nodes, {"w": np.eye(432)})
-    with pytest.raises(InputError, match=r"not the one that this model was made with.*edges\.onnx"):
+    with pytest.raises(InputError, match=r"not the one that this model was fitted with.*edges\.onnx"):
         features.set_params(network=other).transform(stripes[0])
     assert features.set_params(network=edges).transform(stripes[0]).shape == (40, 2)
 

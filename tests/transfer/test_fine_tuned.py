@@ -221,7 +221,7 @@ def test_what_is_frozen_stays_to_the_bit(stripes, affine):
 
 @pytest.mark.parametrize("end", [nn.Softmax(1), nn.Sigmoid(), nn.ReLU()], ids=repr)
 def test_a_network_that_goes_on_after_its_scores_is_refused(stripes, end):
-    with pytest.raises(InputError, match="something follows, such as a softmax"):
+    with pytest.raises(InputError, match="something follows it, such as a softmax"):
         tuned(network=Small(end=end)).fit(*stripes)
 
 
@@ -254,9 +254,9 @@ class Twice(nn.Module):
 @pytest.mark.parametrize(
     ("network", "words"),
     [
-        (Gated(), "no linear layer that could be replaced"),
+        (Gated(), "no linear layer to replace"),
         (Twice(), "last linear layer more than once"),
-        (Small(end=lambda z: [z]), "something follows"),
+        (Small(end=lambda z: [z]), "something follows it"),
     ],
     ids=["gated", "twice", "list"],
 )

@@ -79,7 +79,7 @@ def test_codes_are_what_the_classifier_is_given(stripes, use):
 
 
 def test_a_linear_layer_before_a_convolution_is_no_classifier(stripes):
-    with pytest.raises(InputError, match="no linear layer before which it could be cut"):
+    with pytest.raises(InputError, match="no linear layer, before which it is usually cut"):
         ConvFeatures(Odd(gate), size=12).fit(stripes[0])
 
 
@@ -102,7 +102,7 @@ def test_codes_that_are_no_numbers_are_refused(stripes):
     net = Small()
     with torch.no_grad():
         net.blocks[1][0].weight[0, 0, 0, 0] = float("nan")
-    with pytest.raises(InputError, match="picture 0: the network Small answers this picture with NaN"):
+    with pytest.raises(InputError, match="picture 0: the network Small returns NaN or infinity for this picture"):
         ConvFeatures(net, size=12).fit_transform(stripes[0])
 
 

@@ -60,7 +60,7 @@ def test_a_network_that_is_not_here_is_asked_for(edges, stripes, tmp_path, monke
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(InputError, match=r"not here \(edges\.onnx, fingerprint [0-9a-f]{32}\)\. Give it: set_params"):
+    with pytest.raises(InputError, match=r"was not found \(edges\.onnx, fingerprint [0-9a-f]{32}\)\. Set it: set_params"):
         loaded.predict(stripes[0])
     loaded[0].set_params(network=edges)
     assert loaded.score(*stripes) == 1.0
@@ -111,13 +111,13 @@ def test_a_fine_tuned_network_comes_back(stripes):
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(400, 2))
     model = FineTuned(net, size=12, epochs=2, learning_rate=0.01, random_state=0).fit(*stripes)
     loaded = again(model)
-    with pytest.raises(InputError, match="the network of this FineTuned is not here"):
+    with pytest.raises(InputError, match="the network of this FineTuned was not found"):
         loaded.predict(stripes[0])
     loaded.set_params(network=net)
     np.testing.assert_array_equal(loaded.decision_function(stripes[0]), model.decision_function(stripes[0]))
     assert loaded.course_ == model.course_
     assert certify(loaded, *stripes).holds
-    with pytest.raises(InputError, match="not the one that this model was made with"):
+    with pytest.raises(InputError, match="not the one that this model was fitted with"):
         loaded.set_params(network=torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(432, 2))).predict(stripes[0])
 
 

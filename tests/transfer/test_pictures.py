@@ -51,7 +51,7 @@ def test_folders_within_a_class_belong_to_it_and_other_files_are_told(stripes_fo
     folder = read_picture_folder(stripes_folder)
     assert len(folder) == 41
     assert folder.labels.tolist().count("lie") == 21
-    assert [note.split(":")[0] for note in folder.notes] == ["1 file passed over", "1 picture passed over"]
+    assert [note.split(":")[0] for note in folder.notes] == ["1 file skipped", "1 picture skipped"]
 
 
 def test_too_few_classes_are_told_with_an_example(tmp_path):
@@ -140,7 +140,7 @@ def test_digests_tell_pictures_apart(rng):
 
 
 def test_one_picture_in_colour_is_not_taken_for_many_in_grey(stripes):
-    with pytest.raises(InputError, match=r"shape \(12, 12, 3\), which reads as one picture.*newaxis"):
+    with pytest.raises(InputError, match=r"shape \(12, 12, 3\), which looks like a single colour picture.*newaxis"):
         as_pictures(stripes[0][0])
     assert len(as_pictures(stripes[0][..., 0])) == 40
 
@@ -164,7 +164,7 @@ def test_an_image_of_pils_that_cannot_be_decoded_is_told(tmp_path):
     with Image.open(path) as opened, pytest.raises(InputError, match="picture 0: it cannot be decoded"):
         pixels_of([opened])
     odd = Image.new("LA", (4, 4)).convert("La")
-    with pytest.raises(InputError, match="mode 'La', which cannot be brought to RGB"):
+    with pytest.raises(InputError, match="mode 'La', which cannot be converted to RGB"):
         pixels_of([odd])
 
 
@@ -218,7 +218,7 @@ def test_a_column_of_paths_will_do(stripes_folder, kind):
     frame = frames.DataFrame({"path": paths, "size": [1] * len(paths)})
     for column in (frame["path"], frame[["path"]]):
         assert [picture.name for picture in as_pictures(column)] == paths
-    with pytest.raises(InputError, match=r"a table of 2 columns, and no pictures.*X\['path'\]"):
+    with pytest.raises(InputError, match=r"a table of 2 columns, not pictures.*X\['path'\]"):
         as_pictures(frame)
 
 
@@ -240,11 +240,11 @@ def test_folders_without_a_picture_and_files_that_are_none_are_named(stripes_fol
 def test_damaged_files_are_all_told_at_once_or_left_out(stripes_folder):
     (stripes_folder / "lie" / "a.png").write_bytes(b"no picture")
     (stripes_folder / "stand" / "b.jpg").write_bytes(b"")
-    with pytest.raises(InputError, match=r"2 files are no picture that can be opened: lie/a.png, stand/b.jpg"):
+    with pytest.raises(InputError, match=r"2 files are damaged or not in a picture format: lie/a.png, stand/b.jpg"):
         refuse_damaged(read_picture_folder(stripes_folder))
     kept = without_damaged(read_picture_folder(stripes_folder))
     assert len(kept) == 40
-    assert kept.notes[-1] == "2 files left out, no pictures that can be opened: lie/a.png, stand/b.jpg"
+    assert kept.notes[-1] == "2 files left out, damaged or not in a picture format: lie/a.png, stand/b.jpg"
 
 
 def test_a_picture_that_breaks_off_is_found_by_decoding_it(stripes_folder):

@@ -21,7 +21,7 @@ class BasicLinearClassifier(ClosedForm):
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class BasicLinearClassifier(ClosedForm):
     intercept_ : array of shape (machines,)
     classes_ : array of shape (classes,)
     status_, engine_, certificate_, n_iter_
-        Why the solve ended, what ran, what it claims, how many passes over the data.
+        Why the solve ended, the engine that ran, the certificate, the number of passes over the data.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class BasicLinearClassifier(ClosedForm):
     """
 
     _certify = certify_centroid
-    _failure = "the means are too large for their products"
+    _failure = "the products of the class means overflow"
 
     def _problem(self, sample: Sample) -> CentroidProblem:
         weight = None if sample.weight is None else normalised(sample.weight)

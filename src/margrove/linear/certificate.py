@@ -5,8 +5,8 @@ Nothing here imports a solver or an engine. What is checked:
 basic linear        w = mean(+) − mean(−) and the boundary lies halfway
 least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖y‖
 perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff).
-                    Averaged and voted: the walk is taken again, correction by correction, and w̄ or the vectors that
-                    vote are what it makes; their average or vote need not separate.
+                    Averaged and voted: the corrections are repeated one by one, and must give w̄ or the vectors
+                    that vote; their average or vote need not separate.
 kernel perceptron   the same in the feature space: ‖w‖² = βᵀKβ, R² = max K(x,x) + 1
 
 Novikoff's bound holds for the margin γ of any separating (w, b) in homogeneous coordinates, so also for the one found.
@@ -139,7 +139,7 @@ def certify_least_squares(model: Any, evidence: LinearEvidence) -> list[Claim]:
             np.full(machines, STATIONARITY_TOLERANCE),
             "largest |A_jᵀr| / (‖A_j‖ ‖y‖): the normal equations; constant columns are left out",
         ),
-        Claim("mean squared residual", per_machine(residual_norm / total), words="what least squares makes smallest"),
+        Claim("mean squared residual", per_machine(residual_norm / total), words="minimised by least squares"),
         *_linear_margin_claims(model, evidence),
     ]
 
@@ -157,7 +157,7 @@ def _column_units(evidence: LinearEvidence, centre: NDArray[np.float64]) -> NDAr
 
 @_certifier
 def certify_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
-    """Judge a perceptron: last, averaged or voted; of scikit-learn's Perceptron what its attributes allow."""
+    """Certify a perceptron: last, averaged or voted; scikit-learn's Perceptron as far as its attributes allow."""
     if hasattr(model, "makers_"):
         return _walk_claims(model, evidence)
     functional = _functional(model, evidence)
@@ -188,7 +188,7 @@ def certify_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
         whole = np.maximum(np.round(alpha), 0)
         counted = np.abs(alpha - whole).max(axis=0) + np.abs(alpha.sum(axis=0) - model.n_mistakes_)
         claims += [
-            _identity("w is made of the corrections", off, size, "‖w/η − Σ α y x‖"),
+            _identity("w is the sum of the corrections", off, size, "‖w/η − Σ α y x‖"),
             _identity("the counts add up to the mistakes", counted, alpha.sum(axis=0), "|Σα − mistakes|"),
             _mistakes(model.n_mistakes_, evidence, functional, _norms(found), radius),
             *recorded(model, n_mistakes_=(alpha.sum(axis=0), 0.5)),
@@ -198,7 +198,7 @@ def certify_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
 
 @_certifier
 def certify_kernel_perceptron(model: Any, evidence: LinearEvidence) -> list[Claim]:
-    """Judge a kernel perceptron."""
+    """Certify a kernel perceptron."""
     if evidence.X.shape[0] != model.n_rows_ or not _has_support(model, evidence.X):
         return [_other_rows(model.n_rows_, evidence)]
     support, dual, one = model.support_, model.dual_coef_, float(model.fit_intercept)
@@ -223,8 +223,8 @@ def certify_kernel_perceptron(model: Any, evidence: LinearEvidence) -> list[Clai
         _wrong_side(functional, evidence, must_separate=True),
         _margin(functional, norm, evidence),
         _identity("the dual coefficients count the mistakes", off, counts.sum(axis=1), words),
-        _identity("b is made of the corrections", b_off, b_size, "|b − Σ η α y|"),
-        Claim("‖w‖", per_machine(model.norm_), words="as the model keeps it"),
+        _identity("b is the sum of the corrections", b_off, b_size, "|b − Σ η α y|"),
+        Claim("‖w‖", per_machine(model.norm_), words="as stored in the model"),
         *recorded(model, norm_=(norm, _NORM_TOLERANCE * (norm + radius * b_size))),
         _mistakes(model.n_mistakes_, evidence, functional, homogeneous_norm, radius),
     ]
@@ -257,8 +257,8 @@ def _walk_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
         made_of = "w is the average over the steps"
     none = np.zeros(len(unfounded))
     claims = [
-        Claim.bounded("corrections of no mistake", unfounded, none, "walked again, row by row"),
-        Claim.bounded("steps out of order", disorder, none, "their times rise, and none is missing"),
+        Claim.bounded("corrections without a mistake", unfounded, none, "repeated row by row"),
+        Claim.bounded("steps out of order", disorder, none, "their times increase, and none is missing"),
         _identity(made_of, off, size, "largest difference" if is_voted else "‖w − Σ η y x (T − t + 1)/T‖"),
         _wrong_side(functional, evidence, must_separate=False),
     ]
@@ -268,9 +268,9 @@ def _walk_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
 
 
 def _retrace(model: Any, evidence: LinearEvidence, machine: int) -> tuple[float, float, float, float]:
-    """Walk through one machine's corrections again, a block of them at a time. Return the number of corrections of rows
-    that were judged rightly at the time, of steps out of order, how far what predicts is from what the walk makes, and
-    the sum of sizes of which it is made."""
+    """Repeat one machine's corrections, a block of them at a time. Return the number of corrections of rows that were
+    classified correctly at the time, the number of steps out of order, the distance of the model from the repeated
+    weights, and the sum of the sizes of the corrections."""
     start, stop = model.starts_[machine], model.starts_[machine + 1]
     makers, times, total = model.makers_[start:stop], model.times_[start:stop], int(model.n_steps_[machine])
     missing = abs(len(makers) - int(model.n_mistakes_[machine]))
@@ -348,7 +348,7 @@ def _wrong_side(functional: NDArray[np.float64], evidence: LinearEvidence, *, mu
     words = "y f(x) > 0 for every row" if must_separate else "training errors of each machine"
     if must_separate and count.any():
         machine = int(np.argmax(count))
-        words = f"does not separate: row {int(np.argmax(wrong[machine]))} is the first on the wrong side"
+        words = f"the rows are not separated: row {int(np.argmax(wrong[machine]))} is the first on the wrong side"
     limits = per_machine(np.zeros(len(count))) if must_separate else None
     holds = not count.any() if must_separate else None
     return Claim("rows on the wrong side", per_machine(count), limits, holds, words)
@@ -356,7 +356,7 @@ def _wrong_side(functional: NDArray[np.float64], evidence: LinearEvidence, *, mu
 
 def _margin(functional: NDArray[np.float64], norm: NDArray[np.float64], evidence: LinearEvidence) -> Claim:
     smallest = np.where(evidence.y != 0, functional, np.inf).min(axis=1) / norm
-    return Claim("margin", per_machine(smallest), words="smallest y f(x)/‖w‖, a distance; below 0 on the wrong side")
+    return Claim("margin", per_machine(smallest), words="smallest y f(x)/‖w‖, a distance; negative on the wrong side")
 
 
 def _mistakes(
@@ -400,13 +400,13 @@ def _row_norms(X: Matrix, one: float) -> NDArray[np.float64]:
 
 def _other_rows(fitted_on: int, evidence: LinearEvidence) -> Claim:
     """Return the failed claim of a model that was not fitted on these rows."""
-    given = f"{evidence.X.shape[0]} others" if fitted_on == evidence.X.shape[0] else str(evidence.X.shape[0])
-    words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
+    given = f"{evidence.X.shape[0]} different ones" if fitted_on == evidence.X.shape[0] else str(evidence.X.shape[0])
+    words = f"fitted on {fitted_on} rows, given {given}: certify with the rows the model was fitted on"
     name = "the rows are those it was fitted on"
     return Claim(name, (float(evidence.X.shape[0]),), (float(fitted_on),), False, words)
 
 
 def solver_certificate(model: Any, n_rows: int, numbers: dict[str, NDArray[Any]]) -> Certificate:
     """Return the solver's own numbers, without a verdict."""
-    claims = [Claim(name, per_machine(values), words="as the solver counted") for name, values in numbers.items()]
+    claims = [Claim(name, per_machine(values), words="as reported by the solver") for name, values in numbers.items()]
     return Certificate.of(model, "solver", n_rows, machine_names(model.classes_), claims)

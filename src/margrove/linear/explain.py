@@ -26,7 +26,7 @@ class VotedPerceptron(Weights):
         return ModelSummary("votes", tuple(machines), int(voters.sum()))
 
     def in_words(self) -> str:
-        return f"A vote of {int(np.diff(self.model.starts_).sum()):,} straight boundaries ({self.called})."
+        return f"A vote of {int(np.diff(self.model.starts_).sum()):,} linear boundaries ({self.called})."
 
     def weights(self, code: int, other: int) -> None:
         return None

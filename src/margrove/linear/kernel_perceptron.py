@@ -21,8 +21,8 @@ from margrove.svm.training import settle_kernel
 
 @estimator
 class KernelPerceptron(MistakeDriven):
-    """The perceptron in the dual: counts of mistakes α and a kernel in place of x·z, so the boundary may
-    bend.
+    """The perceptron in the dual: counts of mistakes α and a kernel in place of x·z, so that the boundary
+    can be curved.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ register(
         # tables 100 passes are as accurate as 1000 (mean 87.7 and 87.8 %) in a tenth of the time.
         offer=Offer(
             "perceptron",
-            "corrects its mistakes, averaged",
+            "corrects its mistakes; averaged weights",
             place=3,
             defaults={"variant": "averaged", "max_iter": 100},
         ),
@@ -45,6 +45,6 @@ register(
         explain="margrove.svm.explain:Kernels",
         file="margrove.linear.file:KERNEL_PERCEPTRON_FILE",
         onnx="margrove.linear.onnx:kernel_perceptron",
-        offer=Offer("kernel-perceptron", "corrects its mistakes, with a boundary that bends", place=5),
+        offer=Offer("kernel-perceptron", "corrects its mistakes; a curved boundary", place=5),
     ),
 )

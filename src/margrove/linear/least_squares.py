@@ -15,12 +15,12 @@ from margrove.linear.problem import LeastSquaresProblem
 
 @estimator
 class LeastSquaresClassifier(ClosedForm):
-    """Least squares on labels of ±1, for comparison: min Σ s_i (w·x_i + b − y_i)²; of several solutions the shortest w.
+    """Least squares on labels of ±1, for comparison: min Σ s_i (w·x_i + b − y_i)²; the shortest w of all solutions.
 
     Parameters
     ----------
     fit_intercept : bool
-        Whether the boundary may leave the origin.
+        If False, the boundary passes through the origin.
     class_weight : dict or "balanced", optional
         Weights of classes.
     n_jobs, engine

@@ -37,14 +37,14 @@ class Perceptron(MistakeDriven):
     fit_intercept : bool
         Homogeneous coordinates: each x gets a constant 1, whose weight is b.
     variant : {"last", "averaged", "voted"}
-        Which w predicts: the last one; the average over all steps; or every one that lived, with a vote for each step
+        Which w predicts: the last one; the average over all steps; or all of them, each with one vote for every step
         it survived (slow to predict, needs memory for every correction). The decision function of "voted" is the share
         of votes for the class minus the share against.
     max_iter : int
-        Passes over the data at most.
+        The largest number of passes over the data.
     tol : float, optional
-        Give up (status ``stalled``) when the share of mistakes in a pass has not fallen by ``tol`` for
-        ``n_iter_no_change`` passes. None, the default, goes on to ``max_iter``.
+        Stop (status ``stalled``) when the share of mistakes in a pass has not fallen by ``tol`` for
+        ``n_iter_no_change`` passes. None, the default, continues up to ``max_iter``.
     n_iter_no_change : int
         See ``tol``.
     shuffle : bool
@@ -52,33 +52,33 @@ class Perceptron(MistakeDriven):
     class_weight : dict or "balanced", optional
         Multiplies the corrections of each class.
     warm_start : bool
-        Go on from the last fit's w.
+        Start from the w of the last fit.
     time_limit : float, optional
         Seconds after which the solve ends with status ``time_limit`` and the w it has.
     random_state : int, RandomState or None
-        The seed of the order.
+        The seed of the random order.
     n_jobs : int, optional
         Threads; None means all. They share the machines of a multi-class problem; results do not depend on their
         number.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
 
     Attributes
     ----------
     coef_, intercept_, classes_
         As in scikit-learn.
     alpha_ : array of shape (n, machines)
-        For "last": how often each row was corrected, w = η Σ α_i y_i x_i. Absent after ``partial_fit``, which forgets
-        its rows.
+        For "last": how often each row was corrected, w = η Σ α_i y_i x_i. Absent after ``partial_fit``, which does
+        not store its rows.
     n_mistakes_ : array of shape (machines,)
-        Corrections in all.
+        The total number of corrections.
     makers_, times_, starts_, n_steps_ : arrays
-        For "averaged" and "voted", the walk itself: the row and the step of each correction, machine m having those
-        from ``starts_[m]`` to ``starts_[m + 1]``, and the steps of each machine in all.
+        For "averaged" and "voted": the row and the step of each correction, those of machine m from ``starts_[m]`` to
+        ``starts_[m + 1]``, and the total number of steps of each machine.
     prototypes_, votes_ : arrays
-        For "voted": (w, b) after each correction, and the steps it lived.
+        For "voted": (w, b) after each correction, and the number of steps until the next one.
     status_, engine_, certificate_, n_iter_
-        Why the solve ended, what ran, what it claims, how many passes were made.
+        Why the solve ended, the engine that ran, the certificate, the number of passes.
 
     Notes
     -----
@@ -96,7 +96,9 @@ class Perceptron(MistakeDriven):
     """
 
     variant: Variant = checked(check_choice, allowed=VARIANTS, default="last")
-    tol: float | None = checked(check_number, least=0, cure=Advice(Value(None), " goes on to max_iter."), default=None)
+    tol: float | None = checked(
+        check_number, least=0, cure=Advice(Value(None), " continues up to max_iter."), default=None
+    )
     n_iter_no_change: int = checked(check_whole, least=1, default=5)
     warm_start: bool = checked(check_flag, default=False)
 
@@ -120,7 +122,7 @@ class Perceptron(MistakeDriven):
         self._warn_unless_converged(f"{int(solution.last_pass.sum())} mistakes in the last pass")
         n, d = problem.X.shape
         cells, passes = n * (d + 1) * len(problem.sign), 1
-        if self.variant != "last":  # each correction is walked again, and each vector votes on every row
+        if self.variant != "last":  # each correction is repeated, and each vector votes on every row
             cells += int(solution.mistakes.sum()) * (d + 1 + (n if self.variant == "voted" else 0))
         elif self.time_limit is None:
             passes = solution.n_iter
@@ -136,18 +138,18 @@ class Perceptron(MistakeDriven):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """One pass over these rows, going on from the w there is; for data that comes in pieces.
+        """Make one pass over these rows, starting from the current w; for data that comes in pieces.
 
-        The first call needs ``classes``, all that will ever come. Only for ``variant="last"``: the others need every
+        The first call needs ``classes``, the labels of all calls. Only for ``variant="last"``: the others need every
         step.
         """
         self._check()
         is_first = not hasattr(self, "classes_")
         if is_first and classes is None:
-            raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
+            raise ParameterError("the first call of partial_fit needs classes: all labels that can occur in any call.")
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit said {listed(known)}.")
+            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit had {listed(known)}.")
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
         solution = self._solve(self._problem(sample, 1, start))
@@ -178,16 +180,14 @@ class Perceptron(MistakeDriven):
     def _check(self) -> None:
         super()._check()
         if self.warm_start and self.variant != "last":
-            raise ParameterError(
-                Advice("warm_start goes with ", Setting("variant", "last"), f"; it is {self.variant!r}.")
-            )
+            raise ParameterError(Advice("warm_start needs ", Setting("variant", "last"), f"; it is {self.variant!r}."))
 
     def _start(self, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         if not np.array_equal(self.classes_, sample.classes):
             raise ParameterError(
-                f"warm_start: y has classes {listed(sample.classes)}, the last fit {listed(self.classes_)}."
+                f"warm_start: y has classes {listed(sample.classes)}; the last fit had {listed(self.classes_)}."
             )
         return self.coef_, self.intercept_
 

@@ -67,14 +67,14 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
     wrong = (z[:, 1] > 0 if K == 2 else z.argmax(axis=1)) != codes
     claims = (
         Claim("primal objective", per_machine(primal), words="½‖W‖² + C times the loss"),
-        Claim("dual objective", per_machine(primal - gap), words="no weights at all have a smaller objective"),
+        Claim("dual objective", per_machine(primal - gap), words="a lower bound on the objective of any weights"),
         Claim.bounded(
             "relative duality gap",
             np.array([relative]),
             np.array([model.tol]),
-            "how much smaller the objective could be at most",
+            "largest possible decrease of the objective, as a share",
         ),
-        Claim("rows on the wrong side", per_machine(float(s[wrong].sum())), words="by weight, of the training rows"),
+        Claim("rows on the wrong side", per_machine(float(s[wrong].sum())), words="total weight of such training rows"),
     )
     return Certificate.of(model, "recomputed", len(codes), evidence.machines, claims)
 
@@ -82,7 +82,7 @@ def certify_softmax(model: Any, X: Any, y: Any = None, sample_weight: Any = None
 def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Return the loss and the errors that the fit reported, computed again."""
     if sample_weight is not None:
-        raise InputError(f"{type(model).__name__} takes no weights", cure="Leave sample_weight out.")
+        raise InputError(f"{type(model).__name__} does not support sample_weight", cure="Remove it.")
     scores = np.asarray(model.decision_function(X), np.float64)
     codes = codes_of(y, model.classes_)
     if len(codes) != len(scores):
@@ -93,10 +93,10 @@ def certify_fine_tuned(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
     off = abs(found - model.training_loss_)
     limit = SAME_LOSS * max(model.training_loss_, SAME_LOSS)
     same = Claim.bounded(
-        "difference from the loss that the fit stated",
+        "difference from the loss that the fit reported",
         np.array([off]),
         np.array([limit]),
-        "the weights are those that the fit ended with; no optimum is claimed",
+        "the weights are those of the fit; they are not claimed to be optimal",
     )
     stated = as_the_fit_says(model, len(codes), found, int((scores.argmax(axis=1) != codes).sum()))
     loss, wrong = stated.claims
@@ -107,7 +107,7 @@ def as_the_fit_says(model: Any, n: int, loss: float, n_wrong: int) -> Certificat
     """Return the numbers of a fit as it ended, without a verdict."""
     claims = (
         Claim("mean loss", per_machine(loss), words=f"{model.loss}, of the training pictures"),
-        Claim("rows on the wrong side", per_machine(n_wrong), words="training pictures that it misjudges"),
+        Claim("rows on the wrong side", per_machine(n_wrong), words="misclassified training pictures"),
     )
     return Certificate.of(model, "solver", n, machine_names(model.classes_), claims)
 

@@ -46,7 +46,7 @@ def settle_cache(given: Any) -> Path | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        words = f" is {os.fspath(given)!r}; there can be no such folder ({error.strerror or error})."
+        words = f" is {os.fspath(given)!r}; the folder cannot be created ({error.strerror or error})."
         raise ParameterError(Advice(Parameter("cache"), words)) from error
     return folder
 
@@ -101,14 +101,14 @@ class CodeCache:
             if not self._has_failed:
                 message = (
                     f"{path}: the cache cannot be written ({error.strerror or error}); codes are computed without it. "
-                    "Make room, choose another folder (cache=…), or do without (cache=None)."
+                    "Free some space, choose another folder (cache=…), or turn the cache off (cache=None)."
                 )
                 warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
             self._has_failed = True
 
     def _keys_of(self, path: Path) -> list[bytes]:
         """Return the keys of a file; none, with a warning, of a damaged one: its codes are computed again."""
-        problem = "not as it was written"
+        problem = "its content has changed"
         try:
             with safetensors.safe_open(path, framework="numpy") as file:
                 keys, codes = file.get_tensor("keys"), file.get_tensor("codes")
@@ -118,7 +118,7 @@ class CodeCache:
                 return [row.tobytes() for row in keys]
         except (safetensors.SafetensorError, OSError) as error:
             problem = str(error)
-        message = f"{path}: this file of the cache is damaged ({problem}); its codes are computed anew."
+        message = f"{path}: this file of the cache is damaged ({problem}); its codes are computed again."
         warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
         if os.access(self._folder, os.W_OK):
             path.unlink(missing_ok=True)

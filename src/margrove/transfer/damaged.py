@@ -36,11 +36,11 @@ def _is_sound(path: Path, is_thorough: bool) -> bool:
     return True
 
 
-def refuse_damaged(pictures: PictureFolder, cure: str = "Mend them, or take them away.") -> None:
+def refuse_damaged(pictures: PictureFolder, cure: str = "Repair or remove them.") -> None:
     """Raise `InputError` with their names if files cannot be opened."""
     rows = damaged_rows(pictures)
     if rows:
-        problem = f"{count(len(rows), 'file')} no picture that can be opened: {_names_of(pictures, rows)}"
+        problem = f"{count(len(rows), 'file')} damaged or not in a picture format: {_names_of(pictures, rows)}"
         raise InputError(problem, file=str(pictures.root), cure=cure)
 
 
@@ -50,7 +50,7 @@ def without_damaged(pictures: PictureFolder) -> PictureFolder:
     if not rows:
         return pictures
     kept = np.setdiff1d(np.arange(len(pictures)), rows)
-    note = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} left out, no pictures that can be opened: "
+    note = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} left out, damaged or not in a picture format: "
     return pictures.take(kept, note + _names_of(pictures, rows))
 
 

@@ -56,7 +56,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     layer : str, optional
         The layer whose output is the code. None: the input of the last linear layer.
     pooling : {"mean", "max"}
-        How a map becomes a number.
+        How each map is reduced to a number.
     flip : bool
         Average the codes of the picture and of its mirror image: twice the time.
     normalise : {None, "l2"}
@@ -64,7 +64,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     size : int, optional
         Pixels of each side of the network's input. None: the size it was trained on.
     crop : float, optional
-        The share of the shorter side that is kept, from the middle.
+        The share of the shorter side that is kept, around the centre.
     mean, std : float or sequence of float, optional
         Of each channel, on the scale from 0 to 1. None: the network's own; ImageNet's for a module that has none.
     weights : path, optional
@@ -76,7 +76,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         Of the network; codes are always float32.
     batch_size : int
     cache : folder, optional
-        Codes are kept there, by the bytes of the picture and the weights of the network.
+        Folder in which codes are stored, by the bytes of the picture and the weights of the network.
     named : bool
         Return a `Table` with columns ``map_0, map_1, …`` instead of an array.
 
@@ -95,7 +95,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
     >>> import numpy as np
     >>> from margrove import ConvFeatures
     >>> from margrove.transfer.tiny import write_tiny_network
-    >>> write_tiny_network("edges.onnx")  # two maps: edges that stand, and edges that lie
+    >>> write_tiny_network("edges.onnx")  # two maps: vertical edges, and horizontal edges
     >>> picture = np.zeros((1, 8, 8, 3), np.uint8)
     >>> picture[:, :, 4:] = 255
     >>> ConvFeatures("edges.onnx", size=8).fit_transform(picture).round(1)
@@ -137,7 +137,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
         network = self._opened()
         if not network.has_maps:
             cure = "Name a convolutional layer: ConvFeatures(layer=…)."
-            raise InputError(f"no maps come out of {self.layer_!r}, but one number for each", cure=cure)
+            raise InputError(f"the output of the layer {self.layer_!r} is a vector, not maps", cure=cure)
         pictures = as_pictures(X)
         with self._batches(pictures, np.arange(len(pictures))) as batches:
             return np.concatenate([network.maps(pixels)[:, list(which)] for _, pixels in batches])
@@ -174,7 +174,7 @@ class ConvFeatures(TransformerMixin, RunsNetwork):
                     is_whole = np.isfinite(codes[part]).all(axis=1)
                     if not is_whole.all():  # a tree would take NaN for a missing cell
                         raise InputError(
-                            f"the network {self.network_name_} answers this picture with NaN or infinity",
+                            f"the network {self.network_name_} returns NaN or infinity for this picture",
                             file=pictures[part[int(np.argmin(is_whole))]].name,
                             cure="Check its weights, mean and std.",
                         )

@@ -76,7 +76,7 @@ class _NetworkFile(Schema):
 def _read_digest(digest: Any, draft: Draft) -> None:
     name = draft.record["network_name"]
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest) or not isinstance(name, str):
-        raise FaultError(f"the network is {shown(name)} with the fingerprint {shown(digest)}, which is none")
+        raise FaultError(f"the network is {shown(name)} with the fingerprint {shown(digest)}, which is not valid")
     draft.fitted |= {"network_name_": name, "network_digest_": digest}
 
 
@@ -86,7 +86,7 @@ def _preparation(model: Any, *_: Any) -> dict[str, Any]:
 
 
 def _read_preparation(value: Any, draft: Draft) -> None:
-    check_fields(value, {"size", "crop", "mean", "std"}, "what the network sees")
+    check_fields(value, {"size", "crop", "mean", "std"}, "the preparation of pictures")
     mean = value["mean"]
     if not isinstance(mean, list) or len(mean) not in (1, 3) or not isinstance(value["std"], list):
         raise FaultError(f"the means of the channels are {shown(mean)}; one or three were expected")
@@ -107,7 +107,7 @@ def _read_course(value: Any, draft: Draft) -> None:
     """A line for each epoch."""
     is_list = isinstance(value, list) and all(isinstance(line, dict) and line.keys() <= _COURSE for line in value)
     if not is_list or not all(type(number) is float for line in value for number in line.values()):
-        raise FaultError(f"the course is {shown(value)}; losses of epochs were expected")
+        raise FaultError(f"the course is {shown(value)}; a list of the losses of each epoch was expected")
     draft.fitted["course_"] = [dict(line) for line in value]
 
 
@@ -129,7 +129,7 @@ def _read_weights(names: Any, draft: Draft) -> None:
 
 def _machines(parameters: Any, labels: int) -> dict[str, int]:
     if labels < 2:
-        raise FaultError("a fine-tuned network tells labels apart, and it has only one")
+        raise FaultError("a fine-tuned network needs at least two classes, and it has one")
     return one_vs_rest(parameters, labels)
 
 

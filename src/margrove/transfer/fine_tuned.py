@@ -155,7 +155,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         if self.status_ is Status.NONFINITE:
             message = (
                 f"FineTuned ended with status 'nonfinite' in epoch {self.n_iter_ + 1}: numbers overflowed, and the "
-                "weights are those from before; use a smaller learning_rate."
+                "weights are those of the epoch before; use a smaller learning_rate."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
         return self
@@ -211,7 +211,7 @@ class FineTuned(ClassifierMixin, RunsNetwork):
         needs("torch", "FineTuned", "torch")
         source = self._source()
         if source.onnx is not None:
-            words = f" is {shown(self.network)}; an ONNX file cannot be trained. Give a module."
+            words = f" is {shown(self.network)}; an ONNX file cannot be trained. Use a torch.nn.Module."
             raise ParameterError(Advice(Parameter("network"), words))
         from margrove.transfer.fine_tuning import Tuner
         from margrove.transfer.torch_network import digest_of
@@ -226,17 +226,17 @@ class FineTuned(ClassifierMixin, RunsNetwork):
     def _read(self, X: Any, y: Any) -> tuple[list[Picture], NDArray[np.intp]]:
         pictures = as_pictures(X)
         if y is None:
-            raise InputError("y is None; the class of each picture was expected", cure="Give one label for each.")
+            raise InputError("y is None; the class of each picture was expected", cure="Pass one label for each.")
         labels = plain_labels(np.asarray(y))
         if labels.shape != (len(pictures),):
             raise InputError(f"X has {len(pictures)} pictures and y has the shape {labels.shape}")
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             row = int(np.argmin(np.isfinite(labels)))
-            raise InputError(f"Input y contains {labels[row]}, first in row {row}", cure="Leave such pictures out.")
+            raise InputError(f"Input y contains {labels[row]}, first in row {row}", cure="Remove such pictures.")
         check_classification_targets(labels)
         self.classes_, codes = number_classes(labels)
         if len(self.classes_) < 2:
-            raise InputError(f"y has one class, {shown(self.classes_[0])}; two are needed", cure="Add pictures.")
+            raise InputError(f"y has one class, {shown(self.classes_[0])}; two are needed", cure="Add a class.")
         return pictures, np.asarray(codes, np.intp)
 
     def _split(self, codes: NDArray[np.intp], seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -91,7 +91,7 @@ class Tuner(OnDevice):
         blocks = blocks_of(self.module, self._classifier)
         n_trained = len(blocks) if n_blocks is None else n_blocks
         if n_trained > len(blocks):
-            raise ParameterError(f"n_blocks is {n_blocks}; the network has {len(blocks)}. None trains them all.")
+            raise ParameterError(f"n_blocks is {n_blocks}; the network has {len(blocks)} blocks. None trains all.")
         self._frozen, self._trained = blocks[: len(blocks) - n_trained], blocks[len(blocks) - n_trained :]
         self.module.requires_grad_(n_blocks is None)
         for block in (*self._trained, self._classifier):
@@ -102,17 +102,17 @@ class Tuner(OnDevice):
         calls, output = calls_of(self.module, self._input(probe_pixels(preparation)))
         last = last_linear(calls)
         if last is None:
-            problem = "the network has no linear layer that could be replaced"
-            raise InputError(problem, cure="Give one that ends in one.")
+            problem = "the network has no linear layer to replace"
+            raise InputError(problem, cure="Use a network that ends in a linear layer.")
         place = calls[last].place
         if not torch.isfinite(calls[last].given).all():
-            raise InputError("the network answers noise with NaN or infinity", cure="Check its weights, mean and std.")
+            raise InputError("the network returns NaN or infinity for noise", cure="Check its weights, mean and std.")
         if sum(call.place is place for call in calls) > 1:
-            raise InputError("the network uses its last linear layer more than once", cure="Give it one of its own.")
+            raise InputError("the network uses its last linear layer more than once", cure="Use a separate one.")
         if not _is_shifted(output, calls[last].output):
             raise InputError(
-                "the network does not answer what its last linear layer does: something follows, such as a softmax",
-                cure="Leave that out: the loss has its own.",
+                "the output is not that of the last linear layer: something follows it, such as a softmax",
+                cure="Remove it: the loss has its own.",
             )
         name = next(name for name, each in self.module.named_modules() if each is place)
         # From zero: every class begins alike, and no random state is used.
@@ -140,7 +140,7 @@ class Tuner(OnDevice):
         try:
             self.module.load_state_dict({name: torch.from_numpy(np.array(each)) for name, each in weights.items()})
         except RuntimeError as error:
-            raise InputError("these are weights of another network", cure="Give the network it was made of.") from error
+            raise InputError("these are weights of another network", cure="Use the network they belong to.") from error
 
     def train(self, training: TuningData, record: Record | None, left: Arrays | None = None) -> TuningCourse:
         """Train epoch after epoch, until the last one, early stopping, the time limit or Ctrl-C.
@@ -201,12 +201,12 @@ class Tuner(OnDevice):
                     group["lr"] = group["rate"] * SCHEDULES[plan.schedule](share)
                 if plan.flip:
                     pixels = np.where(rng.random(len(part))[:, None, None, None] < 0.5, pixels, pixels[:, :, ::-1])
-                cure = "Change size, or the batches: batch_size=…."
+                cure = "Change size=… or batch_size=…."
                 with self._in(plan.precision), plain_errors(pixels.shape, cure):
                     scores = self.module(self._input(pixels))
                 if not isinstance(scores, torch.Tensor):
-                    problem = "in training the network answers more than the scores of the classes"
-                    raise InputError(problem, cure="Switch its further outputs off (aux_logits=False, say).")
+                    problem = "in training mode the network returns more than the scores of the classes"
+                    raise InputError(problem, cure="Turn its other outputs off, for example by aux_logits=False.")
                 loss = loss_of(scores.float(), torch.from_numpy(training.codes[part]).to(self._device), plan.loss)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()

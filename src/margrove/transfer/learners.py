@@ -13,7 +13,7 @@ register(
     ),
     Learner(
         "margrove.transfer.fine_tuned:FineTuned",
-        called="a network that was trained on",
+        called="a fine-tuned network",
         certify="margrove.transfer.certificate:certify_fine_tuned",
         explain="margrove.transfer.explain:FineTunedNetwork",
         file="margrove.transfer.file:TUNED_FILE",

@@ -49,12 +49,12 @@ def used_maps(tree: Any) -> list[int]:
     tree = tree[-1] if hasattr(tree, "steps") else tree
     check_is_fitted(tree)
     if not hasattr(tree, "tree_"):
-        raise InputError(f"{type(tree).__name__} is no tree", cure="Give a DecisionTreeClassifier.")
+        raise InputError(f"{type(tree).__name__} is not a tree", cure="Use a DecisionTreeClassifier.")
     shares = zip([column.name for column in tree.tree_.columns], tree.feature_importances_.tolist(), strict=True)
     asked = sorted(((share, name) for name, share in shares if share > 0), key=lambda pair: -pair[0])
     found = [_MAP.fullmatch(name) for _, name in asked]
     if not all(found):
-        raise InputError("the tree asks for columns that are no maps", cure="Fit it on ConvFeatures(named=True).")
+        raise InputError("the tree tests columns that are not maps", cure="Fit it on ConvFeatures(named=True).")
     return [int(match.group(1)) for match in found if match is not None]
 
 

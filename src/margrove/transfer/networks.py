@@ -112,19 +112,19 @@ class RunsNetwork(Interruptible, BaseEstimator):
         if self.network is None or is_lost:
             wanted = f"{self.network_name_}, fingerprint {self.network_digest_}" if is_fitted else "none was given"
             cure = InPython(
-                "Give it: set_params(network=…), a module or the path of an .onnx file.",
-                "Put its .onnx file beside the model, or into the folder you are in.",
+                "Set it: set_params(network=…), a module or the path of an .onnx file.",
+                "Put its .onnx file beside the model, or into the current folder.",
             )
-            problem = f"the network of this {type(self).__name__} is not here ({wanted})"
+            problem = f"the network of this {type(self).__name__} was not found ({wanted})"
             raise InputError(problem, cure=Advice(cure))
         return find_network(self.network, self.weights, download=self.download)
 
     def _check_digest(self, digest: str) -> None:
         """Raise `InputError` unless the network is the one that this model was fitted with."""
         if digest != self.network_digest_:
-            cure = InPython("Give that network: set_params(network=…)", "Put the right .onnx file beside the model")
+            cure = InPython("Set that network: set_params(network=…)", "Put the right .onnx file beside the model")
             raise InputError(
-                f"the network is not the one that this model was made with: its fingerprint is {digest}, and "
+                f"the network is not the one that this model was fitted with: its fingerprint is {digest}, and "
                 f"{self.network_digest_} ({self.network_name_}) was expected",
                 cure=Advice(cure, "."),
             )
@@ -157,8 +157,8 @@ class Network(ABC):
         shape = tuple(found.shape)
         if len(shape) not in (2, 4) or shape[0] != len(noise):
             raise InputError(
-                f"the layer {self.layer!r} answers an array of shape {shape} for {len(noise)} pictures; maps (n, maps, "
-                "height, width) or a vector (n, maps) were expected",
+                f"the output of the layer {self.layer!r} has shape {shape} for {len(noise)} pictures; maps (n, maps, "
+                "height, width) or vectors (n, maps) were expected",
                 cure=Advice("Name another layer: ", Setting("layer", ...), "."),
             )
         self.has_maps, self.n_maps = len(shape) == 4, int(shape[1])
@@ -205,7 +205,7 @@ def find_network(network: Any, weights: Any = None, *, download: bool = False) -
     """Return the network that a parameter names, or is."""
     if is_onnx_file(network):
         if weights is not None:
-            raise ParameterError(f"weights is {shown(weights)}; an ONNX file has its own. Leave them out.")
+            raise ParameterError(f"weights is {shown(weights)}; an ONNX file has its own. Use weights=None.")
         for package in ("onnx", "onnxruntime"):
             needs(package, "a network in an ONNX file", "onnx")
         from margrove.transfer.onnx_network import read_onnx
@@ -246,8 +246,8 @@ def _named(name: str, weights: Any, *, download: bool) -> Source:
     except ImportError as error:
         raise MissingExtraError(f"the network {name!r} needs {library}: pip install {library}") from error
     if weights is None and not download:
-        words = f" is {name!r}, whose weights are not here, and nothing is downloaded unless asked. "
-        cure = InPython("Give a file of weights (weights='….pth'), or say", "Say")
+        words = f" is {name!r}, whose weights are not here, and nothing is downloaded unless requested. "
+        cure = InPython("Use a file of weights (weights='….pth'), or set", "Set")
         raise ParameterError(Advice(Parameter("network"), words, cure, " ", Setting("download", True), "."))
     source: Source = getattr(named_networks, library)(model, download=weights is None)
     return source if weights is None else replace(source, module=load_weights(source.module, weights))

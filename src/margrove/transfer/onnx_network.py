@@ -36,13 +36,13 @@ _QUIET = 3  # of ONNX Runtime's log levels: errors only
 def read_onnx(path: str) -> Source:
     """Return the network of a file."""
     if not Path(path).is_file():
-        raise InputError("there is no such file", file=path, cure="Give the path of an .onnx file.")
+        raise InputError("there is no such file", file=path, cure="Check the path.")
     try:
         model = onnx.load(path)  # also weights in a separate file
         onnx.checker.check_model(model)
     except (DecodeError, onnx.checker.ValidationError, OSError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else "it cannot be read"
-        problem = f"it is no network that ONNX knows ({first[:120]})"
+        problem = f"it is not a valid ONNX network ({first[:120]})"
         raise InputError(problem, file=path, cure="Export the network again.") from error
     return Source(os.path.basename(path), _preparation(model, path), onnx=model.SerializeToString())
 
@@ -80,15 +80,15 @@ class OnnxNetwork(Network):
             by_name = {node.name: node.output[0] for node in nodes if node.name}
             tensor = by_name.get(layer, layer)
             if tensor not in {name for node in nodes for name in node.output}:
-                names = ", ".join(list(by_name)[-8:]) or "no names"
+                names = ", ".join(list(by_name)[-8:]) or "no named layers"
                 raise ParameterError(Advice(Parameter("layer"), f" is {shown(layer)}; the network has {names}, …."))
             return layer, self._until(tensor)
         vector, maps = _classifier_reads(nodes)
         if vector is None:
             raise InputError(
-                "the network has no linear layer before which it could be cut",
+                "the network has no linear layer, before which it is usually cut",
                 file=self._name,
-                cure=Advice("Name the layer whose answer is wanted: ", Setting("layer", ...), "."),
+                cure=Advice("Name the layer whose output to use: ", Setting("layer", ...), "."),
             )
         if maps is not None:
             session = self._until(maps)
@@ -107,7 +107,9 @@ class OnnxNetwork(Network):
             session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=self._providers)
         except Exception as error:  # ONNX Runtime's own have no common root but this
             problem = f"ONNX Runtime cannot open it ({str(error).strip().splitlines()[0][:160]})"
-            raise InputError(problem, file=self._name, cure="Export the network with ONNX's own operators.") from error
+            raise InputError(
+                problem, file=self._name, cure="Export the network with standard ONNX operators."
+            ) from error
         return session, is_channels_last(tensor, self._model.graph, self._input, is_input_so=self._is_channels_last)
 
     def _run(self, pixels: NDArray[np.uint8]) -> Floats:
@@ -222,7 +224,9 @@ def _preparation(model: Any, path: str) -> Preparation:
     assert axis is not None
     sides = [side for side in (_dim(given, 2), _dim(given, 3 if axis == 1 else 1)) if side is not None]
     if len(set(sides)) > 1:
-        raise InputError(f"it takes pictures of {sides}; a square was expected", file=path, cure="Export it so.")
+        raise InputError(
+            f"it takes pictures of {sides}; a square was expected", file=path, cure="Export it with a square input."
+        )
     usual = Preparation() if _dim(given, axis) == 3 else Preparation(mean=(0.5,), std=(0.5,))
     return Preparation(sides[0] if sides else usual.size, 1.0, usual.mean, usual.std)
 
@@ -230,6 +234,6 @@ def _preparation(model: Any, path: str) -> Preparation:
 def _providers(device: str) -> list[str]:
     is_there = _CUDA in onnxruntime.get_available_providers()
     if device == "cuda" and not is_there:
-        words = " is 'cuda', and this ONNX Runtime has no GPU. Install onnxruntime-gpu, or use "
+        words = " is 'cuda', and this ONNX Runtime does not support a GPU. Install onnxruntime-gpu, or use "
         raise EngineError(Advice(Parameter("device"), words, Setting("device", "cpu"), "."))
     return [_CUDA, _CPU] if device != "cpu" and is_there else [_CPU]

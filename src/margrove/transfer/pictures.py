@@ -46,13 +46,13 @@ class Picture(ABC):
         """Return the picture as ``"RGB"`` or ``"L"`` (grey)."""
         image = self.image()
         if image.mode.startswith(_DEEP_GREY):
-            problem = f"its pixels are of mode {image.mode!r}, with more than 8 bits"
-            raise InputError(problem, file=self.name, cure="Save it with 8 bits a channel.")
+            problem = f"its pixels have mode {image.mode!r}, with more than 8 bits per channel"
+            raise InputError(problem, file=self.name, cure="Save it with 8 bits per channel.")
         try:
             return image if image.mode == mode else image.convert(mode)
         except ValueError as error:
-            problem = f"its pixels are of mode {image.mode!r}, which cannot be brought to {mode} ({error})"
-            raise InputError(problem, file=self.name, cure="Save it in red, green and blue.") from error
+            problem = f"its pixels have mode {image.mode!r}, which cannot be converted to {mode} ({error})"
+            raise InputError(problem, file=self.name, cure="Save it in RGB.") from error
 
 
 class FilePicture(Picture):
@@ -87,12 +87,12 @@ class FilePicture(Picture):
         except (OSError, SyntaxError, ValueError, *_TOO_LARGE) as error:
             problem = f"it cannot be decoded ({error})"
             if isinstance(error, _TOO_LARGE):
-                problem = "it has more pixels than any picture should"
+                problem = "it has more pixels than Pillow allows"
             elif isinstance(error, UnidentifiedImageError):
-                problem = "it is no picture that Pillow knows"
+                problem = "Pillow does not recognise it as a picture"
             elif not is_decoding:
                 problem = getattr(error, "strerror", None) or str(error)
-            raise InputError(problem, file=self.name, cure="Mend the file, or take it away.") from error
+            raise InputError(problem, file=self.name, cure="Repair or remove the file.") from error
 
 
 class ArrayPicture(Picture):
@@ -101,7 +101,7 @@ class ArrayPicture(Picture):
     def __init__(self, pixels: NDArray[Any], name: str) -> None:
         if not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] in _CHANNELS)) or 0 in pixels.shape:
             problem = f"has the shape {pixels.shape}; (height, width) or (height, width, 3) was expected"
-            raise InputError(problem, file=name, cure="Put the channels last: X.transpose(0, 2, 3, 1), say.")
+            raise InputError(problem, file=name, cure="Put the channels last, for example by X.transpose(0, 2, 3, 1).")
         self.pixels, self.name = pixels, name
 
     def digest(self) -> bytes:
@@ -122,7 +122,7 @@ class ArrayPicture(Picture):
         if pixels.dtype.kind == "f" and pixels.min() >= 0 and pixels.max() <= 1:  # NaN is neither
             return np.asarray(np.rint(pixels * 255), np.uint8)
         problem = f"has pixels of type {pixels.dtype} from {pixels.min():g} to {pixels.max():g}"
-        raise InputError(problem, file=self.name, cure="Give bytes (uint8, 0 to 255) or floats from 0 to 1.")
+        raise InputError(problem, file=self.name, cure="Use bytes (uint8, 0 to 255) or floats from 0 to 1.")
 
 
 class PilPicture(Picture):
@@ -142,7 +142,7 @@ class PilPicture(Picture):
             return ImageOps.exif_transpose(self._image)
         except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes an opened file only now
             problem = f"it cannot be decoded ({error})"
-            raise InputError(problem, file=self.name, cure="Mend it, or take it away.") from error
+            raise InputError(problem, file=self.name, cure="Repair or remove it.") from error
 
 
 def _blake(*parts: bytes | memoryview) -> bytes:
@@ -155,33 +155,33 @@ def as_pictures(X: Any) -> list[Picture]:
     if isinstance(X, PictureFolder):
         X = X.paths
     if isinstance(X, Image.Image):
-        raise InputError("X is one picture", cure="Give a list: [picture].")
+        raise InputError("X is one picture", cure="Pass a list: [picture].")
     if hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2:  # a data frame
         names = [str(name) for name in X.columns]
         if len(names) != 1:
-            cure = f"Give the column that holds paths or pictures: X[{names[0]!r}], say."
-            raise InputError(f"X is a table of {len(names)} columns, and no pictures", cure=cure)
+            cure = f"Pass the column of paths or pictures, such as X[{names[0]!r}]."
+            raise InputError(f"X is a table of {len(names)} columns, not pictures", cure=cure)
         X = X[X.columns[0]]
     elif hasattr(X, "__array__") and not isinstance(X, np.ndarray | Sequence) and not hasattr(X, "index"):
         X = np.asarray(X)  # a tensor of torch's, say
     if isinstance(X, str | os.PathLike):
         if not Path(X).is_dir():
-            raise InputError("is no folder", file=os.fspath(X), cure="Give a folder, or a list of files: [path].")
+            raise InputError("is not a folder", file=os.fspath(X), cure="Pass a folder, or a list of files: [path].")
         X = read_picture_folder(X, needs_classes=False).paths
     if isinstance(X, np.ndarray) and X.dtype.kind in "uifb":
         problem = f"X is an array of shape {X.shape}"
         if X.ndim not in (3, 4):
             problem += "; pictures have the shape (n, height, width) or (n, height, width, 3)"
-            raise InputError(problem, cure="Reshape it: X.reshape(n, height, width, 3), say.")
+            raise InputError(problem, cure="Reshape it, for example by X.reshape(n, height, width, 3).")
         if X.ndim == 3 and X.shape[2] in _CHANNELS and X.shape[1] > max(_CHANNELS):  # (height, width, channels)
-            cure = "Give a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1)."
-            raise InputError(f"{problem}, which reads as one picture in colour", cure=cure)
+            cure = "Pass a batch of pictures: X[np.newaxis]; grey ones as (n, height, width, 1)."
+            raise InputError(f"{problem}, which looks like a single colour picture", cure=cure)
     if not isinstance(X, Iterable) or isinstance(X, dict | set | bytes):
-        cure = "Give a folder, or a list of files, of arrays or of PIL images."
+        cure = "Pass a folder, or a list of files, arrays or PIL images."
         raise InputError(f"X is {shown(X)}; pictures were expected", cure=cure)
     pictures = [_picture(each, number) for number, each in enumerate(X)]
     if not pictures:
-        raise InputError("X holds no picture", cure="Give one at least.")
+        raise InputError("X holds no picture", cure="Pass at least one.")
     return pictures
 
 
@@ -196,7 +196,7 @@ def _picture(given: Any, number: int) -> Picture:
     if isinstance(given, np.ndarray) or hasattr(given, "__array__"):
         return ArrayPicture(np.asarray(given), name)
     problem = f"is {shown(given)}; a path, an array or a PIL image was expected"
-    raise InputError(problem, file=name, cure="Check what X holds.")
+    raise InputError(problem, file=name, cure="Check the elements of X.")
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,8 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
     """
     root = Path(folder)
     if not root.is_dir():
-        problem = "is no folder" if root.exists() else "there is no such folder"
-        raise InputError(problem, file=str(folder), cure="Give the folder that holds a folder for each class.")
+        problem = "is not a folder" if root.exists() else "there is no such folder"
+        raise InputError(problem, file=str(folder), cure="Use a folder that has a subfolder for each class.")
     paths, labels, others, loose = [], [], [], []
     for path in sorted(_files_under(root)):
         parts = path.relative_to(root).parts
@@ -271,20 +271,20 @@ def read_picture_folder(folder: str | os.PathLike[str], *, needs_classes: bool =
             labels.append(parts[0] if len(parts) > 1 else "")
     notes = []
     if others:
-        notes.append(f"{_count(others, 'file')} passed over: no picture by the ending of the name ({_few(others)})")
+        notes.append(f"{_count(others, 'file')} skipped: not a picture by the ending of the name ({_few(others)})")
     if loose:
-        notes.append(f"{_count(loose, 'picture')} passed over: in no folder of a class")
+        notes.append(f"{_count(loose, 'picture')} skipped: not in the folder of a class")
     found = sorted(set(labels))
     folders = [each.name for each in sorted(root.iterdir()) if each.is_dir() and not each.name.startswith(".")]
     empty = [name for name in folders if name not in found]
     if empty and needs_classes:
         notes.append(f"{_count(empty, 'folder')} without a picture: {_few(empty)}")
     if needs_classes and len(found) < 2:
-        problem = f"pictures of {len(found)} class{'' if len(found) == 1 else 'es'} were found, and two are needed"
-        cure = "Put the pictures of each class into a folder of its name, such as pets/cat/1.jpg and pets/dog/1.jpg."
+        problem = f"pictures of {len(found)} class{'' if len(found) == 1 else 'es'} were found; two are needed"
+        cure = "Put the pictures of each class into a folder with its name, such as pets/cat/1.jpg and pets/dog/1.jpg."
         raise InputError(problem, file=str(folder), cure=cure)
     if not paths:
-        raise InputError("there is no picture in it", file=str(folder), cure=f"Those end in {', '.join(ENDINGS)}.")
+        raise InputError("it contains no pictures", file=str(folder), cure=f"They end in {', '.join(ENDINGS)}.")
     return PictureFolder(root, tuple(paths), np.array(labels), tuple(notes))
 
 
@@ -296,7 +296,7 @@ def _files_under(root: Path, inside: frozenset[str] = frozenset()) -> Iterator[P
     try:
         entries = list(os.scandir(root))
     except OSError as error:
-        cure = "Allow it to be read, or take it away."
+        cure = "Make it readable, or remove it."
         raise InputError(f"the folder cannot be read ({error.strerror})", file=str(root), cure=cure) from error
     for entry in entries:
         if entry.name.startswith("."):

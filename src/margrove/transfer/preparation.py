@@ -20,8 +20,8 @@ from margrove.transfer.pictures import Picture
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)  # of red, green and blue over ImageNet, as torchvision's networks were trained
 IMAGENET_STD = (0.229, 0.224, 0.225)
-RIGHT_SIZE = Advice("Give the size that it wants: ", Setting("size", ...), ".")
-_LARGEST_SIDE = 4096  # pixels: nobody trains on more
+RIGHT_SIZE = Advice("Set the size that it needs: ", Setting("size", ...), ".")
+_LARGEST_SIDE = 4096  # pixels: no network is trained on more
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Preparation:
         """Return a copy with the given values; None leaves the network's own."""
         changes: dict[str, Any] = {}
         if size is not None:
-            check_whole("size", size, least=1, cure=f"It is in pixels, {_LARGEST_SIDE} at most.")
+            check_whole("size", size, least=1, cure=f"It is in pixels, at most {_LARGEST_SIDE}.")
             check_number("size", size, most=_LARGEST_SIDE)
             changes["size"] = int(size)
         if crop is not None:

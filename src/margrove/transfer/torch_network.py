@@ -84,7 +84,7 @@ class TorchNetwork(OnDevice, Network):
             cure = Advice("Name another layer: ", Setting("layer", ...), ".")
             raise InputError(f"the layer {self.layer!r} was not reached", cure=cure)
         if not isinstance(found, torch.Tensor):
-            problem = f"the layer {self.layer!r} answers a {type(found).__name__}, no tensor"
+            problem = f"the output of the layer {self.layer!r} is a {type(found).__name__}, not a tensor"
             raise InputError(problem, cure="Name another layer.")
         return found
 
@@ -114,12 +114,12 @@ class TorchNetwork(OnDevice, Network):
             places = dict(self._module.named_modules())
             if layer not in places or not layer:
                 names = list(places)[1:]
-                some = ", ".join(names if len(names) <= 12 else [*names[:6], "…", *names[-6:]]) or "no layer of its own"
+                some = ", ".join(names if len(names) <= 12 else [*names[:6], "…", *names[-6:]]) or "no layers"
                 words = f" is {shown(layer)}; the network has {some}."
                 raise ParameterError(Advice(Parameter("layer"), words))
             if self._is_called_again(places[layer], noise):
                 words = (
-                    f" is {shown(layer)}; the network uses it more than once, so that it has several answers. "
+                    f" is {shown(layer)}; the network uses it more than once, so that it has several outputs. "
                     "Name a layer that is used once."
                 )
                 raise ParameterError(Advice(Parameter("layer"), words))
@@ -128,8 +128,8 @@ class TorchNetwork(OnDevice, Network):
         last = last_linear(calls)
         if last is None:
             raise InputError(
-                "the network has no linear layer before which it could be cut",
-                cure=Advice("Name the layer whose answer is wanted: ", Setting("layer", ...), "."),
+                "the network has no linear layer, before which it is usually cut",
+                cure=Advice("Name the layer whose output to use: ", Setting("layer", ...), "."),
             )
         vector = _array(calls[last].given)
         # The last maps before the classifier; maps of one pixel are the output of a pooling layer.
@@ -213,7 +213,7 @@ def copied(module: nn.Module) -> nn.Module:
     except (RuntimeError, TypeError) as error:
         raise InputError(
             f"the network cannot be copied ({str(error).splitlines()[0][:160]})",
-            cure="Delete what its last run has left in it, such as outputs that it keeps.",
+            cure="Delete what it stores from its last run, such as outputs.",
         ) from error
 
 
@@ -233,7 +233,7 @@ def device_named(name: str) -> torch.device:
     """Return the device of that name; "auto" is a GPU if there is one."""
     is_there = torch.cuda.is_available()
     if name == "cuda" and not is_there:
-        words = " is 'cuda', and no GPU that torch can use is here. Use "
+        words = " is 'cuda', and torch finds no GPU. Use "
         raise EngineError(Advice(Parameter("device"), words, Setting("device", "cpu"), InPython(" or 'auto'"), "."))
     return torch.device("cuda" if name != "cpu" and is_there else "cpu")
 
@@ -284,7 +284,7 @@ def load_weights(module: nn.Module, path: Any) -> nn.Module:
         module.load_state_dict(state)
     except RuntimeError as error:
         first = str(error).splitlines()[1].strip() if "\n" in str(error) else str(error)
-        cure = "Give the weights of this network."
+        cure = "Use the weights of this network."
         raise InputError(f"these are weights of another network: {first[:200]}", file=str(path), cure=cure) from error
     return module
 
@@ -293,7 +293,7 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
     """Return weights by name, from a safetensors file or from one that torch saved. No code in it is run."""
     if not isinstance(path, str | os.PathLike):
         raise ParameterError(f"weights is {shown(path)}; it must be the path of a file of weights.")
-    name, cure = os.fspath(path), "Give a .safetensors file, or a state dict that torch.save wrote."
+    name, cure = os.fspath(path), "Use a .safetensors file, or a state dict saved by torch.save."
     if not Path(path).is_file():
         raise InputError("there is no such file", file=name, cure=cure)
     try:
@@ -301,7 +301,7 @@ def read_weights(path: Any) -> dict[str, torch.Tensor]:
             return dict(safetensors.torch.load_file(name))
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many types for a damaged file
-        raise InputError("it cannot be read as weights alone", file=name, cure=cure) from error
+        raise InputError("no weights can be read from it", file=name, cure=cure) from error
     is_named = isinstance(state, dict) and all(isinstance(name, str) for name in state)
     if not is_named or not all(isinstance(each, torch.Tensor) for each in state.values()):
         raise InputError(f"it holds a {type(state).__name__}, not weights by name", file=name, cure=cure)
