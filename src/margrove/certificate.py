@@ -208,7 +208,7 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
     learner = learner_of(model)
     if learner is None or learner.certify is None:
         known = ", ".join(sorted({learner.name for learner in learners() if learner.certify is not None}))
-        raise InputError(f"{type(model).__name__} has no certificate", cure=f"Those that have one: {known}.")
+        raise InputError(f"{type(model).__name__} has no certificate", cure=f"Models with a certificate: {known}.")
     if y is None and learner.certify_chunks is not None:
         return loaded(learner.certify_chunks)(model, X)
     if y is None and learner.needs_target:
@@ -221,8 +221,8 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise InputError(
-            f"{type(model).__name__} cannot be certified: its parameters or fitted attributes do not fit each other or "
-            f"the data ({type(error).__name__}: {error})",
+            f"{type(model).__name__} cannot be certified: its parameters or fitted attributes do not match each other "
+            f"or the data ({type(error).__name__}: {error})",
             cure="Certify the model as it was fitted, on the data it was fitted on.",
         ) from error
 
@@ -282,7 +282,7 @@ def recorded(model: Any, **numbers: tuple[Any, Any]) -> tuple[Claim, ...]:
         if kept.size and np.isnan(kept).all():
             continue
         if kept.shape != np.shape(expected) or not (np.abs(kept - expected) <= allowed).all():
-            words = f"{name} is not what the model and the data give"
+            words = f"{name} differs from the value that the model and the data give"
             failed.append(Claim(name, per_machine(kept), per_machine(expected), False, words))
     return tuple(failed)
 

@@ -57,7 +57,7 @@ class InputError(MargroveError, ValueError):
     --------
     >>> from margrove.errors import InputError
     >>> print(InputError("'abc' is not a number", file="t.csv", line=3, column="age", cure="Mend the cell."))
-    t.csv, line 3, column 'age': 'abc' is not a number. Mend the cell.
+    t.csv, line 3, column 'age': 'abc' is not a number. Fix the cell.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
             problem = (
                 f"a value in X, y or sample_weight cannot be converted to a number ({type(error).__name__}: {error})"
             )
-            raise InputError(problem, cure="Give numbers that a float64 can hold.") from error
+            raise InputError(problem, cure="Use numbers that fit into a float64.") from error
 
     return reader
 
@@ -216,7 +216,7 @@ def check_number(
     wanted = "a number" + (f" > {above:g}" if above is not None else f" ≥ {least:g}" if least is not None else "")
     found = Advice(Parameter(name), f" {verb} {_cut(shown(value))}; it must be ")
     if is_finite and most is not None and value > most:
-        raise ParameterError(_with_cure(Advice(found, f"{most:g} at most."), beyond or cure))
+        raise ParameterError(_with_cure(Advice(found, f"at most {most:g}."), beyond or cure))
     is_beyond = is_number and not is_finite and value > 0
     raise ParameterError(_with_cure(Advice(found, f"{wanted}."), (beyond if is_beyond else "") or cure))
 
@@ -253,9 +253,9 @@ def check_choice(name: str, value: Any, allowed: Iterable[Any], *, also: str = "
 
 def check_share(name: str, value: float) -> None:
     """Raise `ParameterError` unless the parameter is a number from 0 to 1."""
-    check_number(name, value, least=0, cure="It is a probability, as 0.05 for five percent.")
+    check_number(name, value, least=0, cure="It is a probability, such as 0.05 for five percent.")
     if value > 1:
-        raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, as 0.05 for five percent.")
+        raise ParameterError(f"{name} is {shown(value)}; it must be from 0 to 1, such as 0.05 for five percent.")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -51,11 +51,11 @@ _ADVICE = {
     Status.CONVERGED: "nothing to do",
     Status.STALLED: "no more progress is possible: check the scale of the columns",
     Status.NONFINITE: "numbers overflowed: check the scale of the columns",
-    Status.PERFECT_LEARNER: "one learner is right on every row: take it alone, or a weaker one to boost",
-    Status.NO_BETTER_THAN_CHANCE: "a further learner would bring nothing: take a stronger one, or fewer rounds",
-    Status.BOUND_REACHED: "nothing to do: the bound on the training error is as low as asked for",
+    Status.PERFECT_LEARNER: "one learner classifies every row correctly: use it alone, or boost a weaker one",
+    Status.NO_BETTER_THAN_CHANCE: "a further learner would not improve the model: use a stronger one, or fewer rounds",
+    Status.BOUND_REACHED: "nothing to do: the bound on the training error is as low as requested",
     Status.EARLY_STOPPED: "nothing to do: further rounds did not help on rows held out",
-    Status.IMPORTED: "another program solved it: certify(model, X, y) tells how well",
+    Status.IMPORTED: "another program solved it: certify(model, X, y) shows how well",
 }
 
 

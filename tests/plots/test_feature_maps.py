@@ -87,11 +87,11 @@ def test_input_that_cannot_be_drawn_is_refused(features, pictures):
     features.fit(pictures)
     with pytest.raises(InputError, match="there is no map 7"):
         plot_feature_maps(features, pictures, which=[7])
-    with pytest.raises(InputError, match="names no map"):
+    with pytest.raises(InputError, match="which is empty"):
         plot_feature_maps(features, pictures, which=[])
     with pytest.raises(InputError, match=r"maps × pictures"):
         plot_feature_maps(features, pictures, which=[0], axes=plt.subplots(2, 3)[1])
-    with pytest.raises(InputError, match="no tree tells which maps"):
+    with pytest.raises(InputError, match="no tree whose splits name the maps"):
         plot_feature_maps(features, pictures)
     with pytest.raises(InputError, match="which holds 'edges'; a map is a number, or a name such as 'map_17'"):
         plot_feature_maps(features, pictures, which="edges")

@@ -73,7 +73,7 @@ def test_separated_points_have_an_empty_strip_between_the_margin_lines():
 
 def test_the_nearest_point_of_each_class_is_in_a_square():
     model = BasicLinearClassifier().fit(X, Y)
-    marked = points_of(plot_boundary(model, X, Y), "nearest of each class")
+    marked = points_of(plot_boundary(model, X, Y), "nearest points of each class")
     distance = model.margins(X, Y).geometric
     expected = [X[30 * k + np.argmin(distance[30 * k : 30 * k + 30])] for k in (0, 1)]
     np.testing.assert_allclose(np.sort(marked, axis=0), np.sort(expected, axis=0))
@@ -112,7 +112,7 @@ def test_a_hard_margin_has_marginal_points_on_its_lines_and_no_square():
     ax = plot_boundary(model, X, Y)
     np.testing.assert_allclose(abs(model.decision_function(points_of(ax, "marginal, 0 < α < C"))), 1, atol=2e-3)
     assert "and no hard points" in ax.get_title()
-    assert "nearest of each class" not in labels(ax)
+    assert "nearest points of each class" not in labels(ax)
 
 
 @pytest.mark.parametrize("other", [X[:40], X + 1e-3, X[::-1]], ids=["fewer", "moved", "reversed"])
@@ -163,7 +163,7 @@ def test_one_class_has_one_region_and_points_without_labels():
 
 
 def test_models_that_are_no_classifiers_and_missing_labels_are_refused():
-    with pytest.raises(InputError, match="SVR is no classifier"):
+    with pytest.raises(InputError, match="SVR is not a classifier"):
         plot_boundary(margrove.SVR().fit(X, X[:, 0]), X, X[:, 0])
     with pytest.raises(InputError, match="y is None; the labels"):
         plot_boundary(margrove.SVC().fit(X, Y), X)
@@ -327,7 +327,7 @@ def test_features_that_form_no_plane_are_refused(points, features, message):
 def test_a_model_of_more_columns_is_refused_with_what_to_do():
     model = BasicLinearClassifier().fit(np.hstack([X, X]), Y)
     with pytest.raises(
-        InputError, match=r"fitted on 4 columns; a plane has two\. Say which two vary, features=\(a, b\)"
+        InputError, match=r"fitted on 4 columns; a plane has two\. Choose the two that vary, features=\(a, b\)"
     ):
         plot_boundary(model, np.hstack([X, X]), Y)
 
@@ -335,7 +335,7 @@ def test_a_model_of_more_columns_is_refused_with_what_to_do():
 def test_a_model_of_other_columns_is_refused_by_name():
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 1]})
     model = BasicLinearClassifier().fit(frame[["a", "b"]], Y)
-    with pytest.raises(InputError, match=r"fitted on a and b, and a and c were chosen"):
+    with pytest.raises(InputError, match=r"fitted on a and b, but a and c were chosen"):
         plot_boundary(model, frame, Y, features=["a", "c"])
 
 

@@ -37,7 +37,7 @@ def test_a_fitted_model_brings_its_classes_and_zeros_have_a_colour_of_their_own(
     assert ax is given
     assert ax.get_title(loc="left") == "3 machines, minimum distance 2, corrects 0"
     assert [text.get_text() for text in ax.get_yticklabels()] == ["setosa", "versicolor", "virginica"]
-    assert ax.get_legend().get_texts()[-1].get_text() == "never seen"
+    assert ax.get_legend().get_texts()[-1].get_text() == "not used"
 
 
 def test_a_code_of_a_thousand_machines_has_no_signs_and_few_ticks():
@@ -49,7 +49,7 @@ def test_a_code_of_a_thousand_machines_has_no_signs_and_few_ticks():
 def test_what_is_no_code_is_refused():
     with pytest.raises(ParameterError, match="same code word"):
         plot_code([[1, -1], [1, -1], [-1, 1]])
-    with pytest.raises(ParameterError, match="labels has 2 names; the code has 4 classes"):
+    with pytest.raises(ParameterError, match="labels has 2 entries, but the code has 4 classes"):
         plot_code(hadamard(4), ["a", "b"])
     with pytest.raises(InputError, match="SVC has no code matrix"):
         plot_code(SVC().fit([[0.0], [1.0]], [0, 1]))

@@ -37,7 +37,7 @@ def test_one_legend_serves_all():
     assert all(ax.get_legend() is None for ax in axes)
     (legend,) = axes[0].figure.legends
     words = [text.get_text() for text in legend.get_texts()]
-    known = ["0", "1", "boundary, f = 0", "margin", "nearest of each class", "marginal, 0 < α < C"]
+    known = ["0", "1", "boundary, f = 0", "margin", "nearest points of each class", "marginal, 0 < α < C"]
     assert words == known
 
 
@@ -60,15 +60,15 @@ def test_the_support_vector_machine_has_the_widest_margin():
 def test_points_that_no_line_separates_are_reported_in_the_title_without_a_warning():
     overlap = RANDOM.normal(0, 1, (60, 2))
     axes = compare_linear(overlap, Y)
-    assert titles(axes)[list(LINEAR_CLASSIFIERS).index("Perceptron")][-1] == "stopped short: max_iter"
+    assert titles(axes)[list(LINEAR_CLASSIFIERS).index("Perceptron")][-1] == "stopped early: max_iter"
 
 
 def test_outliers_on_the_correct_side_move_least_squares_and_not_the_perceptron():
     points = np.vstack([X, np.tile([[60.0, 50.0]], (10, 1))])
     y = np.append(Y, [1] * 10)
     basic, squares, perceptron, _ = titles(compare_linear(points, y))
-    assert "wrong" in basic[1]
-    assert "wrong" in squares[1]
+    assert "misclassified" in basic[1]
+    assert "misclassified" in squares[1]
     assert perceptron[1].startswith("no errors")
 
 
@@ -109,5 +109,5 @@ def test_a_frame_names_the_axes():
 def test_bad_arguments_are_refused():
     with pytest.raises(ParameterError, match="empty"):
         compare_linear(X, Y, models={})
-    with pytest.raises(ParameterError, match="axes holds 1 axes for 4 models"):
+    with pytest.raises(ParameterError, match="axes has 1 axes for 4 models"):
         compare_linear(X, Y, axes=[plt.subplots()[1]])

@@ -106,7 +106,7 @@ def test_points_of_a_gram_matrix_have_kinds():
 
 def test_rows_of_weight_0_are_shown_separately():
     model = SVC().fit(X, Y, sample_weight=np.arange(80) > 0)
-    assert "no part, weight 0" in names(plot_margins(model, X, Y))
+    assert "ignored, weight 0" in names(plot_margins(model, X, Y))
 
 
 @pytest.mark.parametrize("bins", [1, 7, "fd"])

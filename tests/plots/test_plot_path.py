@@ -81,12 +81,12 @@ def test_draws_on_the_axes_it_is_given_and_counts_them():
     path = SVC().path(X, Y, CS)
     _, places = plt.subplots(2, 1)
     assert list(plot_path(path, axes=places)) == list(places)
-    with pytest.raises(ParameterError, match="axes holds 1 axes for 2 panels"):
+    with pytest.raises(ParameterError, match="axes has 1 axes for 2 panels"):
         plot_path(path, axes=places[:1])
-    with pytest.raises(ParameterError, match="names holds 1 names; the models have 4"):
+    with pytest.raises(ParameterError, match="names has 1 entries, but the models have 4"):
         plot_path(SVC(kernel="linear").path(X, Y, CS), names=["a"])
 
 
 def test_what_is_no_path_is_refused():
-    with pytest.raises(InputError, match=r"plot_path draws what SVC.path returns, and this is of type SVC. Give it"):
+    with pytest.raises(InputError, match=r"plot_path draws the result of SVC.path, but this is of type SVC. Pass"):
         plot_path(SVC().fit(*load_iris(return_X_y=True)))

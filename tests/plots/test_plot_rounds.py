@@ -81,14 +81,14 @@ def test_draws_on_the_axes_it_is_given_and_counts_them():
     model = make_pipeline(StandardScaler(), AdaBoostClassifier(n_estimators=3)).fit(X, Y)
     _, places = plt.subplots(3, 1)
     assert list(plot_rounds(model, axes=places)) == list(places)
-    with pytest.raises(ParameterError, match="axes holds 2 axes for 3 panels"):
+    with pytest.raises(ParameterError, match="axes has 2 axes for 3 panels"):
         plot_rounds(model, axes=places[:2])
 
 
 def test_what_keeps_no_rounds_is_refused():
-    with pytest.raises(InputError, match="AdaBoostRegressor of margrove keeps no rounds to draw"):
+    with pytest.raises(InputError, match="AdaBoostRegressor of margrove keeps no record of its rounds"):
         plot_rounds(AdaBoostRegressor(n_estimators=2).fit(X, Y.astype(float)))
-    with pytest.raises(InputError, match="AdaBoostClassifier of sklearn keeps no rounds"):
+    with pytest.raises(InputError, match="AdaBoostClassifier of sklearn keeps no record of its rounds"):
         plot_rounds(ensemble.AdaBoostClassifier(n_estimators=2).fit(X, Y))
 
 
@@ -115,7 +115,7 @@ def test_the_legend_shows_how_many_rows_are_on_the_wrong_side():
     model = AdaBoostClassifier(n_estimators=30).fit(X, Y)
     wrong = np.mean(model.margins(X, Y) <= 0)
     names = [text.get_text() for text in plot_vote_margins(model, X, Y).get_legend().get_texts()]
-    assert [name.split(":")[0] for name in names] == ["after 5 rounds", "after 20 rounds", "after 30 rounds", "wrong"]
+    assert [name.split(":")[0] for name in names] == ["after 5 rounds", "after 20 rounds", "after 30 rounds", "misclassified"]
     assert names[2].endswith(f"{100 * wrong:.1f} % at most 0")
 
 
@@ -123,7 +123,7 @@ def test_more_rounds_than_there_are_mean_all_and_each_number_is_drawn_once():
     model = AdaBoostClassifier(n_estimators=4).fit(X, Y)
     ax = plot_vote_margins(model, X, Y, rounds=(1, 1, 9, None))
     names = [text.get_text().split(":")[0] for text in ax.get_legend().get_texts()]
-    assert names == ["after 1 round", "after 4 rounds", "wrong"]
+    assert names == ["after 1 round", "after 4 rounds", "misclassified"]
 
 
 def test_tables_pipelines_and_scikit_learns_votes_have_margins():

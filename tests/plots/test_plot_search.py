@@ -100,7 +100,7 @@ def test_one_parameter_is_a_curve_with_a_band(settings, name, values):
     np.testing.assert_array_equal(curve.get_xdata(), values)
     np.testing.assert_array_equal(curve.get_ydata(), search.cv_results_["mean_test_score"])
     assert ax.get_xlabel() == name
-    assert ax.get_legend_handles_labels()[1] == ["± 1 deviation", "mean over the folds", "best"]
+    assert ax.get_legend_handles_labels()[1] == ["± 1 standard deviation", "mean over the folds", "best"]
     deviation = search.cv_results_["std_test_score"]
     corners = ax.collections[0].get_paths()[0].vertices
     assert corners[:, 1].max() == pytest.approx((curve.get_ydata() + deviation).max())
@@ -128,7 +128,7 @@ def test_equal_scores_and_many_cells_are_no_trouble():
 def test_what_has_no_table_is_refused():
     search = searched()
     search.cv_results_["mean_test_score"][:] = np.nan
-    with pytest.raises(InputError, match="no cell whose folds are all scored"):
+    with pytest.raises(InputError, match="no cell with scores of all folds"):
         plot_search(search)
     other = GridSearchCV(PEER(), {"coef0": [0.0, 1.0]}).fit(X, Y)
     with pytest.raises(InputError, match="did not search C"):
@@ -136,5 +136,5 @@ def test_what_has_no_table_is_refused():
 
 
 def test_what_is_no_search_is_refused():
-    with pytest.raises(InputError, match=r"SVC is no search. Draw an SVCCV or SVRCV"):
+    with pytest.raises(InputError, match=r"SVC is not a search. Draw an SVCCV or SVRCV"):
         plot_search(PEER().fit(*load_iris(return_X_y=True)))

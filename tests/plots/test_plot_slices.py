@@ -83,7 +83,7 @@ def test_points_that_the_slice_shows_otherwise_are_counted(features):
         rows = np.column_stack([drawn, np.tile(np.median(X[:, 2:], axis=0), (80, 1))])
     otherwise = int((model.predict(rows) != model.predict(X[order])).sum())
     assert otherwise > 1
-    assert f"{otherwise} are judged otherwise than this slice shows" in ax.get_title()
+    assert f"{otherwise} are classified differently from this slice" in ax.get_title()
 
 
 @pytest.mark.parametrize("learner", [SVC(), DecisionTreeClassifier(max_depth=3), AdaBoostClassifier(n_estimators=3)])
@@ -157,7 +157,7 @@ def test_long_lists_of_what_is_held_stay_within_the_title():
     wide = pd.DataFrame(np.hstack([X, X, X]), columns=[f"a column of a long name {j}" for j in range(12)])
     model = BasicLinearClassifier().fit(wide, Y)
     title = plot_boundary(model, wide, Y, features=(0, 1), resolution=20).get_title()
-    assert "7 more held" in title
+    assert "7 more fixed" in title
     assert max(map(len, title.splitlines())) < 60
 
 
@@ -190,9 +190,9 @@ def test_a_component_names_the_columns_it_runs_along():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": (0, 1), "at": {"x9": 1.0}}, r"at names 'x9'; the columns that can be held are x2, x3"),
+        ({"features": (0, 1), "at": {"x9": 1.0}}, r"at names 'x9'; the columns that can be fixed are x2, x3"),
         ({"features": (0, 1), "at": {"x0": 1.0}}, "at names 'x0'"),
-        ({"features": "pca", "at": {"x2": 1.0}}, "features='pca' has none to hold"),
+        ({"features": "pca", "at": {"x2": 1.0}}, "features='pca' has none to fix"),
     ],
 )
 def test_columns_that_cannot_be_held_are_refused(options, message):
@@ -202,9 +202,9 @@ def test_columns_that_cannot_be_held_are_refused(options, message):
 
 def test_bad_slices_are_refused():
     model = BasicLinearClassifier().fit(X, Y)
-    with pytest.raises(InputError, match="fitted on 4 columns, and X has 3"):
+    with pytest.raises(InputError, match="fitted on 4 columns, but X has 3"):
         plot_boundary(model, X[:, :3], Y, features=(0, 1))
-    with pytest.raises(ParameterError, match="fitted on two; leave it out"):
+    with pytest.raises(ParameterError, match="fitted on only two; leave it out"):
         plot_boundary(BasicLinearClassifier().fit(X[:, :2], Y), X[:, :2], Y, at={"x3": 1})
     tree = DecisionTreeClassifier().fit(PENGUINS, SPECIES)
     with pytest.raises(ParameterError, match="'Atlantis', which is in no row"):

@@ -286,7 +286,7 @@ def test_every_place_of_the_plane_has_the_colour_of_its_prediction(rng):
         code = list(model.classes_).index(label)
         assert colour_at(ax, *spot) == pytest.approx(plt.matplotlib.colors.to_rgb(colour_of(code)))
     wrong = int((model.predict(FRAME[NAMES[2:]]) != LABELS).sum())
-    assert f"{wrong} of 150 wrong" in ax.get_title()
+    assert f"{wrong} of 150 misclassified" in ax.get_title()
 
 
 def test_other_columns_are_held_at_their_median_or_at_the_given_value():
@@ -317,7 +317,7 @@ def test_categories_and_missing_cells_can_be_held():
         return {leaf for leaf, _, _ in rectangles(tree, (0, 1), held_cells(tree, as_table(table), (0, 1), at))}
 
     assert leaves({}) == leaves({"c": "u"}) == {2, 3}
-    assert leaves({"c": "v"}) == leaves({"c": "never seen"}) == {4}
+    assert leaves({"c": "v"}) == leaves({"c": "not used"}) == {4}
     assert leaves({"c": None}) == leaves({"c": float("nan")}) == {5}
 
 

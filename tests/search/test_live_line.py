@@ -73,7 +73,7 @@ def test_plain_lines_where_there_is_no_terminal(capsys, monkeypatch, drop_early)
     assert "\r" not in "".join(lines)
     assert lines[0].startswith("[SVCCV] ")
     assert " % of 36 machines, " in lines[0]
-    assert " gone" in lines[0]
+    assert " elapsed" in lines[0]
     shares = [int(line.split()[1]) for line in lines]
     assert shares == sorted(shares)
     assert shares[-1] == 100
@@ -95,7 +95,7 @@ def test_one_line_on_a_terminal(monkeypatch):
     text = screen.getvalue()
     assert text.count("\n") == 1
     assert text.count("\r\x1b[K[SVCCV] ") == 4
-    assert "[SVCCV] 50 % of 4 machines, 0.0 s gone\r" in text
+    assert "[SVCCV] 50 % of 4 machines, 0.0 s elapsed\r" in text
     assert text.endswith("0 of 2 cells scored in 0.0 s (interrupted)\n")
 
 
@@ -107,4 +107,4 @@ def test_the_best_so_far_is_of_cells_whose_folds_are_all_scored(monkeypatch):
     scores.score[0, 0, 0] = [0.5, np.nan]
     assert "best" not in line.words(0.0)
     scores.score[0, 0, 0] = [0.5, 0.7]
-    assert line.words(0.0) == "25 % of 4 machines, best score 0.6 so far, 0.0 s gone"
+    assert line.words(0.0) == "25 % of 4 machines, best score 0.6 so far, 0.0 s elapsed"

@@ -116,7 +116,7 @@ def test_paths_that_cannot_be_written_are_refused(tmp_path, old):
         ModelFileError, match=r"absent.model\.margrove: it cannot be written: No such file or directory"
     ):
         save(old, tmp_path / "absent" / "model.margrove")
-    with pytest.raises(ModelFileError, match="it is a folder"):
+    with pytest.raises(ModelFileError, match="it is a directory"):
         save(old, tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelFileError, match="it cannot be written: Not a directory"):

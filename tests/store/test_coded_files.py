@@ -176,10 +176,10 @@ FORGERIES = {
     "no code": (drop_tensor("code_"), "'code_' is missing"),
     "a code of one class less": (put_code([[1, -1], [-1, 1]]), "code has 2 rows; y has 3 classes"),
     "two equal words": (put_code([[1, 1, -1], [1, 1, -1], [-1, -1, 1]]), "same code word"),
-    "another code": (put_code([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]), "its code is not that of OneVsOneClassifier"),
+    "another code": (put_code([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]), "its code is not the code of OneVsOneClassifier"),
     "numbers beyond": (put_code([[1, 2, 0], [-1, 0, 1], [0, -1, -1]]), "code_ goes up to 2"),
-    "a machine less": (drop_machine, "has 3 columns of its code, and other machines"),
-    "machines that are none": (put("machines", value={}), "and other machines"),
+    "a machine less": (drop_machine, "do not match the 3 columns of its code"),
+    "machines that are none": (put("machines", value={}), "columns of its code"),
     "another estimator": (put("estimator", value={"class": "OneClassSVM", "parameters": {}}), "has no"),
     "an unknown estimator": (put("estimator", value={"class": "Popen", "parameters": {}}), "'Popen', which is not a"),
     "an estimator as a parameter": (put("parameters", "estimator", value="SVC"), "estimator is 'SVC'"),
@@ -209,11 +209,11 @@ def test_what_does_not_belong_together_is_refused(name, content, forged):
 def test_rows_of_a_gram_matrix_that_are_not_there_are_refused(content, forged, fit):
     model = fit(clone(MODELS["one, gram"]), *rows("one, gram"))
     change = put_tensor("machines.0.rows", lambda rows: rows + 20)
-    refuse(forged(content(model), change), "rows of machine 0 are not rising numbers below 40")
+    refuse(forged(content(model), change), "rows of machine 0 are not ascending numbers below 40")
 
 
 def test_a_shared_machine_of_another_code_is_refused(content, forged):
     X, y = rows("")
     model = BitStringClassifier(SVC(), code="hadamard").fit(X, y)
     change = put_tensor("code_", lambda code: code[:, ::-1])
-    refuse(forged(content(model), change), "machines that share a kernel are not those of the code")
+    refuse(forged(content(model), change), "machines that share a kernel do not match the code")

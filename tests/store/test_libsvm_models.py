@@ -297,7 +297,7 @@ def test_rows_that_are_others_are_refused(wine, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "words"), [({"gamma": 1.0}, "the file tells it"), ({"epsilon": 1.0}, "no such parameter")]
+    ("parameters", "words"), [({"gamma": 1.0}, "the file contains it"), ({"epsilon": 1.0}, "no such parameter")]
 )
 def test_parameters_that_cannot_be_given_are_refused(wine, parameters, words, tmp_path):
     trained(as_dicts(wine[0]), wine[1], "-s 0", tmp_path / "model")
@@ -322,7 +322,7 @@ def test_what_libsvm_has_not_is_refused_with_the_cure(wine):
         (SVC(kernel=lambda a, b: a @ b.T).fit(X, y), "no function kernel"),
         (SVC(multiclass="ovr").fit(X, y), "multiclass is ovr. Fit with multiclass='ovo'"),
         (SVC(multiclass=[[1, 1], [-1, 1], [1, -1]]).fit(X, y), "a code matrix"),
-        (LinearSVC().fit(X, y), "with a kernel alone, and this is a LinearSVC. Train one of SVC, "),
+        (LinearSVC().fit(X, y), "supports only kernel support vector machines, and this is a LinearSVC. Train one of SVC, "),
         (make_pipeline(StandardScaler(), SVC()).fit(X, y), r"model\[-1\]"),
     ]
     for model, words in refused:
@@ -355,13 +355,13 @@ GOOD = (
         ("SV\n", "", "line 9: '1' is no word"),
         ("1 1:1 3:2\n", "", "1 support vectors, and total_sv is 2"),
         ("-1 2:1\n", "-1 2:1\n1 1:1\n", "line 12: it has more support vectors"),
-        ("1:1 3:2", "3:1 1:2", "line 10: column 1 stands behind column 3"),
+        ("1:1 3:2", "3:1 1:2", "line 10: column 1 follows column 3"),
         ("1:1 3:2", "0:1 3:2", "line 10: the number of a column is '0'"),
         ("1:1 3:2", "1:1 99999999999:2", "line 10: the number of a column"),
         ("1:1 3:2", "1:x", "line 10: column 1 is 'x'"),
         ("1:1 3:2", "1", "line 10: column 1 is ''"),
         ("-1 2:1", "inf 2:1", "line 11: a coefficient is 'inf'"),
-        ("gamma 0.5", "gamma 0.5\ngamma 0.6", "line 4: gamma was on line 3"),
+        ("gamma 0.5", "gamma 0.5\ngamma 0.6", "line 4: gamma was already on line 3"),
         ("gamma 0.5", "gämma 0.5", "line 3: this is no text"),
     ],
 )

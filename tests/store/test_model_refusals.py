@@ -81,7 +81,7 @@ def test_a_foreign_file_is_called_so(tmp_path):
 
 def test_missing_files_and_folders_are_refused(tmp_path):
     assert "there is no such file" in refusal(load, tmp_path / "absent.margrove")
-    assert "it is a folder" in refusal(load, tmp_path)
+    assert "it is a directory" in refusal(load, tmp_path)
 
 
 def test_a_text_file_object_is_refused():

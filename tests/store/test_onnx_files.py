@@ -155,7 +155,7 @@ def gram() -> np.ndarray:
         (make_pipeline(PCA(1), SVC()).fit(X, Y), "the step PCA.*TableEncoder"),
         (SVCCV(Cs=[1.0], gammas=[1.0], refit=False, cv=2).fit(X, Y), "refit=True"),
         (GridSearchCV(SVC(), {"C": [1.0]}, refit=False, cv=2).fit(X, Y), "refit=True"),
-        (TableEncoder().fit(X), "Export a learner"),
+        (TableEncoder().fit(X), "Export a Margrove learner"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -190,5 +190,5 @@ def test_without_the_package_the_error_is_the_line_that_installs_it(monkeypatch)
 
 
 def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(ModelFileError, match="is a folder"):
+    with pytest.raises(ModelFileError, match="is a directory"):
         write_onnx(LinearSVC().fit(X, Y), tmp_path)

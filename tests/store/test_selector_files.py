@@ -73,7 +73,7 @@ def test_a_pipeline_with_a_selector_predicts_and_is_certified_again(between, con
         (lambda header, tensors: tensors["support_"].fill(0), "support_ chooses no column"),
         (lambda header, tensors: tensors["support_"].fill(2), "support_ goes up to 2"),
         (lambda header, tensors: tensors.update(scores_=tensors["scores_"][:2].copy()), "scores_ has shape"),
-        (put(output="code"), "does not say what comes out"),
+        (put(output="code"), "does not state its output type"),
         (put(engine="no name"), "engine_ is 'no name'"),
         (put_parameter(score_func="os.system"), "score_func is 'os.system'"),
     ],
@@ -89,4 +89,4 @@ def test_a_choice_of_another_size_than_the_next_step_wants_is_refused(content, f
     def choose_all(header, tensors):
         tensors["steps.0.support_"].fill(1)
 
-    refuse(forged(data, choose_all), "wants 3 columns and gets 7")
+    refuse(forged(data, choose_all), "expects 3 columns, but gets 7")

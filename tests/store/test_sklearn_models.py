@@ -240,7 +240,7 @@ def test_models_that_cannot_be_converted_are_refused_with_a_remedy(iris):
         (their_trees.DecisionTreeRegressor().fit(X, np.stack([y, y], axis=1)), "predicts 2 targets"),
         (their_trees.DecisionTreeRegressor(criterion="poisson").fit(X, y + 1.0), "poisson"),
         (theirs.SVC(kernel=lambda a, b: a @ b.T).fit(X, y), "precomputed"),
-        (margrove.SVC().fit(X, y), "Margrove's already"),
+        (margrove.SVC().fit(X, y), "already a Margrove model"),
         ("SVC", "Those that can be taken over: SVC"),
     ]
     for model, words in refused:

@@ -105,7 +105,7 @@ def _facts(path: Target) -> list[dict[str, Any]]:
         raise FaultError("it is not an ONNX file") from error
     properties = {each.key: each.value for each in proto.metadata_props}
     if _INPUTS not in properties:
-        raise FaultError("it is an ONNX file of another program: it does not say what its inputs are")
+        raise FaultError("it is an ONNX file of another program: it does not describe its inputs")
     facts: list[dict[str, Any]] = json.loads(properties[_INPUTS])
     return facts
 

@@ -206,7 +206,7 @@ def check_size(n_bytes: int) -> None:
     """Refuse a model that is too large for an ONNX file, before it is made."""
     if n_bytes > MOST_BYTES:
         raise FaultError(
-            f"its numbers take {n_bytes / 2**30:.1f} GiB, and an ONNX file holds less than 2",
+            f"its arrays take {n_bytes / 2**30:.1f} GiB, but an ONNX file holds less than 2 GiB",
             "Use a model with fewer support vectors or columns, such as LinearSVC.",
         )
 

@@ -44,8 +44,8 @@ def export(model: Any) -> Export:
     if not hasattr(model, "n_features_in_"):
         first = model.steps[0][1] if isinstance(model, Pipeline) else model
         raise FaultError(
-            f"{type(first).__name__} takes pictures, and has no form in ONNX here",
-            "Export the network by itself, and the learner on its codes with write_onnx(pipeline[-1], …).",
+            f"{type(first).__name__} takes pictures and cannot be exported to ONNX",
+            "Export the network separately, and the learner on its features with write_onnx(pipeline[-1], …).",
         )
     names = getattr(model, "feature_names_in_", None)
     graph = Graph()
@@ -75,10 +75,10 @@ def written(model: Any, columns: Columns) -> Prediction:
     if learner is not None and learner.onnx is not None and not hasattr(model, "transform"):
         predicted: Prediction = loaded(learner.onnx)(model, columns)
         return predicted
-    cure = "Export a learner of Margrove's, alone or at the end of a Pipeline."
+    cure = "Export a Margrove learner, alone or at the end of a Pipeline."
     if kind.__module__.startswith("sklearn."):
-        cure = "Take it over first, if it is an SVM or a tree: margrove.from_sklearn(model)."
-    raise FaultError(f"{kind.__module__}.{kind.__qualname__} has no form in ONNX here", cure)
+        cure = "If it is an SVM or a tree, convert it first: margrove.from_sklearn(model)."
+    raise FaultError(f"{kind.__module__}.{kind.__qualname__} cannot be exported to ONNX", cure)
 
 
 def _transformed(step: Any, columns: Columns) -> Columns:
@@ -99,8 +99,8 @@ def _transformed(step: Any, columns: Columns) -> Columns:
         return after
     known = ", ".join(scaler.__name__ for scaler in _SCALERS)
     raise FaultError(
-        f"the step {type(step).__name__} of the pipeline has no form in ONNX here",
-        f"Those that have: TableEncoder, ImpuritySelector, {known}.",
+        f"the step {type(step).__name__} of the pipeline cannot be exported to ONNX",
+        f"Steps that can be exported: TableEncoder, ImpuritySelector, {known}.",
     )
 
 
@@ -123,7 +123,7 @@ def _chosen(model: Any) -> Any:
         return model
     if not hasattr(model, "best_estimator_"):
         raise FaultError(
-            f"this {type(model).__name__} has no model: it was fitted with refit=False, or broken off",
+            f"this {type(model).__name__} has no model: it was fitted with refit=False, or stopped early",
             "Fit it with refit=True.",
         )
     return model.best_estimator_
@@ -144,7 +144,7 @@ def _outputs(graph: Graph, prediction: Prediction, taken: set[str]) -> dict[Grap
     is_plain = classes.dtype != object or all(isinstance(label, str) for label in classes)
     if classes.dtype.kind not in _LABEL_TYPES or not is_plain:
         raise FaultError(
-            f"labels such as {shown(classes[0])} (dtype {classes.dtype}) cannot be in an ONNX file",
+            f"labels such as {shown(classes[0])} (dtype {classes.dtype}) cannot be stored in an ONNX file",
             "Use text, integers, floats or Booleans as labels, y.astype(str) for instance.",
         )
     label = graph.op("Gather", classes, prediction.place)

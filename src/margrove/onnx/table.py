@@ -65,7 +65,7 @@ class GraphInputs:
         self._codes: dict[tuple[int, tuple[str, ...]], str] = {}
         self._empty: dict[int, str] = {}  # codes of categories without a level
         if any(not name for name in self.names):
-            raise FaultError("a column has no name, and an input of an ONNX graph needs one", "Name it, and fit again.")
+            raise FaultError("a column has no name, but inputs of an ONNX graph need one", "Name it and fit again.")
         graph.taken.update(self.names, {MATRIX})
 
     def numbers(self, places: Sequence[int]) -> GraphValue:
@@ -96,8 +96,8 @@ class GraphInputs:
         known = self.kinds.setdefault(j, kind)
         if (known == "text") != (kind == "text"):
             raise FaultError(
-                f"its machines do not agree on the column {self.names[j]!r}: to some it is text, to others numbers",
-                "Make it one of them before you fit.",
+                f"its machines do not agree on the column {self.names[j]!r}: some read it as text, others as numbers",
+                "Convert it to one of them before fitting.",
             )
 
     def make(self) -> tuple[list[Tensor], list[dict[str, Any]]]:
@@ -179,7 +179,7 @@ def missing_word(levels: Sequence[str]) -> str:
 def codes_of_numbers(column: GraphValue, levels: Sequence[Any]) -> GraphValue:
     """The codes of a category whose levels are numbers or truth values, from a column of doubles."""
     if any(isinstance(level, str) for level in levels):
-        raise FaultError(f"the level {shown(levels[0])} is text, and its column comes as numbers", "Fit it again.")
+        raise FaultError(f"the level {shown(levels[0])} is text, but its column contains numbers", "Fit it again.")
     missing = column.op("IsNaN").cast("int64")  # × MISSING, which is 1
     if not levels:
         return missing

@@ -35,16 +35,16 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def check_model(name: str, model: object, *, wanted: str = "a fitted model", attribute: str | None = None) -> None:
     """Raise `InputError` unless the model is an estimator, scikit-learn's NotFittedError unless it is fitted."""
     if isinstance(model, type) or not hasattr(model, "fit"):
-        cure = f"Make one, and fit it: {model.__name__}(...).fit(X, y)." if isinstance(model, type) else ""
-        raise InputError(f"{found(name, model)}; {wanted} was wanted", cure=cure)
+        cure = f"Create one and fit it: {model.__name__}(...).fit(X, y)." if isinstance(model, type) else ""
+        raise InputError(f"{found(name, model)}; {wanted} was expected", cure=cure)
     check_is_fitted(model, attribute)
 
 
 def check_rows(X: Any, model: object = None) -> None:
     """Raise `InputError` if X cannot be rows or, with a model, an array has not the columns of its fit."""
     if X is None or isinstance(X, (str, bytes, Real, Mapping)):
-        cure = "Give the rows as an array, a data frame or a Table."
-        raise InputError(f"{found('X', X)}; rows were wanted", cure=cure)
+        cure = "Pass the rows as an array, a data frame or a Table."
+        raise InputError(f"{found('X', X)}; rows were expected", cure=cure)
     if getattr(X, "shape", (1,))[0] == 0:
         raise InputError("X has no row: there is nothing to draw")
     if model is None or not (isinstance(X, np.ndarray) or sp.issparse(X)):
@@ -53,7 +53,7 @@ def check_rows(X: Any, model: object = None) -> None:
         raise InputError(f"X is {X.ndim}-dimensional; a table has rows and columns")
     n = getattr(model, "n_features_in_", X.shape[1])
     if X.shape[1] != n:
-        raise InputError(f"{type(model).__name__} was fitted on {n} columns, and X has {X.shape[1]}")
+        raise InputError(f"{type(model).__name__} was fitted on {n} columns, but X has {X.shape[1]}")
 
 
 def check_labels(y: object, *, wanted: str = "labels") -> None:
@@ -61,7 +61,7 @@ def check_labels(y: object, *, wanted: str = "labels") -> None:
     shape = shape_of(y)
     if not shape or any(width != 1 for width in shape[1:]):
         problem = f"y has the shape {shape}" if shape else found("y", y)
-        raise InputError(f"{problem}; the {wanted} of the rows were wanted", cure=f"Give {wanted} of shape (n,).")
+        raise InputError(f"{problem}; the {wanted} of the rows were expected", cure=f"Pass {wanted} of shape (n,).")
 
 
 def check_mapping(name: str, value: object, wanted: str) -> dict[str, Any]:

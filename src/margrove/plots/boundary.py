@@ -106,7 +106,7 @@ def plot_boundary(
     >>> model = SVC().fit(iris.data, iris.target)
     >>> ax = plot_boundary(model, iris.data, iris.target, features=["petal length (cm)", "petal width (cm)"])
     >>> ax.get_title().splitlines()[3:]
-    ['at sepal length (cm) = 5.8, sepal width (cm) = 3', '2 are judged otherwise than this slice shows']
+    ['at sepal length (cm) = 5.8, sepal width (cm) = 3', '2 are classified differently from this slice']
     """
     check_model("model", model, wanted="a fitted classifier")
     _check_options(margins, regions, legend, resolution)
@@ -130,12 +130,12 @@ class BoundaryDisplay(EstimatorDisplay, picture=plot_boundary):
 
 def _check_options(margins: bool | float, regions: bool, legend: bool, resolution: int) -> None:
     if not isinstance(margins, (bool, np.bool_)):
-        check_number("margins", margins, above=0, cure="True finds the level itself, False draws no lines.")
+        check_number("margins", margins, above=0, cure="True chooses the level, False draws no lines.")
     check_flag("regions", regions)
     check_flag("legend", legend)
-    check_whole("resolution", resolution, least=2, cure="300 grid points along each axis are the default.")
+    check_whole("resolution", resolution, least=2, cure="The default is 300 grid points along each axis.")
     if resolution > _MOST_ALONG:
-        raise ParameterError(f"resolution is {resolution:,}; it must be {_MOST_ALONG:,} grid points at most.")
+        raise ParameterError(f"resolution is {resolution:,}; it must be at most {_MOST_ALONG:,} grid points.")
 
 
 def _beside(model: Predictor, plane: Plane) -> str:
@@ -145,7 +145,7 @@ def _beside(model: Predictor, plane: Plane) -> str:
     there = plane.is_complete
     in_slice = np.concatenate([_asked(model, plane).predict(rows) for rows in _in_blocks(plane, plane.points[there])])
     n = int((np.asarray(model.predict(plane.rows))[there] != in_slice).sum())
-    return f"\n{n:,} {'is' if n == 1 else 'are'} judged otherwise than this slice shows" if n else ""
+    return f"\n{n:,} {'is' if n == 1 else 'are'} classified differently from this slice" if n else ""
 
 
 def _asked(model: Predictor, plane: Plane) -> Any:
@@ -222,7 +222,7 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
 
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
     if words is None:
-        mark(judgement.nearest(), "nearest of each class", "s", 4.5, 1.0, **outline)
+        mark(judgement.nearest(), "nearest points of each class", "s", 4.5, 1.0, **outline)
     else:
         outline["alpha"] = opacity(np.isin(words, list(RINGS)))
         for word, width in RINGS.items():

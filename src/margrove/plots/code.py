@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {1: OKABE_ITO[0], -1: OKABE_ITO[1], 0: "#EEEEEE"}
 _SIGNS = {1: "+", -1: "\N{MINUS SIGN}", 0: ""}
-_WORDS = {1: "positive side", -1: "negative side", 0: "never seen"}
+_WORDS = {1: "positive side", -1: "negative side", 0: "not used"}
 _MOST_SIGNS = 600  # cells; with more, the signs are too small to read
 
 
@@ -87,14 +87,14 @@ def _read(code: Any, labels: Sequence[Any] | None) -> tuple[NDArray[np.int8], Se
     if hasattr(code, "fit") or not shape_of(code):
         check_model("code", code, wanted=wanted)
         if not hasattr(code, "code_"):
-            raise InputError(f"{type(code).__name__} has no code matrix", cure="Give one that has code_, or a matrix.")
+            raise InputError(f"{type(code).__name__} has no code matrix", cure="Pass one that has code_, or a matrix.")
         names = code.classes_ if labels is None else labels
         matrix = code.code_
     else:
         matrix = as_numbers(code)
         if matrix is None or matrix.ndim != 2:
-            raise InputError(f"{found('code', code)}; {wanted} was wanted")
+            raise InputError(f"{found('code', code)}; {wanted} was expected")
         names = range(len(matrix)) if labels is None else labels
     if len(names) != len(matrix):
-        raise ParameterError(f"labels has {len(names)} names; the code has {len(matrix)} classes.")
+        raise ParameterError(f"labels has {len(names)} entries, but the code has {len(matrix)} classes.")
     return check_code(matrix, np.asarray(names)), names

@@ -81,7 +81,7 @@ def compare_linear(
     if models is None:
         models = {name: make() for name, make in LINEAR_CLASSIFIERS.items()}
     models = _checked(models)
-    given = given_panels(axes, len(models), "the models", "models; one for each was wanted.")
+    given = given_panels(axes, len(models), "the models", "models; one for each was expected.")
     check_rows(X)
     check_labels(y)
     planes = {name: read_plane(X, features, model) for name, model in models.items()}
@@ -99,7 +99,7 @@ def compare_linear(
         draw_model(ax, model, planes[name], judged[name])
         draw_marks(ax, planes[name], judged[name])
         status = getattr(learner_of(model), "status_", Status.CONVERGED)
-        ending = "" if status == Status.CONVERGED else f"\nstopped short: {status}"
+        ending = "" if status == Status.CONVERGED else f"\nstopped early: {status}"
         draw_frame(ax, model, planes[name], f"{name}\n{judged[name].in_words()}{ending}")
     if given is None:
         _legend_below(places)
@@ -116,10 +116,10 @@ def _checked(models: object) -> dict[str, Any]:
     """Return names and classifiers; raise `ParameterError` for anything else."""
     named = check_mapping("models", models, "names to classifiers")
     if not named:
-        raise ParameterError("models is empty; at least one classifier was wanted.")
+        raise ParameterError("models is empty; at least one classifier was expected.")
     for name, model in named.items():
         if isinstance(model, type) or not hasattr(model, "fit") or not is_classifier(model):
-            raise ParameterError(f"{found(f'models[{name!r}]', model)}; a classifier was wanted.")
+            raise ParameterError(f"{found(f'models[{name!r}]', model)}; a classifier was expected.")
     return named
 
 
@@ -144,7 +144,7 @@ def _legend_below(places: NDArray[Any]) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault("margin" if label.startswith("margin, f") else label, handle)
     rings = (f"{word}, {MEANINGS[word]}" for word in RINGS)
-    last = ("boundary, f = 0", "boundary", "margin", "nearest of each class", *rings, "misclassified")
+    last = ("boundary, f = 0", "boundary", "margin", "nearest points of each class", *rings, "misclassified")
     entries |= {label: entries.pop(label) for label in last if label in entries}
     n_columns = min(len(entries), 4 if len(places) > 1 else 2)  # as many as there is room for
     look = {"loc": "outside lower center", "ncols": n_columns, "frameon": False}

@@ -47,7 +47,7 @@ def plot_convergence(
     'linear svm: gap from 1 to 0.0001 in 0.4 s'
     """
     if goal is not None:
-        check_number("goal", goal, above=0, cure="It is what the solver was given as tol.")
+        check_number("goal", goal, above=0, cure="It is the tol of the solver.")
     if isinstance(course, Course):
         goal = course.goal if goal is None else goal
         course = course.points
@@ -68,7 +68,7 @@ def plot_convergence(
     else:
         (_, first), (end, last) = line[0], line[-1]
         title = f"{name} from {in_print(first)} to {in_print(last)} in {in_short(end)}"
-    label = "what is brought down" if others else name.rpartition(": ")[2]
+    label = "gap, violation or loss" if others else name.rpartition(": ")[2]
     ax.set(xlim=(0, None), xlabel="seconds", ylabel=label, title=title)
     if others or goal is not None:
         legend_outside(ax)
@@ -84,8 +84,8 @@ class ConvergenceDisplay(Display, picture=plot_convergence):
 def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float, float]]]:
     """Return the points (seconds, value) of each name that was reported."""
     if isinstance(course, (str, Mapping)) or not isinstance(course, Iterable):
-        cure = "Give a margrove.run.progress.Course that heard a fit, or its points."
-        raise InputError(f"{found('course', course)}; the points of a course were wanted", cure=cure)
+        cure = "Pass a margrove.run.progress.Course that recorded a fit, or its points."
+        raise InputError(f"{found('course', course)}; the points of a course were expected", cure=cure)
     lines: dict[str, list[tuple[float, float]]] = {}
     for number, point in enumerate(course):
         if not isinstance(point, Mapping) or not {"seconds", "value"} <= set(point):
@@ -98,6 +98,6 @@ def _lines_of(course: Sequence[Mapping[str, Any]]) -> dict[str, list[tuple[float
         if 0 < float(point["value"]) < float("inf"):
             lines.setdefault(name or "value", []).append((float(point["seconds"]), float(point["value"])))
     if not lines:
-        cure = "A fit within a twentieth of a second reports nothing; take more rows or a smaller tol."
+        cure = "A fit that takes less than 0.05 s reports nothing; use more rows or a smaller tol."
         raise InputError("the course has no point above 0 to draw", cure=cure)
     return lines

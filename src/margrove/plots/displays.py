@@ -107,7 +107,7 @@ class Display:
         for name in options:
             if name not in allowed:
                 known = ", ".join(allowed) or "none"
-                raise ParameterError(f"{name} is no option of {cls._picture.__name__}; its options are {known}.")
+                raise ParameterError(f"{name} is not an option of {cls._picture.__name__}; its options are {known}.")
 
 
 _D = TypeVar("_D", bound=Display)
@@ -150,6 +150,6 @@ class EstimatorDisplay(Display):
             if name in taken:
                 rows.append(given)
             elif given is not None:
-                words = f"{name} is given, and {cls._picture.__name__} draws the model alone; leave it out."
+                words = f"{name} is given, but {cls._picture.__name__} draws only the model; leave it out."
                 raise ParameterError(words)
         return cls(estimator, *rows, **options).plot(ax=ax)

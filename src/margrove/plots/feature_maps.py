@@ -78,7 +78,7 @@ def plot_feature_maps(
     pictures = as_pictures(X)
     labels = None if y is None else np.asarray(y)
     if labels is not None and labels.shape != (len(pictures),):
-        raise InputError(f"X has {len(pictures)} pictures and y has the shape {labels.shape}")
+        raise InputError(f"X has {len(pictures)} pictures, but y has the shape {labels.shape}")
     found = strongest(features, pictures, numbers, n_pictures=n_pictures)
     shape = len(found), len(found[0].rows)
     if axes is None:
@@ -117,13 +117,13 @@ def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[C
     first, last = (model[0], model[-1]) if hasattr(model, "steps") else (model, model)
     if not isinstance(first, ConvFeatures):
         problem = f"model is a {type(model).__name__}; a ConvFeatures, or a Pipeline that begins with one, was expected"
-        raise InputError(problem, cure="Give the step that makes the maps.")
+        raise InputError(problem, cure="Pass the step that computes the maps.")
     if which is None and not hasattr(last, "tree_"):
-        cure = "Name them: which=[0, 17]; or give a Pipeline of ConvFeatures(named=True) and a tree."
-        raise InputError("which is None, and no tree tells which maps it asks for", cure=cure)
+        cure = "Name the maps: which=[0, 17]; or pass a Pipeline of ConvFeatures(named=True) and a tree."
+        raise InputError("which is None, and there is no tree whose splits name the maps", cure=cure)
     if which is None:
         return first, used_maps(last)[:_MOST_MAPS]
     numbers = [map_number(each) for each in ([which] if isinstance(which, int | str | np.integer) else which)]
     if not numbers:
-        raise InputError("which names no map", cure="Give the numbers of maps, such as [0, 17].")
+        raise InputError("which is empty", cure="Pass the numbers of maps, such as [0, 17].")
     return first, numbers

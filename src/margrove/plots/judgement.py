@@ -67,7 +67,7 @@ class Judgement:
     def in_words(self) -> str:
         """Return errors and margin for a title, and the numbers of marginal and hard points."""
         wrong, n = int(self.is_wrong.sum()), len(self.codes)
-        words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} wrong"
+        words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} misclassified"
         if self.is_one_class:
             words = f"{int((self.codes == _OUTSIDE).sum()):,} of {n:,} outside"
         if self.geometric is not None and self.geometric.ndim == 1:
@@ -89,7 +89,7 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
         codes, right = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE), np.zeros(len(is_outside), np.bool_)
         return Judgement(np.array(["inside", "outside"]), codes, right, None, None, None, words, is_one_class=True)
     if not hasattr(model, "classes_"):
-        raise InputError(f"{type(learner).__name__} is no classifier", cure="Give one, or a OneClassSVM.")
+        raise InputError(f"{type(learner).__name__} is not a classifier", cure="Use a classifier or a OneClassSVM.")
     check_labels(y)
     predicted = np.asarray(model.predict(rows))
     codes = codes_of(y, model.classes_)

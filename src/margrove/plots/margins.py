@@ -79,16 +79,16 @@ def plot_margins(
     if isinstance(bins, str):
         check_choice("bins", bins, _RULES)
     else:
-        check_whole("bins", bins, least=1, cure="Or a rule of numpy's, such as 'auto'.")
+        check_whole("bins", bins, least=1, cure="Or use a rule of NumPy, such as 'auto'.")
         if bins > _MOST_BINS:
-            raise ParameterError(f"bins is {bins:,}; it must be {_MOST_BINS:,} at most.")
+            raise ParameterError(f"bins is {bins:,}; it must be at most {_MOST_BINS:,}.")
     check_rows(X, model)
     name = type(learner_of(model)).__name__
     if not hasattr(model, "classes_") or not explanation_of(model).has_margins:
-        raise InputError(f"{name} has no margins here", cure="Linear and kernel classifiers have.")
+        raise InputError(f"{name} has no margins", cure="Use a linear or kernel classifier.")
     judgement = judge(model, X, y)
     if judgement.geometric is None:
-        raise InputError(f"{name} has w = 0, and so no boundary to be away from")
+        raise InputError(f"{name} has w = 0, so it has no boundary")
     is_smallest = judgement.geometric.ndim > 1
     distance = np.fmin.reduce(judgement.geometric, axis=1) if is_smallest else judgement.geometric
     ax = axes_for(ax, 6.8 if legend else 5.2, 3.8)
@@ -116,7 +116,7 @@ def _parts_of(judgement: Judgement) -> list[Part]:
     codes, words = judgement.codes, judgement.words
     if words is None:
         return [(str(label), colour_of(code), codes == code) for code, label in enumerate(judgement.classes)]
-    names = {word: f"{word}, {MEANINGS[word]}" for word in reversed(MEANINGS)} | {"": "no part, weight 0"}
+    names = {word: f"{word}, {MEANINGS[word]}" for word in reversed(MEANINGS)} | {"": "ignored, weight 0"}
     return [(name, WORD_COLOURS[word], words == word) for word, name in names.items() if (words == word).any()]
 
 

@@ -66,10 +66,10 @@ def plot_path(
     ['margin 2/‖w‖', 'support vectors', 'coefficients']
     """
     if not hasattr(path, "models"):
-        words = f"plot_path draws what SVC.path returns, and this is of type {type(path).__name__}"
-        raise InputError(words, cure="Give it SVC(...).path(X, y).")
+        words = f"plot_path draws the result of SVC.path, but this is of type {type(path).__name__}"
+        raise InputError(words, cure="Pass SVC(...).path(X, y).")
     if not len(path.models):
-        raise InputError("the path has no model", cure="Give SVC more time_limit, or a smaller first C.")
+        raise InputError("the path has no model", cure="Raise the time_limit of SVC, or use a smaller first C.")
     model = path.models[-1]
     machines = model.certificate_.machines
     n_panels = min(len(machines), _MOST_PANELS) if model.kernel == "linear" else 0
@@ -135,7 +135,7 @@ def _column_names(path: SupportVectorPath, names: Sequence[str] | None) -> list[
         return [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)])]
     names = as_list("names", names, f"names, one for each of {d} columns")
     if len(names) != d:
-        raise ParameterError(f"names holds {len(names)} names; the models have {d} columns.")
+        raise ParameterError(f"names has {len(names)} entries, but the models have {d} columns.")
     return [str(name) for name in names]
 
 

@@ -79,20 +79,20 @@ class Plane:
 def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | None, at: Mapping[str, Any]) -> Plane:
     """Return the plane of two columns, of two out of more, or of two principal components."""
     if getattr(learner_of(model), "kernel", None) == "precomputed":
-        raise InputError("a model with kernel='precomputed' knows no points", cure="Fit it with a kernel by name.")
+        raise InputError("a model with kernel='precomputed' has no points to draw", cure="Fit it with a named kernel.")
     if isinstance(features, str) and features == "pca":
         if at:
-            raise ParameterError("at holds columns, and features='pca' has none to hold; leave one of the two out.")
+            raise ParameterError("at fixes columns, but features='pca' has none to fix; leave one of the two out.")
         return component_plane(model, X)
     if getattr(model, "n_features_in_", 2) != 2:
         return slice_plane(model, X, features, at)
     if at:
-        raise ParameterError("at holds columns, and the model was fitted on two; leave it out.")
+        raise ParameterError("at fixes columns, but the model was fitted on only two; leave it out.")
     plane = read_plane(X, features, model)
     fitted_on = [str(name) for name in getattr(model, "feature_names_in_", plane.names)]
     if sorted(fitted_on) != sorted(plane.names) and not set(plane.names) <= set(array_names(2)):
-        words = f"the model was fitted on {' and '.join(fitted_on)}, and {' and '.join(plane.names)} were chosen"
-        raise InputError(words, cure=f"Say features={fitted_on}.")
+        words = f"the model was fitted on {' and '.join(fitted_on)}, but {' and '.join(plane.names)} were chosen"
+        raise InputError(words, cure=f"Set features={fitted_on}.")
     return plane
 
 
@@ -152,7 +152,7 @@ def _from_array(X: Any, features: Sequence[str | int] | None) -> Plane:
     try:
         points = rows.astype(np.float64)
     except ValueError as error:
-        raise InputError(f"X holds text: {error}", cure="Choose two numeric columns.") from None
+        raise InputError(f"X contains text: {error}", cure="Choose two numeric columns.") from None
     return Plane(points, names, rows, lambda grid: grid)
 
 
@@ -161,11 +161,11 @@ def chosen_two(names: Sequence[str], features: Sequence[str | int] | None) -> tu
     if features is None:
         if len(names) != 2:
             what = "one column" if len(names) == 1 else f"{len(names)} columns"
-            cure = "Say which two: features=(a, b)."
+            cure = "Choose two: features=(a, b)."
             raise InputError(f"X has {what}; a plane has two", cure=cure)
         features = names
     if isinstance(features, (str, Mapping)) or shape_of(features)[:1] != (2,):
-        raise InputError(f"{found('features', features)}; two column names or positions were wanted")
+        raise InputError(f"{found('features', features)}; two column names or positions were expected")
     for feature in features:
         if feature not in (names if isinstance(feature, str) else range(len(names))):
             raise InputError(f"X has no column {feature!r}", cure=f"Its columns are {', '.join(names[:10])}.")
@@ -188,13 +188,13 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
     """Return the plane of two columns of a model that has more; the others are held."""
     table = _columns_of(model, as_table(X))
     if features is None:
-        cure = "Say which two vary, features=(a, b), and the others are held; or features='pca'."
+        cure = "Choose the two that vary, features=(a, b), while the others are fixed; or set features='pca'."
         raise InputError(f"the model was fitted on {table.n_columns} columns; a plane has two", cure=cure)
     names = chosen_two(table.names, features)
     for name in at:
         if name not in table.names or name in names:
             others = [other for other in table.names if other not in names]
-            raise ParameterError(f"at names {name!r}; the columns that can be held are {', '.join(others[:10])}.")
+            raise ParameterError(f"at names {name!r}; the columns that can be fixed are {', '.join(others[:10])}.")
         if table[name].kind == "numeric" and not is_missing(at[name]):
             held_number(name, at[name])
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
@@ -217,7 +217,7 @@ def typical_cell(cells: Column) -> Level | None:
 
 def held_number(name: str, cell: Level) -> float:
     """Return the number at which a column is held; raise `ParameterError` if it is none."""
-    check_number(f"at[{name!r}]", cell, cure="The column has numbers; None means a missing cell.")
+    check_number(f"at[{name!r}]", cell, cure="The column is numeric; None means a missing cell.")
     return float(cell)
 
 
@@ -225,7 +225,7 @@ def held_in_words(held: Mapping[str, str]) -> str:
     """Return where the other columns are held, for a title; "" if there are none."""
     words = [f"{name} = {cell}" for name, cell in held.items()]
     if len(words) > _MOST_NAMED:
-        words[_MOST_NAMED:] = [f"{len(words) - _MOST_NAMED} more held"]
+        words[_MOST_NAMED:] = [f"{len(words) - _MOST_NAMED} more fixed"]
     lines: list[str] = []
     for each in words:
         if not lines:
@@ -244,8 +244,8 @@ def _columns_of(model: Any, table: Table) -> Table:
     if fitted_on and set(fitted_on) <= set(table.names):
         return table.select(fitted_on)
     if table.n_columns != wanted:
-        cure = f"Give it all columns: {', '.join(fitted_on[:10])}." if fitted_on else "Give it the columns of its fit."
-        raise InputError(f"the model was fitted on {wanted} columns, and X has {table.n_columns}", cure=cure)
+        cure = f"Pass all columns: {', '.join(fitted_on[:10])}." if fitted_on else "Pass the columns it was fitted on."
+        raise InputError(f"the model was fitted on {wanted} columns, but X has {table.n_columns}", cure=cure)
     return table
 
 
@@ -264,7 +264,7 @@ def _forms(
 
     if not is_text_frame and not (isinstance(X, Table) and takes_tables):
         if others:
-            raise InputError(f"the model was fitted on an array, and {others[0].name!r} is no column of numbers")
+            raise InputError(f"the model was fitted on an array, but the column {others[0].name!r} is not numeric")
         rows = np.column_stack([cells.values for cells in table]) if isinstance(X, Table) else X
         return rows, lambda grid: np.column_stack([numbers(name, grid) for name in table.names])
     # A cell that is no number is taken from a row that has it: it has the kind and type that the model was fitted on.
@@ -301,7 +301,7 @@ def _forms(
 def _row_with(cells: Column, cell: Level | None) -> int:
     known, wanted = cells.cells(), None if is_missing(cell) else cell
     if wanted not in known:
-        raise ParameterError(f"at holds {cells.name!r} at {cell!r}, which is in no row of X.")
+        raise ParameterError(f"at fixes {cells.name!r} at {cell!r}, which no row of X contains.")
     return known.index(wanted)
 
 
@@ -334,10 +334,10 @@ def _encoded_numbers(rows: Any) -> Matrix:
     encoded = as_numbers(rows)
     if encoded is None or encoded.ndim != 2:
         cure = "Put an encoder in front of the model, or choose two columns: features=(a, b)."
-        raise InputError("principal components need rows of numbers, and the model takes other cells", cure=cure)
+        raise InputError("principal components need numbers, but the model takes other cells", cure=cure)
     if not np.isfinite(encoded).all():
         cure = "Choose two columns: features=(a, b)."
-        raise InputError("a cell is missing, and principal components need them all", cure=cure)
+        raise InputError("a cell is missing, but principal components need all of them", cure=cure)
     return encoded
 
 

@@ -75,11 +75,11 @@ def plot_regions(
     >>> tree = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
     >>> ax = plot_regions(tree, penguins, penguins.labels(), features=["bill_length_mm", "flipper_length_mm"])
     >>> ax.get_title().splitlines()
-    ['DecisionTreeClassifier', '13 of 344 wrong', 'at island = Biscoe', '2 rows with a missing cell not drawn']
+    ['DecisionTreeClassifier', '13 of 344 misclassified', 'at island = Biscoe', '2 rows with a missing cell not drawn']
     """
     if hasattr(model, "steps"):
-        cure = "Give the tree and its rows."
-        raise InputError("model is a pipeline, whose columns are not the tree's own", cure=cure)
+        cure = "Pass the tree and the rows it takes."
+        raise InputError("model is a pipeline, whose columns are not those of the tree", cure=cure)
     tree, classes = tree_of(model)
     check_flag("legend", legend)
     check_rows(X)
@@ -118,13 +118,13 @@ def _values_of(y: Any, n: int) -> NDArray[np.float64]:
     """Return the numbers to be estimated, one for each row."""
     values = as_numbers(y)
     if values is None:
-        raise InputError("y is no column of numbers, and the tree estimates numbers")
+        raise InputError("y is not a column of numbers, but the tree predicts numbers")
     values = values.ravel()
     if len(values) != n:
         raise InputError(f"X has {n} rows and y has {len(values)}")
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise InputError(f"y is {values[row]} in row {row}; a finite number was wanted", cure="Leave such rows out.")
+        raise InputError(f"y is {values[row]} in row {row}; a finite number was expected", cure="Remove such rows.")
     return values
 
 
@@ -166,12 +166,12 @@ def _columns_of(tree: TreeModel, plane: Plane) -> tuple[int, int]:
     names = [column.name for column in tree.columns]
     for name in plane.names:
         if name not in names:
-            cure = f"It was on {', '.join(names[:10])}."
+            cure = f"Its columns are {', '.join(names[:10])}."
             raise InputError(f"the tree was not fitted on a column {name!r}", cure=cure)
     first, second = (names.index(name) for name in plane.names)
     for j in (first, second):
         if not _is_numeric(tree.columns[j]):
-            raise InputError(f"{names[j]!r} is a category to the tree; an axis needs numbers")
+            raise InputError(f"{names[j]!r} is a category in the tree; an axis needs numbers")
     return first, second
 
 

@@ -74,8 +74,8 @@ def plot_rounds(
     rounds: Rounds | None = getattr(learner, "rounds_", None)
     if rounds is None:
         raise InputError(
-            f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no rounds to draw",
-            cure="Give Margrove's AdaBoostClassifier.",
+            f"{type(learner).__name__} of {type(learner).__module__.split('.')[0]} keeps no record of its rounds",
+            cure="Use Margrove's AdaBoostClassifier.",
         )
     places = stacked_axes(axes, _WIDTH, _HEIGHTS, 1.4, "errors, ε and α", "panels: errors, ε and α.")
     _draw_errors(places[0], rounds, is_plain_rate=learner.learning_rate == 1)

@@ -59,7 +59,7 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
     """
     search = learner_of(search)
     if hasattr(search, "fit") and not hasattr(search, "cv") and not isinstance(search, type):
-        raise InputError(f"{type(search).__name__} is no search", cure="Draw an SVCCV or SVRCV.")
+        raise InputError(f"{type(search).__name__} is not a search", cure="Draw an SVCCV or SVRCV.")
     check_model("search", search, wanted="a fitted SVCCV or SVRCV", attribute="cv_results_")
     scores = _scores_of(search)
     long = [name for name in _CELL if len(scores.axes.get(name, ())) > 1]
@@ -97,7 +97,7 @@ def _scores_of(search: CrossValidatedSearch | GridSearchCV) -> _GridScores:
     columns = {each: np.asarray(results[f"param_{each}"], dtype=np.float64) for each in searched}
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
     if np.isnan(mean).all() or not hasattr(search, "best_params_"):
-        raise InputError(f"{name} has no cell whose folds are all scored", cure="Give it more time_limit.")
+        raise InputError(f"{name} has no cell with scores of all folds", cure="Raise time_limit.")
     best = {each: float(search.best_params_[each]) for each in searched}
     kept = columns["epsilon"] == best["epsilon"] if "epsilon" in searched else np.ones(len(mean), np.bool_)
     axes = {each: np.unique(columns[each][kept]) for each in _CELL if each in searched}
@@ -166,7 +166,8 @@ def _draw_curve(ax: Axes, scores: _GridScores, name: str) -> None:
     mean, deviation = scores.mean.ravel(), scores.deviation.ravel()  # the other parameter has one value
     is_scored = ~np.isnan(mean)
     x, y, band = values[is_scored], mean[is_scored], deviation[is_scored]
-    ax.fill_between(x, y - band, y + band, color=colour_of(0), alpha=0.18, linewidth=0.0, label="± 1 deviation")
+    look = {"color": colour_of(0), "alpha": 0.18, "linewidth": 0.0}
+    ax.fill_between(x, y - band, y + band, label="± 1 standard deviation", **look)
     ax.plot(x, y, color=colour_of(0), marker="o", markersize=4, label="mean over the folds")
     ax.set_xscale("log")
     for each in values[~is_scored]:

@@ -87,8 +87,8 @@ def check_axes(ax: object) -> None:
     from matplotlib.axes import Axes
 
     if ax is not None and not isinstance(ax, Axes):
-        cure = "ax=None makes a figure; plt.subplots() gives axes."
-        raise ParameterError(f"{found('ax', ax)}; matplotlib Axes were wanted. {cure}")
+        cure = "Use ax=None for a new figure, or axes from plt.subplots()."
+        raise ParameterError(f"{found('ax', ax)}; matplotlib Axes were expected. {cure}")
 
 
 def given_panels(axes: object, n: int, panels: str, wanted: str) -> NDArray[Any] | None:
@@ -100,11 +100,11 @@ def given_panels(axes: object, n: int, panels: str, wanted: str) -> NDArray[Any]
     places = np.asarray(axes, dtype=object).ravel()
     for ax in places:
         if not isinstance(ax, Axes):
-            holder = found("axes", axes) if not shape_of(axes) else f"axes holds {shown(ax)}"
-            cure = "axes=None makes a figure."
-            raise ParameterError(f"{holder}; matplotlib Axes were wanted, one for each of {panels}. {cure}")
+            holder = found("axes", axes) if not shape_of(axes) else f"axes contains {shown(ax)}"
+            cure = "Use axes=None for a new figure."
+            raise ParameterError(f"{holder}; matplotlib Axes were expected, one for each of {panels}. {cure}")
     if len(places) != n:
-        raise ParameterError(f"axes holds {len(places)} axes for {n} {wanted}")
+        raise ParameterError(f"axes has {len(places)} axes for {n} {wanted}")
     return places
 
 

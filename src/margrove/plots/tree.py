@@ -123,10 +123,10 @@ def _shown_p_values(
     if not shape_of(wanted):
         raise ParameterError(f"{found('p_values', wanted)}; it must be True, False or an array of {tree.n_nodes}.")
     if shape_of(wanted) != (tree.n_nodes,):
-        raise InputError(f"p_values has the shape {shape_of(wanted)}; one for each of {tree.n_nodes} nodes was wanted")
+        raise InputError(f"p_values has the shape {shape_of(wanted)}; one for each of {tree.n_nodes} nodes is needed")
     values = as_numbers(wanted)
     if values is None or ((values < 0) | (values > 1)).any():  # NaN stands for none
-        raise ParameterError("p_values holds what is no number from 0 to 1; NaN stands for a node without one.")
+        raise ParameterError("p_values contains entries that are not from 0 to 1; use NaN for a node without one.")
     return values
 
 
@@ -136,11 +136,11 @@ def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel,
     if isinstance(learner, TreeModel):
         return learner, classes
     if classes is not None:
-        raise ParameterError(f"classes is given, and {type(learner).__name__} has its own; leave it out.")
+        raise ParameterError(f"classes is given, but {type(learner).__name__} has its own; leave it out.")
     check_model("model", learner, wanted="a fitted tree")
     tree = getattr(learner, "tree_", None)
     if not isinstance(tree, TreeModel):
-        raise InputError(f"{type(learner).__name__} is not one of Margrove's trees", cure="Fit one, and give that.")
+        raise InputError(f"{type(learner).__name__} is not one of Margrove's trees", cure="Fit one and pass it.")
     return tree, getattr(learner, "classes_", None)
 
 

@@ -123,7 +123,7 @@ def boxes_of(
         number[node], drawn[node] = len(boxes), children.tolist()
         boxes.append(box)
         if len(boxes) > _MOST_BOXES:
-            raise ParameterError(f"max_depth is {max_depth}; that is more than {_MOST_BOXES} boxes. Use less.")
+            raise ParameterError(f"max_depth is {max_depth}; that gives more than {_MOST_BOXES} boxes. Reduce it.")
     for node, kept in drawn.items():
         left_out = np.setdiff1d(tree.children(node), kept)
         if kept and len(left_out):

@@ -57,7 +57,7 @@ def plot_vote_margins(
     check_labels(y)
     learner, rows = last_step(model, X)
     if not hasattr(learner, "staged_decision_function") or not hasattr(learner, "estimator_weights_"):
-        raise InputError(f"{type(learner).__name__} has no votes for classes", cure="Give an AdaBoostClassifier.")
+        raise InputError(f"{type(learner).__name__} has no votes for classes", cure="Use an AdaBoostClassifier.")
     wanted = _settled(rounds, len(learner.estimators_))
     codes = codes_of(y, learner.classes_)
     found = {}
@@ -74,7 +74,7 @@ def plot_vote_margins(
         share = np.cumsum(counts) / len(codes)
         ax.step([-1.05, *values, 1.05], [0.0, *share, 1.0], where="post", linewidth=1.6, label=label, **line)
     ax.axvline(0.0, color=ink(), linewidth=1.2)
-    ax.axvspan(-1.05, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="wrong")
+    ax.axvspan(-1.05, 0.0, facecolor=ink(), alpha=0.07, zorder=0, label="misclassified")
     draw_grid(ax)
     ax.set(xlim=(-1.05, 1.05), xlabel="margin of the vote", title=f"{type(learner).__name__}, {len(codes):,} rows")
     ax.set(ylim=(0, 1.02), ylabel="share of rows\nwith at most this margin")
@@ -89,7 +89,7 @@ class VoteMarginsDisplay(EstimatorDisplay, picture=plot_vote_margins):
 def _settled(rounds: Sequence[int | None], n_rounds: int) -> list[int]:
     """Return the numbers of rounds, each once, in ascending order."""
     if not isinstance(rounds, (list, tuple)) or not rounds:
-        raise ParameterError(f"rounds is {rounds!r}; it must be a list of numbers of rounds, such as [5, 20, None].")
+        raise ParameterError(f"rounds is {rounds!r}; it must be a list of round numbers, such as [5, 20, None].")
     for number in rounds:
         if number is not None:
             check_whole("rounds", number, least=1)

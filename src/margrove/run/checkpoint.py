@@ -91,11 +91,11 @@ class Checkpoint:
         path = Path(self.path)
         folder, start = path.parent, f"checkpoint is {os.fspath(self.path)!r}"
         if not os.fspath(self.path) or path.is_dir():
-            raise ParameterError(f"{start}; that is a folder. Add the name of a file.")
+            raise ParameterError(f"{start}; that is a directory. Add the name of a file.")
         if not folder.is_dir():
-            raise ParameterError(f"{start}; there is no folder {os.fspath(folder)!r}. Make it first.")
+            raise ParameterError(f"{start}; there is no directory {os.fspath(folder)!r}. Create it first.")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise ParameterError(f"{start}; the folder {os.fspath(folder)!r} may not be written to. Choose another.")
+            raise ParameterError(f"{start}; the directory {os.fspath(folder)!r} is not writable. Choose another.")
 
     def remove(self) -> None:
         """Delete the file after the fit."""
@@ -150,7 +150,7 @@ class Record:
             raise InputError(
                 f"the checkpoint has format {shown(about.get('format'))}; this version reads {FORMAT}",
                 file=self._name,
-                cure="Go on with the version that wrote it, or delete the file to begin anew.",
+                cure="Continue with the version that wrote it, or delete the file to start again.",
             )
         if about["digest"] != fingerprint(arrays):
             raise self.damaged()
@@ -161,15 +161,15 @@ class Record:
         raise InputError(
             "the checkpoint belongs to other data or other parameters",
             file=self._name,
-            cure="Give those, choose another path, or delete the file to begin anew.",
+            cure="Use the same data and parameters, choose another path, or delete the file to start again.",
         )
 
     def damaged(self) -> InputError:
         """Return the error about a damaged file."""
         return InputError(
-            "the checkpoint is damaged, or is none of Margrove's",
+            "the checkpoint is damaged, or was not written by Margrove",
             file=self._name,
-            cure="Delete the file to begin anew, or choose another path.",
+            cure="Delete the file to start again, or choose another path.",
         )
 
     def write(self, arrays: Arrays) -> None:
@@ -180,7 +180,7 @@ class Record:
             replace_file(self._path, content)
         except OSError as error:
             if not self._has_failed:
-                message = f"{self._name}: the checkpoint cannot be written ({error.strerror}); the fit goes on without."
+                message = f"{self._name}: the checkpoint cannot be written ({error.strerror}); the fit continues."
                 warnings.warn(message, MargroveWarning, stacklevel=level_of_caller())
             self._has_failed = True
         self._written = time.monotonic()
@@ -232,5 +232,5 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
         about = json.loads((file.metadata() or {})[_KEY])
         arrays = {name: np.array(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118 it is no mapping
     if not isinstance(about, dict) or not {"format", "fingerprint", "digest"} <= about.keys():
-        raise ValueError("the metadata is not as it was written")
+        raise ValueError("the metadata has been changed")
     return about, arrays

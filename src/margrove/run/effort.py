@@ -14,7 +14,7 @@ from margrove.advice import Advice, InPython, Value
 from margrove.errors import ParameterError, check_choice, check_number, check_whole
 
 OnInterrupt = Literal["keep", "raise"]
-_SECONDS = Advice("It is in seconds; ", InPython("None is", "leave it out for"), " no limit.")
+_SECONDS = Advice("It is in seconds; ", InPython("None means", "leave it out for"), " no limit.")
 _POLICIES = ("keep", "raise")
 _LEAST_SECONDS = 1e-9  # the time limit of a solve whose time is over: it ends at once
 _policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)

@@ -129,7 +129,7 @@ class Course:
 
     def __init__(self, most: int = 200) -> None:
         if most < 2:
-            raise ParameterError(f"most is {most}; a course has two points at least.")
+            raise ParameterError(f"most is {most}; a course has at least two points.")
         self.most = most
         self.goal: float | None = None
         self._points: list[dict[str, Any]] = []

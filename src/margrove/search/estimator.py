@@ -117,7 +117,7 @@ class CrossValidatedSearch(RunsOnEngine):
             cells = f"{early} of {n} {self._cells}"
             message = f"{name}: {self._unconverged.format(cells=cells, tol=self.tol)}"
         elif not is_complete.any():
-            message = f"{name}: every score is NaN, so {self._no_best} and there is no model; check scoring and cv."
+            message = f"{name}: every score is NaN, so {self._no_best}, and there is no model; check scoring and cv."
         else:
             return
         warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
@@ -159,7 +159,7 @@ class CrossValidatedSearch(RunsOnEngine):
         check_is_fitted(
             self,
             "best_estimator_",
-            msg="This %(name)s has no refitted model: fit it to its end, with refit=True.",
+            msg="This %(name)s has no refitted model: complete the fit with refit=True.",
         )
         return self.best_estimator_
 

@@ -21,13 +21,13 @@ def splits_of(cv: Any, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> S
     try:
         given = [(train, test) for train, test in check_cv(cv, y, classifier=is_classifier).split(X, y, groups)]
     except (TypeError, ValueError) as error:
-        raise InputError(f"cv is {cv!r:.80}, and gives no folds of these {n} rows: {error}") from error
+        raise InputError(f"cv is {cv!r:.80}, which cannot split these {n} rows: {error}") from error
     splits = [(_rows(train, n), _rows(test, n)) for train, test in given]
     if not splits:
-        raise InputError("cv gives no folds")
+        raise InputError("cv produces no folds")
     for number, (train, test) in enumerate(splits):
         if len(train) == 0 or len(test) == 0:
-            raise InputError(f"fold {number} has {len(train)} rows to train on and {len(test)} to score")
+            raise InputError(f"fold {number} has {len(train)} training rows and {len(test)} test rows")
     return splits
 
 
@@ -60,8 +60,8 @@ def check_held_out(weight: NDArray[np.float64] | None, splits: Splits) -> None:
     for number, (_, test) in enumerate(splits):
         if weight is not None and not weight[test].any():
             raise InputError(
-                f"all rows that fold {number} holds out have the weight 0, so it has no score",
-                cure="Leave rows of weight 0 out of X, or use fewer folds.",
+                f"all test rows of fold {number} have weight 0, so it has no score",
+                cure="Remove rows of weight 0 from X, or use fewer folds.",
             )
 
 

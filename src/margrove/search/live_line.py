@@ -39,9 +39,9 @@ class LiveLine:
             self._print(self.words(now), is_last=not self._is_live)
 
     def words(self, now: float) -> str:
-        """Share done, best score so far, seconds gone and left; the last two as far as they are known."""
+        """Share done, best score so far, seconds elapsed and left; the last two if known."""
         parts = [f"{100 * self._done / self._total:.0f} % of {self._total:,.0f} machines", *self._best()]
-        parts.append(f"{in_short(now - self._started)} gone")
+        parts.append(f"{in_short(now - self._started)} elapsed")
         left = self._pace.left(self._total)
         return ", ".join([*parts, *([] if left is None else [f"about {in_short(left)} left"])])
 

@@ -31,13 +31,13 @@ def settle_scorer(model: Any, scoring: Any) -> Any:
     """Return the scorer that ``scoring`` stands for."""
     if isinstance(scoring, Mapping | list | tuple | set):
         raise ParameterError(
-            f"scoring is {shown(scoring)}; give one: a name, a callable, or None for the learner's own."
+            f"scoring is {shown(scoring)}; it must be one scorer: a name, a callable, or None for the learner's own."
         )
     try:
         return check_scoring(model, scoring=scoring)
     except ValueError as error:
         known = "a name of sklearn.metrics.get_scorer_names(), a callable(estimator, X, y), or None"
-        hint = " sklearn.metrics.make_scorer makes one of a metric." if callable(scoring) else ""
+        hint = " sklearn.metrics.make_scorer turns a metric into one." if callable(scoring) else ""
         raise ParameterError(f"scoring is {shown(scoring)}; it must be {known}.{hint}") from error
 
 
@@ -48,12 +48,12 @@ def score_of(scorer: Any, model: Any, X: Any, y: Any, weight: NDArray[np.float64
         score = scorer(model, X, y, **how)
     except AttributeError as error:
         raise ParameterError(
-            f"scoring is {scorer!r}, and it asks a cell of the search for more than predict and decision_function "
+            f"scoring is {scorer!r}, which needs more than predict and decision_function, all that a search cell has "
             f"({error}). Use another one, or GridSearchCV."
         ) from error
     score = score[()] if isinstance(score, np.ndarray) and score.ndim == 0 else score
     if not isinstance(score, Real):
-        raise ParameterError(f"scoring is {scorer!r}, and it answers {shown(score)}; it must answer with one number.")
+        raise ParameterError(f"scoring is {scorer!r}, which returned {shown(score)}; it must return one number.")
     return float(score)
 
 
@@ -64,7 +64,7 @@ def name_of(scoring: Any) -> str:
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
     if "<" in named.__qualname__:  # <lambda>, <locals>: many may have this name
         raise ParameterError(
-            f"scoring is {named.__qualname__}, which a checkpoint cannot tell from others of that name. "
+            f"scoring is {named.__qualname__}, which a checkpoint cannot distinguish from others of that name. "
             "Define it by name at the top of a module."
         )
     return f"{named.__module__}.{named.__qualname__}"
@@ -78,7 +78,7 @@ class HeldOutCell(BaseEstimator):
 
     def _values_of(self, X: Any) -> NDArray[np.float64]:
         if X is not self.rows and not _is_same_table(X, self.rows):
-            raise AttributeError("it can be asked about the rows that are held out, all of them and no others")
+            raise AttributeError("it predicts exactly the rows that are held out, and no others")
         return self.values
 
 
@@ -180,6 +180,6 @@ class Scores:
             asked = str(error).rpartition(": ")[2].rstrip(".").replace(", ", " or ")
             has = " and ".join(name for name in ("predict", "decision_function") if hasattr(cell, name))
             raise ParameterError(
-                f"scoring is {shown(scoring)}, and it asks for {asked}; a cell of the search has {has}. Use another "
+                f"scoring is {shown(scoring)}, which needs {asked}; a cell of the search has {has}. Use another "
                 "one, or GridSearchCV."
             ) from error

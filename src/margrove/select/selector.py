@@ -28,11 +28,11 @@ def _check_count(name: str, k: int | float | str) -> None:
     if isinstance(k, float | np.floating):
         check_number(name, k, above=0, cure="It is a share of the columns, or a whole number of them.")
         if k > 1:
-            raise ParameterError(f"{name} is {k}; as a float it is a share of the columns, so 1.0 at most.")
+            raise ParameterError(f"{name} is {k}; a float is a share of the columns and must be at most 1.0.")
     elif isinstance(k, str):
         check_choice(name, k, ("all",))
     else:
-        check_whole(name, k, least=1, cure="Or a share of the columns, such as 0.5, or 'all'.")
+        check_whole(name, k, least=1, cure="Or use a share of the columns, such as 0.5, or 'all'.")
 
 
 def _score_name(name: str, score: object) -> str:
@@ -196,8 +196,8 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
             limits = " and ".join(f"{word} {shown(limit)}" for word, limit in given.items() if limit is not None)
             raise InputError(
                 f"no column is left: none of {d} has {limits}. The best score is {scored.score[best]:.4g}, "
-                f"of p = {scored.p_value[best]:.3g}",
-                cure="Allow more: a smaller threshold, a larger significance.",
+                f"with p = {scored.p_value[best]:.3g}",
+                cure="Use a smaller threshold or a larger significance.",
             )
         ranked = np.array([j for j in _ranking(self.score_name(), scored) if allowed[j]])
         if isinstance(self.k, str):

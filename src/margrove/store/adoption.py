@@ -10,11 +10,11 @@ from margrove.errors import InputError
 from margrove.learner import key_of, learners, loaded
 
 _CURES = {
-    "Pipeline": "Give its last step, model[-1].",
-    "GridSearchCV": "Give its best_estimator_.",
-    "RandomizedSearchCV": "Give its best_estimator_.",
-    "RandomForestClassifier": "Give one of its estimators_, each of which is a tree.",
-    "RandomForestRegressor": "Give one of its estimators_, each of which is a tree.",
+    "Pipeline": "Convert its last step, model[-1].",
+    "GridSearchCV": "Convert its best_estimator_.",
+    "RandomizedSearchCV": "Convert its best_estimator_.",
+    "RandomForestClassifier": "Convert one of its estimators_, which are trees.",
+    "RandomForestRegressor": "Convert one of its estimators_, which are trees.",
     "ExtraTreeClassifier": "Fit a DecisionTreeClassifier.",
     "ExtraTreeRegressor": "Fit a DecisionTreeRegressor.",
 }
@@ -59,10 +59,10 @@ def from_sklearn(model: Any) -> Any:
     found = ways.get(key_of(kind))
     if found is None or found.adopt is None:
         known = ", ".join(learner.name for learner in ways.values())
-        cure = _CURES.get(kind.__name__, f"Those that can be taken over: {known}.")
+        cure = _CURES.get(kind.__name__, f"Models that can be converted: {known}.")
         if kind.__module__.startswith("margrove."):
-            cure = "It is Margrove's already."
-        raise InputError(f"{kind.__module__}.{kind.__qualname__} is not a model that can be taken over", cure=cure)
+            cure = "It is already a Margrove model."
+        raise InputError(f"{kind.__module__}.{kind.__qualname__} cannot be converted", cure=cure)
     check_is_fitted(model)
     ours = loaded(found.adopt)(loaded(found.estimator), model)
     if hasattr(model, "feature_names_in_"):

@@ -98,7 +98,7 @@ class Arrays:
             check_shape(spec, array.shape, symbols)
             return np.asfortranarray(array) if layout == "F" else array
         if not spec.may_be_sparse or not isinstance(layout, str) or layout not in _SPARSE:
-            raise FaultError(f"{spec.name} is laid out as {shown(layout)}, which is unknown here")
+            raise FaultError(f"{spec.name} is laid out as {shown(layout)}, which is unknown")
         data, indices, indptr = (self.pop(f"{spec.name}.{part}") for part in ("data", "indices", "indptr"))
         d = symbols["d"]
         if not data.ndim == indices.ndim == indptr.ndim == 1 or data.shape != indices.shape or not indptr.size:

@@ -19,7 +19,7 @@ def check_fields(record: Any, wanted: set[str], what: str) -> None:
     for name in sorted(wanted - record.keys()):
         raise FaultError(f"{what} has no {name!r}")
     for name in sorted(record.keys() - wanted):
-        raise FaultError(f"{what} has {shown(name)}, which is unknown here")
+        raise FaultError(f"{what} has {shown(name)}, which is unknown")
 
 
 def check_integer(value: Any, least: int, what: str, most: int = np.iinfo(np.int64).max) -> int:
@@ -32,9 +32,7 @@ def check_integer(value: Any, least: int, what: str, most: int = np.iinfo(np.int
 def check_target(target: Any, names: Any) -> str | None:
     """Return the name of the target, None if it has none: none of the columns'."""
     if target is not None and (type(target) is not str or target in names):
-        raise FaultError(
-            f"the target is {shown(target)}; the name of a column that is not among the others was expected"
-        )
+        raise FaultError(f"the target is {shown(target)}; a name that no other column has was expected")
     return target
 
 

@@ -43,7 +43,7 @@ def codec_of(model: Any) -> Any:
         return None
     if learner_named(learner.name) is not learner:
         raise FaultError(
-            f"a model file names its classes, and {learner.name} is the name of another", "Give the class another name."
+            f"a model file stores class names, and {learner.name} is the name of another class", "Rename the class."
         )
     return loaded(learner.file)
 
@@ -66,12 +66,12 @@ def take_apart(model: Any, arrays: Arrays) -> dict[str, Any]:
         return record
     kind = type(model)
     cure = (
-        "Those are Margrove's learners, its TableEncoder, ImpuritySelector and ConvFeatures, and a Pipeline of these; "
-        "prepare data outside of it."
+        "Supported are Margrove's learners, TableEncoder, ImpuritySelector, ConvFeatures, and a Pipeline of these; "
+        "do any other preprocessing outside of it."
     )
     raise FaultError(
-        f"a model file holds no code, so only classes it knows, and {kind.__module__}.{kind.__qualname__} is none",
-        "Of a search, save its best_estimator_." if hasattr(model, "best_estimator_") else cure,
+        f"a model file contains no code, and {kind.__module__}.{kind.__qualname__} is not a class that it supports",
+        "Save the best_estimator_ of the search." if hasattr(model, "best_estimator_") else cure,
     )
 
 
@@ -82,7 +82,7 @@ def put_together(record: Any, arrays: Arrays) -> Any:
         return _put_pipeline_together(record, arrays)
     found = codec_named(name)
     if found is None:
-        raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove knows")
+        raise FaultError(f"it holds a {shown(name)}, which is not a class that this version of Margrove supports")
     codec, estimator = found
     return codec.put_together(estimator, record, arrays)
 
@@ -106,7 +106,7 @@ def steps_from_json(pairs: list[Any], what: str, put: Callable[[Any, int], Any])
 
 def _take_pipeline_apart(pipeline: Any, arrays: Arrays) -> dict[str, Any]:
     if pipeline.memory is not None:
-        arrays.left_out.append("Pipeline: memory is a cache for fitting, which is not kept; saved as None.")
+        arrays.left_out.append("Pipeline: memory is a cache for fitting and is not saved; None is saved instead.")
     steps = steps_to_json(pipeline, lambda step, number: take_apart(step, arrays.within(f"steps.{number}")))
     given = pipeline.get_params(deep=False)
     parameters = {name: to_json(given[name], f"Pipeline's {name}") for name in sorted(_PIPELINE_PARAMETERS)}
@@ -137,9 +137,9 @@ def _check_chain(steps: list[tuple[str, Any]]) -> None:
             continue
         wanted = getattr(step, "n_features_in_", None)
         if passed is not None and wanted != passed:
-            raise FaultError(f"step {shown(name)} of the pipeline wants {wanted} columns and gets {passed}")
+            raise FaultError(f"step {shown(name)} of the pipeline expects {wanted} columns, but gets {passed}")
         n_out = getattr(codec_of(step), "n_out", None)
         passed = None if n_out is None else n_out(step)
     for name, step in steps[:-1]:
         if step not in _IDLE and not hasattr(step, "transform"):
-            raise FaultError(f"step {shown(name)} of the pipeline does not transform, and it is not the last")
+            raise FaultError(f"step {shown(name)} of the pipeline is not the last, but has no transform")

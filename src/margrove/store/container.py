@@ -131,7 +131,7 @@ def _data_bytes(layout: dict[str, Any]) -> int:
             continue
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
         if not isinstance(offsets, list) or len(offsets) != 2 or type(offsets[1]) is not int or offsets[1] < 0:
-            raise FaultError("its header is damaged: an array has no place in the file")
+            raise FaultError("its header is damaged: an array has no valid position in the file")
         ends.append(offsets[1])
     return max(ends)
 
@@ -151,7 +151,7 @@ def _check_digest(raw: bytearray, place: slice) -> None:
     raw[place] = stated.encode()
     if found != stated:
         raise FaultError(
-            f"it is damaged or was tampered with: its SHA-256 is {found[:12]}…, its header says {stated[:12]}…"
+            f"it is damaged or was tampered with: its SHA-256 is {found[:12]}…, but its header states {stated[:12]}…"
         )
 
 
@@ -159,13 +159,13 @@ def _tensors(raw: bytes) -> Tensors:
     try:
         entries = _deserialize(raw)
     except safetensors.SafetensorError as error:
-        raise FaultError(f"its arrays are not laid out as safetensors wants it ({error})") from error
+        raise FaultError(f"its arrays are not in the safetensors layout ({error})") from error
     return {name: _tensor(name, entry) for name, entry in entries}
 
 
 def _tensor(name: str, entry: dict[str, Any]) -> NDArray[np.generic]:
     if entry["dtype"] not in _DTYPES:
-        raise FaultError(f"array {name!r} is of type {entry['dtype']}, which no model has")
+        raise FaultError(f"array {name!r} is of type {entry['dtype']}, which no model uses")
     try:
         array = np.frombuffer(entry["data"], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
     except (ValueError, OverflowError) as error:  # (0, 2**63): no entries, but more rows than NumPy can count
@@ -178,7 +178,7 @@ def check_format(header: Header) -> None:
     """Refuse a file from the future, and one without a format number."""
     number = header.get("format")
     if type(number) is not int or number < 1:
-        raise FaultError(f"its format number is {shown(number)}; a whole number from 1 on was expected")
+        raise FaultError(f"its format number is {shown(number)}; a whole number ≥ 1 was expected")
     if number > FORMAT:
         writer = shown(header.get("margrove"))
         raise FaultError(

@@ -38,7 +38,7 @@ def open_for_reading(target: Target) -> AbstractContextManager[BinaryIO]:
     try:
         return cast(BinaryIO, Path(target).open("rb"))
     except IsADirectoryError as error:
-        raise FaultError("it is a folder", "Give the path of a file that margrove.save wrote.") from error
+        raise FaultError("it is a directory", "Give the path of a file that margrove.save wrote.") from error
     except FileNotFoundError as error:
         raise FaultError("there is no such file", "Check the path, or save a model there first.") from error
     except OSError as error:
@@ -54,14 +54,14 @@ def write(target: Target, content: bytes | bytearray) -> None:
     try:
         mode = os.stat(target).st_mode if os.path.exists(target) else None
         if mode is not None and stat.S_ISDIR(mode):
-            raise FaultError("it is a folder", "Add the name of a file, such as model.margrove.")
+            raise FaultError("it is a directory", "Add the name of a file, such as model.margrove.")
         if mode is not None and not stat.S_ISREG(mode):
             Path(target).write_bytes(content)  # a pipe or a device: to be written into, not to be replaced by a file
             return
         # A link keeps pointing where it did: the file behind it is replaced.
         replace_file(Path(os.path.realpath(target)), content, mode)
     except OSError as error:
-        cure = "Choose a folder that exists, has room and may be written to."
+        cure = "Choose a writable directory with enough space."
         raise FaultError(f"it cannot be written: {error.strerror}", cure) from error
 
 

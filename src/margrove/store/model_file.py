@@ -91,7 +91,7 @@ def load(path: Target) -> Any:
         header, tensors = _read(path)
         model = put_together(header["model"], Arrays(tensors))
         if tensors:
-            raise FaultError(f"it holds the array {min(tensors)!r}, for which the model has no use")
+            raise FaultError(f"it holds the array {min(tensors)!r}, which the model does not use")
         if _FIELD in header:
             setattr(model, RECORD, _checked_record(header[_FIELD]))
         return model
@@ -156,6 +156,6 @@ def _checked_record(record: Any) -> Any:
     if size > MOST_BYTES:
         raise FaultError(
             f"its training record takes {size:,} bytes; {MOST_BYTES:,} are allowed",
-            "Leave out of training_record_ what nobody reads.",
+            "Remove entries from training_record_.",
         )
     return record

@@ -50,7 +50,7 @@ def to_json(value: Any, what: str) -> Any:
     if type(value) is np.ndarray and _DTYPE.fullmatch(value.dtype.str):
         return {"$array": [value.dtype.str, to_json(value.tolist(), what)]}
     raise FaultError(
-        f"{what} is {shown(value)}, which a file without code cannot hold",
+        f"{what} is {shown(value)}, which cannot be saved in a file without code",
         "Use None, numbers, text, or lists, dicts and arrays of these.",
     )
 
@@ -74,14 +74,14 @@ def from_json(record: Any) -> Any:
             return _dict_of(body)
         if mark == "$array" and isinstance(body, list) and len(body) == 2:
             return _array_of(body[0], from_json(body[1]))
-    raise FaultError(f"{shown(record)} is no value that a model file may hold")
+    raise FaultError(f"{shown(record)} is not a value that a model file may contain")
 
 
 def _dict_of(pairs: list[Any]) -> dict[Any, Any]:
     values = {}
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2:
-            raise FaultError(f"{shown(pair)} is no key with its value")
+            raise FaultError(f"{shown(pair)} is not a pair of key and value")
         key = from_json(pair[0])
         if not isinstance(key, str | int | float | bool | tuple | None):
             raise FaultError(f"{shown(key)} cannot be a key")
@@ -101,7 +101,7 @@ def _array_of(dtype: Any, values: Any) -> NDArray[Any]:
             is_whole = False
         if is_whole:
             return array
-    raise FaultError(f"{shown(values)} is no array of dtype {shown(dtype)}")
+    raise FaultError(f"{shown(values)} is not an array of dtype {shown(dtype)}")
 
 
 def labels_to_json(labels: NDArray[Any]) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def labels_from_json(record: Any) -> NDArray[Any]:
         raise FaultError(f"labels of dtype {name} would take {width:,} bytes each")
     dtype = np.dtype(name)
     if not isinstance(values, list) or not values or not _are_of_one_kind(values, dtype):
-        raise FaultError(f"the labels are {shown(values)}, which are no values of dtype {name}")
+        raise FaultError(f"the labels are {shown(values)}, which are not values of dtype {name}")
     if dtype.itemsize * len(values) > _MOST_BYTES:
         raise FaultError(f"labels of dtype {name} would take {dtype.itemsize * len(values):,} bytes")
     try:

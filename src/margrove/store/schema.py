@@ -125,7 +125,7 @@ class Scalar:
         if type(value) is not self.type:
             raise FaultError(f"{name} is {shown(value)}; a {self.type.__name__} was expected")
         if self.is_word and not _WORD.fullmatch(str(value)):
-            raise FaultError(f"{name} is {shown(value)}; it must be a word of at most 40 lower-case letters")
+            raise FaultError(f"{name} is {shown(value)}; it must be an identifier of at most 40 lower-case characters")
         least = self.least or 0.0
         if isinstance(value, float) and not (least <= value <= self.most and math.isfinite(value)):
             limit = "" if self.most == math.inf else f", at most {self.most:g}"
@@ -187,7 +187,7 @@ class Part:
 def fitted_attribute(model: Any, name: str) -> Any:
     """Return the attribute that a complete fit leaves."""
     if not hasattr(model, name):
-        raise FaultError(f"{type(model).__name__} has no {name}: its fit did not come to an end")
+        raise FaultError(f"{type(model).__name__} has no {name}: its fit did not finish")
     return getattr(model, name)
 
 
@@ -210,7 +210,7 @@ def _read_names(value: Any, draft: Draft) -> None:
         return
     is_list = isinstance(value, list) and len(value) == draft.d
     if not is_list or not all(type(name) is str for name in value) or len(set(value)) != draft.d:
-        raise FaultError(f"the names of the columns are {shown(value)}; {draft.d} different texts were expected")
+        raise FaultError(f"the names of the columns are {shown(value)}; {draft.d} distinct strings were expected")
     draft.fitted["feature_names_in_"] = np.array(value, dtype=object)
 
 
@@ -272,7 +272,7 @@ TRANSFORM_OUTPUTS = (None, "default", "pandas", "polars")  # of scikit-learn's s
 
 def _read_output(value: Any, draft: Draft) -> None:
     if value not in TRANSFORM_OUTPUTS:
-        raise FaultError(f"the record of {draft.name} does not say what comes out")
+        raise FaultError(f"the record of {draft.name} does not state its output type")
     if value is not None:
         draft.fitted["_sklearn_output_config"] = {"transform": value}
 
@@ -337,7 +337,7 @@ class Schema:
         if hasattr(model, "_drawn_seed") and "random_state" in given:
             given["random_state"] = model._drawn_seed  # what the fit drew: the same tree again, the same certificate
         elif isinstance(given.get("random_state"), np.random.RandomState):
-            arrays.left_out.append(f"{owner}: random_state is a generator, whose state is not kept; saved as None.")
+            arrays.left_out.append(f"{owner}: random_state is a generator, which is not saved; None is saved instead.")
             given["random_state"] = None
         if "engine" in given:  # an object has a name; where it was fitted says nothing of where it is loaded
             given["engine"] = getattr(given["engine"], "name", given["engine"])
@@ -347,7 +347,7 @@ class Schema:
             if callable(value):
                 cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
                 raise FaultError(
-                    f"{owner}'s {name} is the function {shown(value)}, and a model file holds no code", cure
+                    f"{owner}'s {name} is the function {shown(value)}, and a model file contains no code", cure
                 )
         return {name: to_json(value, f"{owner}'s {name}") for name, value in given.items()}
 
