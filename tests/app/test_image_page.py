@@ -1,4 +1,4 @@
-"""The page of pictures, before it is HTML: what is judged, what is confused, what is shown."""
+"""The page of pictures as data: predictions, confusions, examples."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ def section(page, key):
     return next(each for each in page.sections if each.key == key)
 
 
-def test_of_many_classes_the_most_frequent_confusions_are_listed(many):
+def test_most_frequent_confusions_of_many_classes_are_listed(many):
     model, pictures = many
     said = pictures.labels.copy()
     said[[0, 1]] = "shade 05"
     said[4] = "shade 06"
-    judged = JudgedPictures(pictures, np.arange(len(said)), said, "as was said")
+    judged = JudgedPictures(pictures, np.arange(len(said)), said, "By the test.")
     assert judged.confusions == [("shade 00", "shade 05", 2), ("shade 02", "shade 06", 1)]
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=True)
     text = to_markdown(page)
     assert "| shade 00 | shade 05 | 2 |" in text
-    assert "class ↓ taken for →" not in text
+    assert "truth ↓ predicted →" not in text
     assert section(page, "wrong").data["count"] == 3
     assert len(section(page, "right").data["shown"]) == SHOWN
-    assert "The most common mistake: shade 00 taken for shade 05, 2 times." in text
+    assert "The most common mistake: shade 00 mistaken for shade 05, 2 times." in text
 
 
-def test_examples_are_taken_of_each_class_in_turn(many):
+def test_examples_are_taken_from_each_class_in_turn(many):
     model, pictures = many
-    judged = JudgedPictures(pictures, np.arange(len(pictures)), pictures.labels, "as was said")
+    judged = JudgedPictures(pictures, np.arange(len(pictures)), pictures.labels, "By the test.")
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=False)
     shown = section(page, "right").data["shown"]
     assert len({each["class"] for each in shown}) == SHOWN
-    assert "No picture is taken for something else." in to_markdown(page)
+    assert "No picture is classified incorrectly." in to_markdown(page)
 
 
-def test_a_page_without_an_estimate_says_so_and_shows_no_examples(many):
+def test_page_without_an_estimate_states_it_and_shows_no_examples(many):
     model, pictures = many
-    judged = JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], "Nothing was judged.")
+    judged = JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], "Nothing was predicted.")
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=True)
     assert [each.key for each in page.sections] == ["summary", "proof", "about"]
-    assert "Nothing was judged." in to_markdown(page)
+    assert "Nothing was predicted." in to_markdown(page)

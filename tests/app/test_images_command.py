@@ -44,7 +44,7 @@ BASE = ("images", "stripes", "--network", "edges.onnx", "--size", "12")
 def test_a_folder_becomes_a_certified_model_and_a_page(run, folder, model):
     told = run(*BASE, "--model", model, "--param", "C=10") if model != "tree" else run(*BASE, "--model", model)
     assert told.exit_code == 0, told.stderr
-    assert "Accuracy on pictures it has not seen\n  100.00 %, 95 % interval" in told.stdout
+    assert "Accuracy on unseen pictures\n  100.00 %, 95 % interval" in told.stdout
     assert "The certificate HOLDS" in told.stdout
     assert Path("stripes.report.html").is_file()
     again = load("stripes.margrove")
@@ -58,12 +58,12 @@ def test_a_folder_becomes_a_certified_model_and_a_page(run, folder, model):
 
 
 @pytest.mark.parametrize("model", ["svm", "softmax", "tree"])
-def test_what_follows_the_network_is_exported_and_says_that_it_takes_codes(run, folder, model):
+def test_exported_learner_is_described_as_taking_codes(run, folder, model):
     runtime = pytest.importorskip("onnxruntime")
     run(*BASE, "--model", model)
     told = run("export", "stripes.margrove", "--to", "onnx", "-o", "last.onnx")
     assert told.exit_code == 0, told.stderr
-    assert "the network is not in it: it takes the 2 numbers that edges.onnx (maps) makes of a picture" in told.stderr
+    assert "the network is not included: the model takes the 2 numbers that edges.onnx (maps) computes" in told.stderr
     saved, pictures = load("stripes.margrove"), read_picture_folder("stripes")
     codes = np.asarray(ConvFeatures("edges.onnx", size=12).fit_transform(pictures), np.float64)
     session = runtime.InferenceSession("last.onnx", providers=["CPUExecutionProvider"])
@@ -78,7 +78,7 @@ def test_a_tree_of_maps_becomes_code(run, folder):
     assert "map_" in run("export", "stripes.margrove", "--to", "sql").stdout
 
 
-def test_a_model_of_pictures_in_python_says_how_to_export_its_learner(run, folder):
+def test_error_explains_how_to_export_the_learner_of_a_model_of_pictures(run, folder):
     run(*BASE)
     with pytest.raises(ModelFileError, match=r"takes pictures.*write_onnx\(pipeline\[-1\]"):
         write_onnx(load("stripes.margrove"), "all.onnx")
@@ -131,17 +131,17 @@ def test_the_page_holds_everything_and_runs_no_script_but_its_own(run, folder, m
     assert ("map_" in words) == (model == "tree")
 
 
-def test_another_page_is_not_written_over(run, folder):
+def test_other_page_is_not_overwritten(run, folder):
     Path("stripes.report.html").write_text("my own")
     told = run(*BASE)
     assert told.exit_code == 2
-    assert "no Margrove report, so it is not overwritten" in told.stderr
+    assert "is not a Margrove report, so it is not overwritten" in told.stderr
     assert Path("stripes.report.html").read_text() == "my own"
     assert not Path("stripes.margrove").exists()
 
 
 def other_stripes(n: int) -> None:
-    """Pictures that the model has not seen, the last of each class turned round: those are judged wrongly."""
+    """Pictures that the model has not seen, the last of each class turned round: those are predicted incorrectly."""
     for name in ("stand", NAMES[1].replace("/", "∕")):
         place = Path("others", name)
         place.mkdir(parents=True)
@@ -153,7 +153,7 @@ def other_stripes(n: int) -> None:
             turned.save(place / f"{number}.png")
 
 
-def test_a_report_judges_pictures_that_the_model_has_not_seen(run, folder):
+def test_report_on_pictures_that_the_model_has_not_seen(run, folder):
     run(*BASE)
     other_stripes(4)
     told = run("report", "stripes.margrove", "others", "--format", "json", "-o", "-")
@@ -161,20 +161,20 @@ def test_a_report_judges_pictures_that_the_model_has_not_seen(run, folder):
     record = json.loads(told.stdout)
     assert (record["summary"]["judged"], record["summary"]["right"]) == (8, 6)
     assert {example["file"] for example in record["wrong"]["shown"]} >= {"stand/3.png"}
-    assert "as it was saved" in record["summary"]["how"]
+    assert "classified by the saved model" in record["summary"]["how"]
     assert run("report", "stripes.margrove", "others").exit_code == 0
-    assert "right, of pictures it has not seen" in Path("stripes.report.html").read_text("utf-8")
+    assert "correct, on pictures it has not seen" in Path("stripes.report.html").read_text("utf-8")
     assert (
-        "stand/3.png | stand, taken for"
+        "stand/3.png | stand, mistaken for"
         in run("report", "stripes.margrove", "others", "--format", "md", "-o", "-").stdout
     )
 
 
 @pytest.mark.parametrize("model", ["svm", "tree"])
-def test_a_report_on_the_training_pictures_says_that_it_is_too_good(run, folder, model):
+def test_report_on_the_training_pictures_warns_that_it_is_too_optimistic(run, folder, model):
     run(*BASE, "--model", model)
     record = json.loads(run("report", "stripes.margrove", "stripes", "--format", "json", "-o", "-").stdout)
-    assert "learned from these very pictures" in record["summary"]["how"]
+    assert "learned from these pictures" in record["summary"]["how"]
 
 
 def test_pictures_in_no_class_are_left_out_of_a_report_and_counted(run, folder):
@@ -183,7 +183,7 @@ def test_pictures_in_no_class_are_left_out_of_a_report_and_counted(run, folder):
     Path("others", "stand", "0.png").rename(Path("others", "0.png"))
     record = json.loads(run("report", "stripes.margrove", "others", "--format", "json", "-o", "-").stdout)
     assert record["summary"]["judged"] == 3
-    assert "1 of 4 pictures lie in no folder of a class" in record["summary"]["how"]
+    assert "1 of 4 pictures were left out: their folder is not a class of the model." in record["summary"]["how"]
 
 
 def test_one_json_document(run, folder):
@@ -205,7 +205,7 @@ def test_the_network_is_found_beside_the_model_and_missed_elsewhere(run, folder,
     Path("../stripes.margrove").rename("stripes.margrove")
     told = run("predict", "stripes.margrove", "../stripes")
     assert told.exit_code == 2
-    assert "not here (edges.onnx, fingerprint" in told.stderr
+    assert "was not found (edges.onnx, fingerprint" in told.stderr
     assert "Put its .onnx file beside the model" in told.stderr
 
 
@@ -229,13 +229,13 @@ def test_one_picture_is_predicted(run, folder):
         (("images", "stripes", "--network", "gone.onnx"), "there is no such file"),
         ((*BASE, "--folds", "1"), "--folds is 1"),
         (("predict", "stripes.margrove"), "this model takes pictures"),
-        (("certify", "stripes.margrove", "stripes/stand"), "10 of 10 pictures lie in no folder of a class"),
-        (("report", "stripes.margrove", "stripes/stand"), "10 of 10 pictures lie in no folder of a class"),
-        (("train", "stripes"), "where it holds pictures: margrove images stripes"),
-        (("compare", "stripes"), "where it holds pictures: margrove images stripes"),
+        (("certify", "stripes.margrove", "stripes/stand"), "10 of 10 pictures are not in a folder named after a class"),
+        (("report", "stripes.margrove", "stripes/stand"), "10 of 10 pictures are not in a folder named after a class"),
+        (("train", "stripes"), "If it contains pictures: margrove images stripes"),
+        (("compare", "stripes"), "If it contains pictures: margrove images stripes"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(run, folder, arguments, words):
+def test_errors_are_reported_in_one_line(run, folder, arguments, words):
     if "stripes.margrove" in arguments:
         run(*BASE)
     told = run(*arguments)
@@ -270,32 +270,32 @@ def small_network(monkeypatch):
     monkeypatch.setattr("margrove.transfer.networks.needs", lambda *_: None)
 
 
-def test_a_network_is_trained_on(run, folder, small_network):
+def test_network_is_fine_tuned(run, folder, small_network):
     told = run("images", "stripes", "--model", "finetune", "--param", "epochs=3", "--param", "learning_rate=0.02")
     assert told.exit_code == 0, told.stderr
-    assert "a final hold-out: 4 pictures that the network tested here never saw" in told.stdout
+    assert "a final hold-out of 4 pictures that the network has not seen" in told.stdout
     assert "3 passes over the pictures, of 3 at most" in told.stdout
-    assert "The course of the training" in Path("stripes.report.html").read_text("utf-8")
+    assert "Progress of the training" in Path("stripes.report.html").read_text("utf-8")
     assert "is a whole network" in run("export", "stripes.margrove", "--to", "onnx", "-o", "net.onnx").stderr
-    assert "no optimum is claimed" in re.sub(r"\s+", " ", told.stdout)
+    assert "not claimed to be optimal" in re.sub(r"\s+", " ", told.stdout)
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0
-    assert "sees 12 × 12 pixels" in run("show", "stripes.margrove").stdout
+    assert "input: 12 × 12 pixels" in run("show", "stripes.margrove").stdout
 
 
-def test_wrong_folds_are_told_before_any_picture_is_opened(run, folder):
+def test_wrong_folds_are_reported_before_any_picture_is_opened(run, folder):
     (folder / "stand" / "0.png").write_bytes(b"no picture")
     told = run(*BASE, "--folds", "1")
     assert told.exit_code == 2
     assert "--folds is 1; it must be at least 2, or 0" in told.stderr
 
 
-def test_broken_files_are_told_before_any_work_or_left_out(run, folder):
+def test_broken_files_are_reported_before_any_work_or_left_out(run, folder):
     (folder / "stand" / "x.png").write_bytes(b"no picture")
     (folder / "stand" / "y.jpg").write_bytes(b"")
     (folder / "empty").mkdir()
     told = run(*BASE)
     assert told.exit_code == 2
-    assert "2 files are no picture that can be opened: stand/x.png, stand/y.jpg" in told.stderr
+    assert "2 files are damaged or not in a picture format: stand/x.png, stand/y.jpg" in told.stderr
     assert "--skip-broken" in told.stderr
     assert told.stdout == ""
     told = run(*BASE, "--skip-broken")
@@ -303,16 +303,16 @@ def test_broken_files_are_told_before_any_work_or_left_out(run, folder):
     assert "stripes: 20 pictures of 2 classes" in told.stdout
     assert "1 folder without a picture: empty" in told.stdout
     assert "2 files left out" in told.stdout
-    assert "2 files are no picture" in run("predict", "stripes.margrove", "stripes").stderr
+    assert "2 files are damaged" in run("predict", "stripes.margrove", "stripes").stderr
 
 
-def test_what_was_learned_is_told_of_maps_and_not_of_columns(run, folder):
+def test_summary_of_the_model_names_maps_and_not_columns(run, folder):
     run(*BASE, "--model", "softmax")
     assert re.search(r"(high|low) map_\d", run("show", "stripes.margrove").stdout)
     run(*BASE)
     shown = run("show", "stripes.margrove").stdout
-    assert "carry the decision" in shown
-    assert "Which columns matter" not in shown
+    assert "training rows are support vectors" in shown
+    assert "which columns matter" not in shown
 
 
 def test_the_trial_and_the_training_have_a_checkpoint_each(run, folder, small_network, monkeypatch):

@@ -14,19 +14,19 @@ from margrove.app.report import write_report
 from margrove.errors import InputError, ParameterError
 
 
-def test_a_page_lies_beside_unless_another_place_is_named(run, model, flowers, folder):
+def test_page_is_written_beside_the_model_unless_output_is_given(run, model, flowers, folder):
     result = run("report", model, flowers)
     assert result.exit_code == 0, result.output
     assert "Wrote flowers.report.html" in result.output
     page = (folder / "flowers.report.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert 'name="generator" content="Margrove"' in page[:4096]  # what tells it from other pages
+    assert 'name="generator" content="Margrove"' in page[:4096]  # distinguishes it from other pages
     assert "How &#39;kind&#39; is predicted" in page
     assert run("report", model, flowers, "-o", "other.html").exit_code == 0
     assert (folder / "other.html").read_text(encoding="utf-8") == page
 
 
-def test_the_same_as_plain_data(run, model, flowers, folder):
+def test_report_as_json(run, model, flowers, folder):
     assert run("report", model, flowers, "--format", "json").exit_code == 0
     record = json.loads((folder / "flowers.report.json").read_text(encoding="utf-8"))
     assert record["summary"]["target"] == "kind"
@@ -35,14 +35,14 @@ def test_the_same_as_plain_data(run, model, flowers, folder):
     assert {"quality", "what_matters", "examples", "data", "about"} <= record.keys()
 
 
-def test_the_same_as_markdown_on_standard_output(run, model, flowers):
+def test_report_as_markdown_on_standard_output(run, model, flowers):
     result = run("report", model, flowers, "--format", "md", "-o", "-")
     assert result.exit_code == 0
     assert result.stdout.startswith("# How 'kind' is predicted\n")
     assert "## The certificate" in result.stdout
 
 
-def test_the_size_of_a_small_report_is_told_in_kilobytes(run, model, flowers, folder):
+def test_size_of_a_small_report_is_printed_in_kilobytes(run, model, flowers, folder):
     small = run("report", model, flowers, "--format", "md", "-o", "p.md")
     n = (folder / "p.md").stat().st_size
     assert 1000 < n < 100_000
@@ -51,7 +51,7 @@ def test_the_size_of_a_small_report_is_told_in_kilobytes(run, model, flowers, fo
     assert f"Wrote p.html ({(folder / 'p.html').stat().st_size / 1e6:.1f} MB)" in large.output
 
 
-def test_json_tells_where_the_page_is(run, model, flowers, folder):
+def test_json_has_the_path_of_the_page(run, model, flowers, folder):
     result = run("report", model, flowers, "--json")
     record = json.loads(result.stdout)
     assert record["output"] == "flowers.report.html"
@@ -64,7 +64,7 @@ def test_no_file_means_the_embedded_penguins(run, folder):
     assert (folder / "penguins.report.html").is_file()
 
 
-def test_the_page_is_opened_if_asked(run, model, flowers, folder, monkeypatch):
+def test_page_is_opened_on_request(run, model, flowers, folder, monkeypatch):
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     assert run("report", model, flowers).exit_code == 0
@@ -77,21 +77,21 @@ def test_the_page_is_opened_if_asked(run, model, flowers, folder, monkeypatch):
     ("words", "message"),
     [
         (["--format", "pdf"], "format is 'pdf'; it must be one of html, json, md."),
-        (["--open", "-o", "-"], "--open is for a page in a file"),
-        (["--open", "--format", "md"], "--open is for a page in a file"),
-        (["--json", "-o", "-"], "--json and -o - both want standard output"),
+        (["--open", "-o", "-"], "--open needs an HTML page in a file"),
+        (["--open", "--format", "md"], "--open needs an HTML page in a file"),
+        (["--json", "-o", "-"], "--json and -o - both write to standard output"),
         (["-o", "nowhere/page.html"], "there is no folder 'nowhere'"),
-        (["-o", "flowers.margrove"], "is what is being read, so it is not overwritten"),
-        (["-o", "flowers.csv"], "is what is being read, so it is not overwritten"),
+        (["-o", "flowers.margrove"], "is also an input, so it is not overwritten"),
+        (["-o", "flowers.csv"], "is also an input, so it is not overwritten"),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_work(run, model, flowers, words, message):
+def test_impossible_options_are_refused_before_any_work(run, model, flowers, words, message):
     result = run("report", model, flowers, *words)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
 
 
-def test_a_table_that_lacks_a_column_is_refused_by_its_name(run, model, folder):
+def test_table_without_a_needed_column_is_refused(run, model, folder):
     Path("others.csv").write_text("petal,colour,kind\n1.0,red,daisy\n3.0,red,tulip\n")
     result = run("report", model, "others.csv")
     assert result.exit_code == 2
@@ -99,7 +99,7 @@ def test_a_table_that_lacks_a_column_is_refused_by_its_name(run, model, folder):
     assert not (folder / "others.report.html").exists()
 
 
-def test_a_table_without_answers_has_a_report_without_scores_of_its_rows(run, model, folder):
+def test_report_on_a_table_without_a_target_shows_the_recorded_score(run, model, folder):
     Path("new.csv").write_text("petal,colour,height\n1.0,red,10\n3.0,red,31\n2.0,white,20\n")
     assert run("report", model, "new.csv", "--format", "json", "-o", "new.json").exit_code == 0
     record = json.loads(Path("new.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What a report says, for every kind of model."""
+"""The content of a report, for every kind of model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ IDS = [f"{name}, {table_of.__name__}" for name, table_of in CASES]
 
 
 @pytest.mark.parametrize(("name", "table_of"), CASES, ids=IDS)
-def test_every_model_has_the_parts_for_everybody_and_the_details(name, table_of):
+def test_every_model_has_the_sections_for_everybody_and_the_details(name, table_of):
     report = report_for(name, table_of)
     assert [s.key for s in report.first] == ["summary", "quality", "what_matters", "examples", "proof"]
     assert {s.key for s in report.details} >= {"data", "mistakes", "model", "scores", "certificate", "about"}
@@ -64,7 +64,7 @@ def test_every_model_has_the_parts_for_everybody_and_the_details(name, table_of)
 
 
 @pytest.mark.parametrize(("name", "table_of"), CASES, ids=IDS)
-def test_every_chart_is_a_figure_that_plotly_takes_with_a_table_and_words(name, table_of):
+def test_every_chart_is_a_valid_plotly_figure_with_a_table_and_a_description(name, table_of):
     charts = [chart for section in report_for(name, table_of).sections for chart in charts_of(section.blocks)]
     assert len({chart.name for chart in charts}) == len(charts) > 0
     for chart in charts:
@@ -81,7 +81,7 @@ def test_a_report_is_json_without_gaps_and_the_same_every_time(name, table_of):
     assert text == again
 
 
-def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_honest():
+def test_training_rows_are_recognised_and_not_used_for_the_estimate():
     penguins = load_penguins()
     subject = Subject(model_of("tree"), penguins)
     assert subject.is_training
@@ -91,14 +91,14 @@ def test_rows_of_the_training_are_recognised_and_no_score_on_them_is_called_hone
 
 
 @pytest.mark.parametrize("name", ["svm", "tree", "linear"])
-def test_other_rows_are_not_taken_for_those_of_the_training(name):
+def test_other_rows_are_not_mistaken_for_training_rows(name):
     penguins = load_penguins()
     fewer = penguins.take(np.arange(300))
     assert not Subject(model_of(name), fewer).is_training
     shifted = penguins["body_mass_g"].values + 1
     others = [Column(c.name, c.kind, shifted) if c.name == "body_mass_g" else c for c in penguins.columns]
     changed = Table(others, target=penguins.target)
-    if name != "tree":  # which may not ask for the mass
+    if name != "tree":  # which may not test the mass
         assert not Subject(model_of(name), changed).is_training
 
 
@@ -109,7 +109,7 @@ def trained(model, table):
     return model
 
 
-def test_as_many_other_rows_are_not_taken_for_those_of_the_training_where_a_record_tells():
+def test_fingerprint_distinguishes_as_many_other_rows_from_training_rows():
     penguins = load_penguins()
     model = trained(model_of("adaboost"), penguins)
     subject = Subject(model, penguins)
@@ -122,24 +122,24 @@ def test_as_many_other_rows_are_not_taken_for_those_of_the_training_where_a_reco
     assert not Subject(model, others.with_target(None)).is_training
 
 
-def test_further_columns_do_not_hide_that_rows_are_those_of_the_training():
+def test_training_rows_are_recognised_despite_further_columns():
     penguins = load_penguins()
     note = Column("note", "numeric", np.arange(float(penguins.n_rows)))
     more = Table([*penguins.columns, note], target=penguins.target)
     assert Subject(trained(model_of("adaboost"), penguins), more).is_training
 
 
-def test_where_nothing_tells_whether_rows_were_trained_on_the_page_says_so():
+def test_report_states_if_it_is_unknown_whether_rows_are_training_rows():
     penguins = load_penguins()
     others = penguins.take(np.random.default_rng(0).permutation(penguins.n_rows))
     subject = Subject(model_of("adaboost"), others)
-    assert subject.is_training  # no score on them is called honest
+    assert subject.is_training  # no score on them counts as an estimate
     assert not subject.is_training_known
     document = report_of(model_of("adaboost"), others).to_dict()
     assert document["summary"]["table_is_training_data"] is None
 
 
-def test_new_rows_are_judged_as_they_are():
+def test_score_on_new_rows_is_that_of_the_model():
     penguins = load_penguins()
     half = np.arange(penguins.n_rows) % 2 == 0
     model = fitted(CLASSIFIERS["tree"](), penguins.take(half))
@@ -149,7 +149,7 @@ def test_new_rows_are_judged_as_they_are():
     assert evidence.quality.value == pytest.approx(model.score(penguins.take(~half), penguins.labels()[~half]))
 
 
-def test_the_record_is_believed_before_the_rows_of_the_training():
+def test_recorded_estimate_takes_precedence_over_training_rows():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["tree"](), penguins)
     model.training_record_ = training_record(penguins)
@@ -164,9 +164,9 @@ def test_the_record_is_believed_before_the_rows_of_the_training():
     assert names >= {"leaderboard", "learning-curve", "search", "course"}
 
 
-def test_parts_without_data_are_left_out():
+def test_sections_without_data_are_left_out():
     keys = {section.key for section in report_for("tree").details}
-    assert "training" not in keys  # nothing tells of other learners
+    assert "training" not in keys  # nothing is recorded of other learners
     penguins = load_penguins()
     unanswered = report_of(model_of("tree"), penguins.with_target(None))
     assert not {"quality", "mistakes"} & {section.key for section in unanswered.sections}
@@ -174,7 +174,7 @@ def test_parts_without_data_are_left_out():
     assert not names & {"roc", "margins", "search", "course"}
 
 
-def test_the_target_may_be_a_column_and_other_columns_are_not_looked_at():
+def test_target_may_be_a_column_and_other_columns_are_ignored():
     penguins = load_penguins()
     extra = Column("extra", "numeric", np.arange(penguins.n_rows, dtype=np.float64))
     table = Table([extra, penguins.target, *penguins.columns])
@@ -184,7 +184,7 @@ def test_the_target_may_be_a_column_and_other_columns_are_not_looked_at():
     assert subject.is_training
 
 
-def test_rows_of_unknown_classes_and_without_an_answer_are_left_out_and_counted():
+def test_rows_of_unknown_classes_and_without_a_target_are_left_out_and_counted():
     penguins = load_penguins()
     codes = penguins.target.values.copy()
     codes[:5], codes[5:8] = 3, -1
@@ -194,7 +194,7 @@ def test_rows_of_unknown_classes_and_without_an_answer_are_left_out_and_counted(
     assert len(subject.judged.truth) == penguins.n_rows - 8
 
 
-def test_a_large_table_is_sampled_and_that_is_said():
+def test_report_states_that_a_large_table_is_sampled():
     penguins = load_penguins()
     many = penguins.take(np.arange(MOST_ROWS + 500) % penguins.n_rows)
     report = report_of(model_of("tree"), many)
@@ -206,7 +206,7 @@ def test_a_large_table_is_sampled_and_that_is_said():
 
 
 @pytest.mark.parametrize(("name", "table_of"), CASES, ids=IDS)
-def test_examples_are_of_the_table_and_say_what_the_model_says(name, table_of):
+def test_examples_have_the_predictions_of_the_model(name, table_of):
     table, model = table_of(), model_of(name, table_of)
     every = model.predict(table.with_target(None))  # of all rows at once: votes that are nearly tied hang on rounding
     for example in examples(Subject(model, table)):
@@ -219,7 +219,7 @@ def test_examples_are_of_the_table_and_say_what_the_model_says(name, table_of):
         assert example.pushes or example.questions or example.shares
 
 
-def test_pushes_of_a_linear_model_add_up_to_its_decision():
+def test_effects_of_a_linear_model_add_up_to_its_decision():
     table, model = of_two_classes(), model_of("linear", of_two_classes)
     for example in examples(Subject(model, table)):
         decision = float(model.decision_function(table.take([example.row]).with_target(None))[0])
@@ -227,9 +227,9 @@ def test_pushes_of_a_linear_model_add_up_to_its_decision():
         assert sum(push.amount for push in example.pushes) + example.base == pytest.approx(lead, abs=0.02)
 
 
-def test_what_speaks_for_a_class_is_said_of_it_and_drawn_to_one_side():
+def test_evidence_for_a_class_is_drawn_to_one_side():
     bars = [b for b in next(s for s in report_for("linear").details if s.key == "model").blocks if isinstance(b, Bars)]
-    assert [b.caption for b in bars] == [f"What speaks for {name!r}" for name in ("Adelie", "Chinstrap", "Gentoo")]
+    assert [b.caption for b in bars] == [f"Evidence for {name!r}" for name in ("Adelie", "Chinstrap", "Gentoo")]
     assert bars[0].bars[0].label == "low bill_length_mm"  # the Adelie's bill is the shortest
     assert all(0 < bar.share <= 1 for b in bars for bar in b.bars)
     assert not any(b.left for b in bars)
@@ -241,7 +241,7 @@ def test_the_sure_example_leads_by_more_than_the_borderline_one():
         assert found["sure"].sureness > found["borderline"].sureness
 
 
-def test_questions_of_a_tree_lead_to_the_leaf_that_predicts():
+def test_path_through_a_tree_leads_to_the_leaf_that_predicts():
     penguins, model = load_penguins(), model_of("tree")
     for example in examples(Subject(model, penguins)):
         leaf = int(model.apply(penguins.take([example.row]))[0])
@@ -249,13 +249,13 @@ def test_questions_of_a_tree_lead_to_the_leaf_that_predicts():
         assert example.questions[-1].after.startswith(f"{model.tree_.n_rows[leaf]:,} row")
 
 
-def test_votes_of_all_classes_sum_to_one_and_agree_with_the_answer():
+def test_votes_of_all_classes_sum_to_one_and_agree_with_the_prediction():
     for example in examples(Subject(model_of("adaboost"), load_penguins())):
         assert sum(share for _, share in example.shares) == pytest.approx(1.0)
         assert example.shares[0][0] == example.predicted
 
 
-def test_remembered_rows_are_named_only_where_the_table_has_them():
+def test_support_vectors_are_named_only_if_the_table_has_them():
     penguins, model = load_penguins(), model_of("svm")
     own = examples(Subject(model, penguins))
     support = set(model[-1].support_.tolist())
@@ -265,7 +265,7 @@ def test_remembered_rows_are_named_only_where_the_table_has_them():
     assert not any(example.neighbours for example in others)
 
 
-def test_no_wrong_example_is_made_up_where_all_rows_are_right():
+def test_no_wrong_example_is_shown_if_all_predictions_are_correct():
     table = load_penguins()
     model = fitted(DecisionTreeClassifier(), table)
     report = report_of(model, table)
@@ -273,13 +273,13 @@ def test_no_wrong_example_is_made_up_where_all_rows_are_right():
     assert [example["kind"] for example in section.data["examples"]] == ["sure", "other", "other"]
     assert {example["predicted"] for example in section.data["examples"]} == {"Adelie", "Chinstrap", "Gentoo"}
     assert len([block for block in section.blocks if isinstance(block, Card)]) == 3
-    assert "None of the 344 rows" in section.blocks[-1].text
+    assert "All 344 rows are predicted correctly" in section.blocks[-1].text
 
 
 # --- what matters --------------------------------------------------------------------------------------------------
 
 
-def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
+def test_only_the_deciding_column_is_important():
     table = hostile_table(400)
     for name in ("svm", "tree", "adaboost", "linear"):
         subject = Subject(fitted(CLASSIFIERS[name](), table), table)
@@ -289,7 +289,7 @@ def test_a_column_that_decides_alone_matters_most_and_noise_does_not():
         assert all(abs(column.loss) < 0.05 for column in importances.columns[1:])
 
 
-def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned_by_heart():
+def test_memorised_identifier_column_is_not_important():
     rng = np.random.default_rng(0)
     n = 300
     real, name = rng.normal(size=n), np.arange(n, dtype=np.int32) // 2  # each name twice, so no identifier
@@ -303,8 +303,8 @@ def test_a_column_that_names_the_rows_does_not_matter_however_well_it_is_learned
     assert losses["real"] > 0.1 > 0.05 > abs(losses["ticket"])
 
 
-def test_models_of_the_folds_have_not_seen_the_rows_they_judge():
-    """Answers drawn by lot: who has not seen them is right half of the time, and no more."""
+def test_models_of_the_folds_have_not_seen_the_rows_they_predict():
+    """The target is random: a model that has not seen a row predicts it correctly half of the time."""
     rng = np.random.default_rng(0)
     n = 400
     codes = rng.integers(0, 2, n).astype(np.int32)

@@ -36,14 +36,14 @@ def data_of(report: Report, key: str) -> dict[str, Any]:
     return next(section.data for section in report.sections if section.key == key)
 
 
-def test_one_row_tells_nothing_of_how_good_a_model_is_so_what_training_found_is_told():
+def test_report_on_one_row_shows_the_score_estimated_in_training():
     table = of_two_classes()
     model = remembering(table)
     model.training_record_ = training_record(table)
     report = report_of(model, table.take([0]))
     words = said(report, "summary", "quality")
-    assert "found nothing of use" not in words
-    assert "this table has only 1 row with an answer, too few" in words
+    assert "found nothing useful" not in words
+    assert "this table has only 1 row with a known true value, too few" in words
     assert data_of(report, "quality")["origin"] == "record"
 
 
@@ -52,11 +52,11 @@ def test_rows_of_one_class_do_not_call_a_model_useless():
     model = fitted(CLASSIFIERS["tree"](), table)
     same = table.take(np.flatnonzero(table.labels() == table.labels()[0])[:40])
     words = said(report_of(model, same), "summary")
-    assert "found nothing of use" not in words
+    assert "found nothing useful" not in words
     assert "All these rows are of one class" in words
 
 
-def test_a_row_alone_is_explained_as_among_all_the_others():
+def test_row_alone_is_explained_as_among_all_rows():
     table = of_two_classes()
     model = remembering(table)
     among = {example.row: example for example in examples(Subject(model, table))}
@@ -67,10 +67,10 @@ def test_a_row_alone_is_explained_as_among_all_the_others():
             assert found[push.column] == pytest.approx(push.amount, rel=0.01, abs=0.01)
 
 
-def test_where_nothing_usual_is_known_of_a_single_row_that_is_said():
+def test_report_on_one_row_states_that_usual_values_are_unknown():
     table = of_two_classes()
     words = said(report_of(fitted(CLASSIFIERS["svm"](), table), table.take([0])), "examples")
-    assert "too few rows to tell what that is" in words
+    assert "too few rows to show what is usual" in words
 
 
 def test_a_report_on_other_rows_does_not_change_the_model():
@@ -81,7 +81,7 @@ def test_a_report_on_other_rows_does_not_change_the_model():
 
 
 @pytest.mark.parametrize("table_of", [of_two_classes, with_numbers])
-def test_what_the_columns_add_sums_up_to_what_is_told_in_all(table_of):
+def test_effects_of_the_columns_sum_to_the_total(table_of):
     table = table_of()
     report = report_of(remembering(table), table)
     for example, bars in zip(
@@ -90,8 +90,8 @@ def test_what_the_columns_add_sums_up_to_what_is_told_in_all(table_of):
         strict=True,
     ):
         amounts = {bar.label: float(bar.text.replace("−", "-").replace(",", "")) for bar in bars.bars}
-        start = 0.0 if "in all" in amounts else example["base"]
-        total = amounts.pop("in all", example["lead"])
+        start = 0.0 if "total" in amounts else example["base"]
+        total = amounts.pop("total", example["lead"])
         coarsest = max(10.0 ** -len(bar.text.partition(".")[2]) for bar in bars.bars)
         assert sum(amounts.values()) + start == pytest.approx(total, abs=coarsest * len(amounts))
 
@@ -124,7 +124,7 @@ def test_whole_numbers_are_written_out_and_few_missing_cells_are_not_called_none
     assert table["weight"].summary()["example"] == "1000001 … 1001000"
 
 
-def test_the_verdict_on_more_rows_looks_back_to_half_of_them():
+def test_verdict_on_more_rows_compares_with_half_of_them():
     points = [(80, 0.702), (160, 0.724), (320, 0.742), (560, 0.752), (800, 0.766)]
     curve = [SimpleNamespace(rows=rows, score=score, error=0.02) for rows, score in points]
     assert verdict_on_rows(curve) == "more rows may help"
@@ -132,37 +132,37 @@ def test_the_verdict_on_more_rows_looks_back_to_half_of_them():
     assert verdict_on_rows([SimpleNamespace(rows=r, score=0.9, error=None) for r, _ in points]).endswith("hardly help")
 
 
-def test_an_interval_that_reaches_down_to_guessing_is_told():
+def test_interval_that_contains_the_baseline_is_reported():
     table = of_two_classes()
     model = fitted(CLASSIFIERS["tree"](), table)
     model.training_record_ = training_record(table)
     model.training_record_["estimate"].update(value=0.71, low=0.66, high=0.75, baseline=0.70)
-    assert "it may be no better" in said(report_of(model, table), "summary")
+    assert "the model may be no better" in said(report_of(model, table), "summary")
     model.training_record_["estimate"].update(low=0.705)
-    assert "it may be no better" not in said(report_of(model, table), "summary")
+    assert "the model may be no better" not in said(report_of(model, table), "summary")
 
 
-def test_the_share_of_a_leaf_is_not_called_sureness():
+def test_share_of_a_leaf_is_not_called_a_probability():
     table = of_two_classes()
     words = said(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
-    assert "of the training rows like it are" in words
-    assert "% sure" not in words
+    assert "of the training rows in the same leaf" in words
+    assert "probability" not in words
 
 
-def test_rows_that_were_left_out_are_told_where_rows_are_numbered(tmp_path):
+def test_row_numbers_mention_rows_that_were_left_out(tmp_path):
     lines = ["a,b"] + [f"{x},{'' if x % 5 == 0 else x * 2.5}" for x in range(60)]
     path = tmp_path / "gaps.csv"
     path.write_text("\n".join(lines) + "\n")
     table = read_table(path, target="b", drop_unlabelled=True)
     model = fitted(REGRESSORS["tree"](), table)
-    assert "in the file they stand further down" in said(report_of(model, table), "examples")
+    assert "the same rows have higher numbers in the file" in said(report_of(model, table), "examples")
     whole = table.take(np.arange(table.n_rows))
     whole.notes = ()
-    assert "in the file they stand" not in said(report_of(model, whole), "examples")
+    assert "higher numbers in the file" not in said(report_of(model, whole), "examples")
 
 
-@pytest.mark.parametrize(("rows", "is_told"), [((200, 344), True), ((344, 344), False)])
-def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
+@pytest.mark.parametrize(("rows", "is_shown"), [((200, 344), True), ((344, 344), False)])
+def test_leaderboard_shows_the_rows_only_if_they_differ(rows, is_shown):
     table = of_two_classes()
     model = fitted(CLASSIFIERS["tree"](), table)
     model.training_record_ = training_record(table)
@@ -170,14 +170,16 @@ def test_the_leaderboard_tells_the_rows_where_they_differ(rows, is_told):
         line["rows"] = n
     report = report_of(model, table)
     board = next(block for block in blocks_of(report, "training") if isinstance(block, Grid))
-    assert ("rows" in board.header) == is_told
+    assert ("rows" in board.header) == is_shown
     assert all(len(row) == len(board.header) for row in board.rows)
 
 
-def test_a_sure_answer_that_no_column_alone_would_change_says_so(monkeypatch):
+def test_certain_prediction_that_no_single_column_changes_is_described_as_such(monkeypatch):
     table = of_two_classes()
     subject = Subject(fitted(CLASSIFIERS["svm"](), table), table)
     sure = replace(examples(subject)[0], pushes=())
     monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
     card = next(block for block in decisions.decisions_section(Findings(subject)).blocks if isinstance(block, Card))
-    assert any("no column by itself" in block.text for block in card.blocks if isinstance(block, Words))
+    assert any(
+        "any single column would change nothing" in block.text for block in card.blocks if isinstance(block, Words)
+    )

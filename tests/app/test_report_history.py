@@ -1,4 +1,4 @@
-"""A training record is data of a stranger: what is right is read, what is wrong is left out, nothing breaks."""
+"""A training record is untrusted: valid parts are read, invalid parts are left out, and nothing raises."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_all(record: object) -> dict[str, object]:
     return {part: getattr(history, part) for part in PARTS}
 
 
-def test_every_part_of_a_whole_record_is_read():
+def test_every_part_of_a_complete_record_is_read():
     found = read_all(RECORD)
     assert all(found.values())
     estimate = found["estimate"]
@@ -44,12 +44,12 @@ def test_every_part_of_a_whole_record_is_read():
 
 
 @pytest.mark.parametrize("record", [None, 3, "text", [], {}, {"estimate": [1]}, {"leaderboard": {"a": 1}}])
-def test_a_record_without_sense_is_empty(record):
+def test_invalid_record_is_empty(record):
     assert not any(read_all(record).values())
 
 
 @pytest.mark.parametrize(("given", "found"), [(True, True), (False, False), (None, False), ("yes", False), (1, False)])
-def test_only_a_plain_yes_is_an_interruption(given, found):
+def test_only_true_is_an_interruption(given, found):
     assert History({"is_interrupted": given}).is_interrupted is found
 
 
@@ -71,7 +71,7 @@ def test_two_classes_may_have_one_score_for_the_second():
         {"truth": [math.inf] * 200},
     ],
 )
-def test_held_out_rows_that_make_no_sense_are_left_out_and_the_estimate_stays(change):
+def test_invalid_held_out_rows_are_left_out_and_the_estimate_is_kept(change):
     record = copy.deepcopy(RECORD)
     record["estimate"].update(change)
     estimate = History(record).estimate
@@ -79,7 +79,7 @@ def test_held_out_rows_that_make_no_sense_are_left_out_and_the_estimate_stays(ch
     assert estimate.held_out is None
 
 
-def test_scores_of_a_wrong_shape_are_left_out_and_the_rows_stay():
+def test_scores_of_a_wrong_shape_are_left_out_and_the_rows_are_kept():
     record = copy.deepcopy(RECORD)
     record["estimate"]["scores"] = [[1.0]] * 200
     held_out = History(record).estimate.held_out
@@ -95,7 +95,7 @@ anything = st.recursive(
 
 
 @given(part=st.sampled_from(sorted(RECORD)), junk=anything)
-def test_junk_in_any_part_breaks_nothing_and_leaves_the_others(part, junk):
+def test_junk_in_any_part_does_not_affect_the_others(part, junk):
     found = read_all({**RECORD, part: junk})
     whole = read_all(RECORD)
     for name in PARTS:
@@ -104,7 +104,7 @@ def test_junk_in_any_part_breaks_nothing_and_leaves_the_others(part, junk):
 
 
 @given(key=st.sampled_from(sorted(RECORD["estimate"])), junk=anything)
-def test_junk_in_the_estimate_breaks_nothing(key, junk):
+def test_junk_in_the_estimate_raises_nothing(key, junk):
     found = History({"estimate": {**RECORD["estimate"], key: junk}}).estimate
     assert found is None or type(found) is type(History(RECORD).estimate)
 
@@ -113,7 +113,7 @@ def test_a_record_survives_json():
     assert repr(read_all(json.loads(json.dumps(RECORD)))) == repr(read_all(RECORD))
 
 
-def test_numbers_beyond_all_bounds_are_no_numbers():
+def test_huge_numbers_are_ignored():
     assert History({"seconds": 10**400}).seconds is None
     assert History({"seconds": float("nan")}).seconds is None
     assert History({"seconds": np.pi}).seconds == np.pi

@@ -38,7 +38,7 @@ def some_answers(n: int = 400) -> Judged:
     return Judged(["a", "b", "c"], truth, scores.argmax(axis=1), scores)
 
 
-def test_confusion_counts_each_row_once_by_truth_and_answer():
+def test_confusion_counts_each_row_once_by_true_and_predicted_class():
     judged = Judged(["a", "b"], np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]))
     assert confusion(judged).tolist() == [[1, 1], [1, 2]]
     first, second = class_qualities(judged)
@@ -46,14 +46,14 @@ def test_confusion_counts_each_row_once_by_truth_and_answer():
     assert (second.n_rows, second.recall, second.precision) == (3, 2 / 3, 2 / 3)
 
 
-def test_a_class_without_rows_has_no_recall_and_one_never_said_no_precision():
+def test_class_without_rows_has_no_recall_and_one_never_predicted_no_precision():
     judged = Judged(["a", "b"], np.array([0, 0]), np.array([0, 0]))
     missing = class_qualities(judged)[1]
     assert missing.recall is None
     assert missing.precision is None
 
 
-def test_accuracy_stands_beside_always_answering_the_largest_class():
+def test_baseline_of_accuracy_is_the_largest_class():
     judged = Judged(["a", "b"], np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0]))
     quality = quality_of(judged)
     assert quality is not None
@@ -71,7 +71,7 @@ def test_r2_and_its_interval_agree_with_scikit_learn():
     assert quality.typical_error == pytest.approx(np.abs(truth - predicted).mean())
 
 
-def test_numbers_that_are_all_the_same_have_no_quality():
+def test_constant_target_has_no_quality():
     assert quality_of(Judged(None, np.ones(5), np.zeros(5))) is None
 
 
@@ -92,7 +92,7 @@ def test_a_thinned_curve_keeps_its_ends_and_only_points_that_were_there():
     assert {*zip(*fewer, strict=True)} <= {*zip(x, y, strict=True)}
 
 
-def test_calibration_compares_what_was_said_with_what_was():
+def test_calibration_compares_probabilities_with_shares_of_correct_predictions():
     scores = np.repeat([[0.25, 0.75], [0.05, 0.95]], 40, axis=0)
     truth = np.repeat([1, 0, 1], [30, 10, 40])
     bins = calibration(Judged(["no", "yes"], truth, np.ones(80, int), scores))

@@ -120,14 +120,14 @@ def test_every_format_can_be_written_of_an_odd_table(case):
         assert f"## {section.title}" in text
 
 
-def test_words_of_a_text_are_what_matters_and_what_pushes():
+def test_words_of_a_text_have_importances_and_effects():
     record = report_of(*of_text()).to_dict()
     assert {"'bad' in body", "'good' in body"} & {
         push["column"] for push in record["examples"]["examples"][0]["pushes"]
     }
 
 
-def test_levels_that_training_did_not_know_are_warned_of_on_the_page():
+def test_unknown_levels_are_warned_of_in_the_report():
     penguins = load_penguins()
     strange = [Column(c.name, c.kind, c.values, tuple(f"{level}!" for level in c.levels)) for c in penguins.columns]
     report = report_of(fitted(CLASSIFIERS["tree"](), penguins), Table(strange, target=penguins.target))

@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: nothing typed by a user runs, nothing leaves the page, nothing complains."""
+"""The page of a report in a real browser: no user text runs, no request leaves the page, no error is logged."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALL_DRAWN = "[...document.querySelectorAll('[data-chart]')].every(chart => chart
 
 
 def wait_for(page: Any, condition: str) -> None:
-    """Ask again and again from outside: the page's policy lets nobody ask from within."""
+    """Poll from outside: the page's policy does not allow it from within."""
     for _ in range(200):
         if page.evaluate(condition):
             return
@@ -97,13 +97,13 @@ def penguin_model(name: str) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", ["svm", "tree", "adaboost"])
-def test_a_page_complains_of_nothing_and_asks_nobody(opened, name):
+def test_page_logs_no_error_and_sends_no_request(opened, name):
     watched = opened(*penguin_model(name))
     check_quiet(watched)
     assert watched.page.locator(".chart .main-svg").count() > 6
 
 
-def test_a_page_of_numbers_complains_of_nothing_and_asks_nobody(opened):
+def test_page_of_a_regressor_logs_no_error_and_sends_no_request(opened):
     table = with_numbers()
     check_quiet(opened(fitted(REGRESSORS["tree"](), table), table))
 
@@ -190,7 +190,7 @@ LUMINANCE = """
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_are_readable_by_contrast(opened, scheme):
+def test_all_text_has_enough_contrast(opened, scheme):
     """At least 4.5 to 1, as the WCAG has it."""
     watched = opened(*penguin_model("svm"), color_scheme=scheme)
     assert watched.page.evaluate(LUMINANCE) == []
@@ -198,7 +198,7 @@ def test_all_words_are_readable_by_contrast(opened, scheme):
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_every_chart_has_words_for_who_cannot_see_it_and_a_table(opened):
+def test_every_chart_has_an_accessible_description_and_a_table(opened):
     page = opened(*penguin_model("svm")).page
     for chart in page.locator("[data-chart]").all():
         assert chart.get_attribute("role") == "img"
@@ -224,7 +224,7 @@ def test_the_keyboard_goes_through_the_page_in_its_order(opened):
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_what_is_folded_is_printed_and_folded_again(opened):
+def test_folded_parts_are_printed_and_folded_again(opened):
     page = opened(*penguin_model("tree")).page
     folded = "document.querySelectorAll('details:not([open])').length"
     before = page.evaluate(folded)
@@ -236,7 +236,7 @@ def test_what_is_folded_is_printed_and_folded_again(opened):
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_without_scripts_all_is_there_but_the_drawings(opened, browser, tmp_path):
+def test_page_without_scripts_lacks_only_the_charts(opened, browser, tmp_path):
     model, table = penguin_model("svm")
     write_report(model, table, tmp_path / "plain.html")
     context = browser.new_context(java_script_enabled=False)

@@ -1,4 +1,4 @@
-"""The words of a report: each number says of which rows it is, and nothing is claimed that is not so."""
+"""The sentences of a report: every number names its rows, and no claim is false."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def blocks_of(report: Report, *keys: str) -> list[Block]:
 
 
 def said(report: Report, *keys: str) -> str:
-    """What it says in sentences, in some parts or in all."""
+    """The sentences of some sections, or of all."""
     return " ".join(block.text for block in blocks_of(report, *keys) if isinstance(block, Words))
 
 
@@ -56,15 +56,15 @@ def recorded(table: Table, name: str = "tree", **estimate: Any) -> Any:
     return model
 
 
-# --- of which rows a number is -------------------------------------------------------------------------------------
+# --- the rows behind a number -------------------------------------------------------------------------------------
 
 
-def test_where_some_held_out_rows_are_kept_every_count_says_of_how_many():
+def test_counts_name_the_total_if_only_some_held_out_rows_are_kept():
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=6513), penguins)
-    rows = "200 of the 6,513 held-out rows, evenly chosen"
+    rows = "200 of the 6,513 held-out rows, chosen at even intervals"
     assert f"Among {rows}, it got " in said(report, "quality")
-    assert f"Everything in this part is of {rows}." in said(report, "mistakes")
+    assert f"This section covers {rows}." in said(report, "mistakes")
     matrix = next(block for block in blocks_of(report, "mistakes") if hasattr(block, "counts"))
     assert matrix.caption.endswith(rows)
     parts = report.to_dict()
@@ -76,14 +76,14 @@ def test_where_some_held_out_rows_are_kept_every_count_says_of_how_many():
 
 
 @pytest.mark.parametrize("rows_tested", [200, None, "many", -3, 7.5])
-def test_where_all_are_kept_or_nothing_tells_no_choice_is_claimed(rows_tested):
+def test_no_selection_is_mentioned_if_all_rows_are_kept_or_the_number_is_unknown(rows_tested):
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=rows_tested), penguins)
-    assert "evenly chosen" not in said(report)
+    assert "even intervals" not in said(report)
     assert "Of 200 rows it got " in said(report, "quality")
 
 
-def test_the_record_tells_how_many_rows_were_tested_and_keeps_an_even_choice(monkeypatch):
+def test_record_has_the_number_of_tested_rows_and_keeps_evenly_spaced_ones(monkeypatch):
     penguins = load_penguins()
     rows = np.arange(penguins.n_rows)
     predicted = Predicted(rows, penguins.labels(), "tree")
@@ -95,7 +95,7 @@ def test_the_record_tells_how_many_rows_were_tested_and_keeps_an_even_choice(mon
     assert set(np.diff(part["rows"])) == {7}
 
 
-def test_the_error_of_all_tested_rows_is_believed_before_that_of_those_kept():
+def test_error_of_all_tested_rows_takes_precedence_over_that_of_the_kept_rows():
     table = with_numbers()
     model = fitted(REGRESSORS["tree"](), table)
     mass = table.labels()[:50].tolist()
@@ -105,10 +105,12 @@ def test_the_error_of_all_tested_rows_is_believed_before_that_of_those_kept():
     parts = report_of(model, table).to_dict()
     assert parts["quality"]["typical_error"] == 12.5
     assert parts["mistakes"]["mean_absolute_error"] == 10
-    assert "On 50 of the 80 held-out rows, evenly chosen." in said(report_of(model, table), "mistakes")
+    assert "Evaluated on 50 of the 80 held-out rows, chosen at even intervals." in said(
+        report_of(model, table), "mistakes"
+    )
 
 
-def test_a_score_on_a_sample_of_the_training_rows_says_so(monkeypatch):
+def test_score_on_a_sample_of_the_training_rows_is_called_so(monkeypatch):
     penguins = load_penguins()
     model = recorded(penguins)
     assert "On them it scores" in said(report_of(model, penguins), "quality")
@@ -119,52 +121,52 @@ def test_a_score_on_a_sample_of_the_training_rows_says_so(monkeypatch):
 # --- a training that was interrupted -------------------------------------------------------------------------------
 
 
-def test_an_interrupted_search_is_told_first_and_a_whole_one_is_not():
+def test_only_an_interrupted_search_is_reported_in_the_summary():
     penguins = load_penguins()
     model = recorded(penguins)
     assert "interrupted" not in said(report_of(model, penguins))
     model.training_record_["is_interrupted"] = True
     report = report_of(model, penguins)
-    assert "The training was interrupted: the best that was found until then was taken." in said(report, "summary")
+    assert "The training was interrupted, so this is the best model found until then." in said(report, "summary")
     assert report.to_dict()["summary"]["is_interrupted"] is True
 
 
-def test_an_interrupted_fit_is_told_even_without_a_record():
+def test_interrupted_fit_is_reported_even_without_a_record():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["tree"](), penguins)
     model.status_ = Status.INTERRUPTED
-    assert "the model is kept as far as it came" in said(report_of(model, penguins), "summary")
+    assert "the model was saved as it was then" in said(report_of(model, penguins), "summary")
 
 
 # --- numbers are not called classes --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_a_page_of_numbers_does_not_speak_of_classes_or_right_answers(name):
+def test_report_of_a_regressor_does_not_mention_classes_or_correct_predictions(name):
     table = with_numbers()
     report = report_of(fitted(REGRESSORS[name](), table), table)
     words = said(report)
-    assert "It does not prove that the estimates are right: how far off they are, is said above." in words
+    assert "It does not prove that the estimates are correct: the score above shows how far off they are." in words
     for phrase in ("how often they are", "wide margin", "boundary", "wrong side"):
         assert phrase not in words
     grids = [block for block in blocks_of(report) if isinstance(block, Grid)]
-    assert not [grid.header for grid in grids if any("largest share" in cell for cell in grid.header)]
+    assert not [grid.header for grid in grids if any("most common class" in cell for cell in grid.header)]
     rules = [grid for grid in grids if grid.header[0] == "if"]
     assert bool(rules) == (name == "tree")
     for grid in rules:
         assert all(any(row[place] for row in grid.rows) for place in range(len(grid.header)))
 
 
-def test_without_a_score_on_the_page_none_is_pointed_to():
+def test_report_without_a_score_does_not_refer_to_one():
     penguins = load_penguins()
     report = report_of(fitted(CLASSIFIERS["tree"](), penguins), penguins.with_target(None))
-    assert "only rows whose answer is known can tell" in said(report, "proof")
+    assert "only rows with known true values can show that" in said(report, "proof")
 
 
 # --- columns that are left out, cells that are usual ---------------------------------------------------------------
 
 
-def test_columns_that_name_the_rows_are_neither_scored_nor_counted():
+def test_identifier_columns_are_neither_scored_nor_counted():
     penguins = load_penguins()
     n = penguins.n_rows
     names = Column("name", "category", np.arange(n, dtype=np.int32), tuple(f"bird {i:03}" for i in range(n)))
@@ -173,11 +175,11 @@ def test_columns_that_name_the_rows_are_neither_scored_nor_counted():
     parts = report.to_dict()
     assert {column["name"] for column in parts["what_matters"]["columns"]} == set(penguins.names)
     assert {column["name"] for column in parts["scores"]["columns"]} == set(penguins.names)
-    assert "Not looked at by the model: name." in said(report, "what_matters")
-    assert "'name' is left out, as it names the rows" in said(report, "data")
+    assert "Ignored by the model: name." in said(report, "what_matters")
+    assert "'name' is ignored, as it identifies the rows" in said(report, "data")
 
 
-def test_only_a_cell_that_a_tenth_of_the_rows_have_is_called_usual():
+def test_only_a_value_of_a_tenth_of_the_rows_is_called_usual():
     n = 100
     many = Column("ticket", "category", np.r_[np.zeros(3), np.arange(97)].astype(np.int32), tuple(map(str, range(97))))
     assert typical_words(many, typical(many)) == "compared with 0"
@@ -189,7 +191,7 @@ def test_only_a_cell_that_a_tenth_of_the_rows_have_is_called_usual():
     assert typical_words(gaps, typical(gaps)) == "usually missing"
 
 
-def test_where_no_training_row_is_wrong_new_ones_may_be():
+def test_perfect_training_score_warns_of_mistakes_on_new_rows():
     penguins = load_penguins()
     words = said(report_of(fitted(DecisionTreeClassifier(), penguins), penguins), "examples")
     assert "on new rows it may make mistakes" in words
@@ -198,24 +200,24 @@ def test_where_no_training_row_is_wrong_new_ones_may_be():
 # --- what is proven ------------------------------------------------------------------------------------------------
 
 
-def test_claims_that_were_checked_in_part_are_told_to_be():
+def test_partly_checked_claims_are_reported_as_such():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["adaboost"](), penguins)
     assert "in part" not in said(report_of(model, penguins))
     certificate = model.certificate_
-    claims = [replace(c, values=(3.0,)) if c.name == "trees searched anew" else c for c in certificate.claims]
+    claims = [replace(c, values=(3.0,)) if c.name == "trees searched again" else c for c in certificate.claims]
     model.certificate_ = replace(certificate, claims=tuple(claims))
     report = report_of(model, penguins)
-    assert "of the 8 trees 3 were searched anew" in said(report, "proof")
-    assert "some of it in part (see What is proven), and holds" in said(report, "summary")
+    assert "3 of the 8 trees were searched again" in said(report, "proof")
+    assert "some of them in part (see What is proven), and hold" in said(report, "summary")
 
 
-def test_questions_that_were_not_searched_are_not_called_the_best():
+def test_splits_that_were_not_searched_are_not_called_the_best():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["tree"](), penguins)
-    assert "Every question of the tree was searched anew" in said(report_of(model, penguins), "proof")
+    assert "For every split of the tree, all columns were searched again" in said(report_of(model, penguins), "proof")
     for words, told in (
-        ("2 of 9 splits searched anew: largest score missed", "of 9 questions 2 were searched anew"),
+        ("2 of 9 splits searched again: largest score missed", "2 of 9 splits were searched again"),
         ("not checked: columns were drawn at random in each node", "Not checked: 'a better column'; columns were"),
     ):
         other = Claim("a better column", (0.0,), (1.0,), True, words)
@@ -223,30 +225,30 @@ def test_questions_that_were_not_searched_are_not_called_the_best():
         model.certificate_ = replace(model.certificate_, claims=tuple(claims))
         proof = said(report_of(model, penguins), "proof")
         assert told in proof
-        assert "Every question" not in proof
+        assert "For every split" not in proof
 
 
-def test_the_leave_one_out_bound_stands_with_the_certificate_and_is_explained():
+def test_leave_one_out_bound_is_explained_beside_the_certificate():
     penguins = load_penguins()
     report = report_of(fitted(CLASSIFIERS["svm"](), penguins), penguins)
     assert "leave-one-out" not in said(report, "model", "summary", "proof")
     told = said(report, "certificate")
-    assert "The leave-one-out bound is no estimate of the errors." in told
-    assert "that holds always, and is often loose" in told
+    assert "The leave-one-out bound is not an estimate of the error." in told
+    assert "Both bounds always hold, but are often far above" in told
 
 
-def test_margins_of_several_machines_say_how_rows_are_counted():
-    words = "each row is counted once, by the one that it is worst placed for"
+def test_margins_of_several_machines_explain_how_rows_are_counted():
+    words = "each row is counted once, with its smallest margin"
     for table, is_said in ((load_penguins(), True), (of_two_classes(), False)):
         report = report_of(fitted(CLASSIFIERS["svm"](), table), table)
         assert (words in said(report, "model")) is is_said
-        assert ("each by the machine that it is hardest for" in said(report, "model")) is is_said
+        assert ("each graded by the machine for which it is hardest" in said(report, "model")) is is_said
 
 
 # --- calibration ---------------------------------------------------------------------------------------------------
 
 
-def test_a_vote_is_calibrated_on_new_rows_and_where_its_file_keeps_no_probabilities_that_is_said():
+def test_calibration_of_a_vote_needs_new_rows_or_saved_probabilities():
     penguins = load_penguins().select(["body_mass_g", "bill_depth_mm"])
     own = np.arange(penguins.n_rows) % 3 > 0
     model = fitted(AdaBoostClassifier(n_estimators=8, random_state=0), penguins.take(own))
@@ -254,7 +256,7 @@ def test_a_vote_is_calibrated_on_new_rows_and_where_its_file_keeps_no_probabilit
     on_own, on_new = report_of(model, penguins.take(own)), report_of(model, penguins.take(~own))
     names = [{chart.name for chart in charts_of(blocks_of(report, "mistakes"))} for report in (on_own, on_new)]
     assert ["calibration" in found for found in names] == [False, True]
-    assert ["was not kept" in said(report, "mistakes") for report in (on_own, on_new)] == [True, False]
+    assert ["were not saved" in said(report, "mistakes") for report in (on_own, on_new)] == [True, False]
 
 
 # --- labels --------------------------------------------------------------------------------------------------------
@@ -268,18 +270,18 @@ def test_long_names_are_wrapped_and_nothing_in_them_is_markup():
     assert wrapped("x" * 500).endswith("…")
 
 
-def test_every_status_has_words_without_an_underscore():
+def test_every_status_has_a_description_without_an_underscore():
     for status in Status:
         assert "_" not in status_words(status)
         assert status_words(status) != str(status)
     assert status_words("some_strangers") == "some strangers"
 
 
-def test_the_leaderboard_says_how_learning_ended_in_words():
+def test_leaderboard_describes_how_training_ended():
     def remark(status, note="", score=0.5, is_chosen=False):
         return _remark(Contender("a", "a", score, 0.1, 1.0, status, note, is_chosen))
 
     assert remark("converged", is_chosen=True) == "chosen"
-    assert remark("max_iter") == "it was still learning when its steps were used up"
+    assert remark("max_iter") == "the limit of iterations was reached before it was complete"
     assert remark("time_limit", "no time was left to try more rows") == "no time was left to try more rows"
-    assert remark("not tried", "a smaller one did as well", score=None) == "not tried; a smaller one did as well"
+    assert remark("not tried", "smaller trees scored as well", score=None) == "not tried; smaller trees scored as well"

@@ -30,4 +30,4 @@ class CodedMachines(Explanation):
 
     def in_words(self) -> str:
         size = counted(self.model.code_.shape[1], "machine")
-        return f"{size} that decide together, each between two groups of classes ({type(self.model).__name__})."
+        return f"{size} that decide together; each separates two groups of classes ({type(self.model).__name__})."

@@ -34,6 +34,8 @@ def explain_machine(model: Any) -> Explanation:
 class Kernels(Explanation):
     """The explanation of a kernel machine, f(x) = Σ β K(x, support vector) + b."""
 
+    _boundary = "A curved boundary"
+
     @property
     def kernel(self) -> str:
         kernel = kernel_of(self.model)
@@ -49,11 +51,9 @@ class Kernels(Explanation):
 
     def in_words(self) -> str:
         of_all = f" of {self.model.n_rows_:,}" if self.model.n_rows_ else ""
-        shape = "A boundary that bends, with as wide a margin as possible"
-        if self.task == "numbers":
-            shape = "A curve that may bend"
-        remembered = f"the {len(self.model.support_):,}{of_all} training rows that it remembers"
-        return f"{shape}: it compares a row with {remembered} ({self.called})."
+        shape = "A curve" if self.task == "numbers" else self._boundary
+        kept = f"the {len(self.model.support_):,}{of_all} training rows that it keeps"
+        return f"{shape}: it compares each row with {kept} ({self.called})."
 
     def support(self, row: Any, code: int, other: int) -> Support | None:
         machine, sign = self._machine(code, other)
@@ -139,6 +139,8 @@ class LinearKernelMachine(_SupportVectors, Weights):
 
 class KernelMachine(_SupportVectors, Kernels):
     """The explanation of a support vector machine with another kernel."""
+
+    _boundary = "A curved boundary with the widest possible margin"
 
     def _betas(self) -> NDArray[np.float64]:
         return super()._betas() if self.classes is None else coefficients_of(self.model)

@@ -33,11 +33,11 @@ from margrove.transfer.features import ConvFeatures
 from margrove.transfer.fine_tuned import FineTuned
 from margrove.transfer.pictures import PictureFolder
 
-_HELD_OUT = 0.2  # of the pictures, to judge a fine-tuned network by: folds would train it several times
+_HELD_OUT = 0.2  # of the pictures, to test a fine-tuned network on: folds would train it several times
 _OF_TRIAL = ".trial"  # at the end of the name of a checkpoint
 _SHOWN_CLASSES = 12
 _OTHERS = "OTHER_PICTURES"  # a folder that nobody has named yet
-_NOT_ESTIMATED = "How often it is right was not estimated, as asked (--folds 0), or since a class has too few pictures."
+_NOT_ESTIMATED = "The accuracy was not estimated: --folds 0 was given, or a class has too few pictures."
 
 
 def train_on_images(
@@ -71,7 +71,7 @@ def train_on_images(
     tell_certificate(screen, certificate)
     write_model(model, destination)
     judged = _judged(pictures, estimate)
-    with metered(screen, "drawing the page"):
+    with metered(screen, "writing the page"):
         page = page_of(model, judged, codes, certificate, is_recomputed=True)
         write_content(in_format(page, "html"), page_path)
     _tell_page(screen, judged, page_path)
@@ -107,7 +107,7 @@ def train_on_images(
 
 def _codes(screen: Screen, pictures: PictureFolder, training: ImageTraining) -> tuple[ConvFeatures, Any]:
     features = training.features()
-    with metered(screen, "codes of the pictures"):
+    with metered(screen, "computing the codes of the pictures"):
         codes = features.fit_transform(pictures)
     source = f"{features.network_name_} ({features.layer_})"
     screen.say(f"{features.n_features_out_:,} numbers for each picture, from {source}", indent=2)
@@ -127,7 +127,7 @@ def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
     tested = estimate.predicted
     if tested is None:
         return JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
-    how = f"How this was found: {how_words(estimate, 'picture')}."
+    how = f"How this was estimated: {how_words(estimate, 'picture')}."
     return JudgedPictures(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
 
 
@@ -137,11 +137,11 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
 
     labels = pictures.labels
     if training.folds == 0:
-        return CLASSES.estimate(labels, [], ["not estimated, as asked (--folds 0)"])
+        return CLASSES.estimate(labels, [], ["not estimated, as requested (--folds 0)"])
     least = min(Counter(labels.tolist()).values())
     if least < 5:
         raise InputError(
-            f"a class has only {least} pictures, too few to train a network on and to judge it by",
+            f"a class has only {least} pictures, too few to train and test a network",
             file=str(pictures.root),
             cure="Add pictures, or use --model svm, or --folds 0 for no estimate.",
         )
@@ -149,14 +149,14 @@ def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: I
         np.arange(len(labels)), test_size=_HELD_OUT, stratify=labels, random_state=training.seed
     )
     test = np.sort(test)
-    with metered(screen, "fine-tuning, to be judged") as meter:
+    with metered(screen, "fine-tuning on a part, to test it on the rest") as meter:
         trial = clone(learner)
         if trial.checkpoint is not None:  # one file for each of the two fits: neither is in the other's way
             trial.set_params(checkpoint=f"{trial.checkpoint}{_OF_TRIAL}")
         model = trial.fit([pictures[i] for i in train], labels[train])
         if model.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        meter.begin("judging it")
+        meter.begin("testing it")
         predicted = model.predict([pictures[i] for i in test])
     return CLASSES.estimate(labels, [Predicted(test, predicted, type(model).__name__)], method="hold-out")
 
@@ -174,29 +174,33 @@ def _fit(
         certificate = certify(learner, pictures.paths if codes is None else codes, pictures.labels)
     learner.certificate_ = certificate  # the file keeps what was recomputed
     if learner.status_ is Status.INTERRUPTED:
-        screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
+        screen.warn("interrupted: the model is saved as it is now; the accuracy above is that of full fits")
     model = learner if features is None else Pipeline([("codes", features), ("learn", learner)])
     return model, certificate, warnings_in_shell(caught)
 
 
 def _tell_course(screen: Screen, learner: Any) -> None:
     """Print how far the training of a network came."""
-    screen.heading("Training, on all pictures")
+    screen.heading("Training on all pictures")
     first, last = learner.course_[0], learner.course_[-1]
     passes = "pass" if len(learner.course_) == 1 else "passes"
     screen.say(f"{len(learner.course_):,} {passes} over the pictures, of {learner.epochs:,} at most", indent=2)
     screen.say(f"loss ({learner.loss}) from {first['loss']:.3g} to {last['loss']:.3g}", indent=2)
     if "held_out_accuracy" in last:
         best = min(learner.course_, key=lambda line: line["held_out_loss"])
-        screen.say(f"at best {percent(best['held_out_accuracy'])} right of those held out to stop by", indent=2)
+        screen.say(
+            f"best accuracy on the pictures held out for early stopping: {percent(best['held_out_accuracy'])}", indent=2
+        )
 
 
 def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
     screen.heading("Pictures")
     if n := len(judged.rows):
         n_right = int(judged.is_right.sum())
-        screen.say(f"{n_right:,} of {n:,} judged pictures are right; {n - n_right:,} wrong", indent=2)
+        screen.say(
+            f"{n_right:,} of {n:,} tested pictures are predicted correctly, {n - n_right:,} incorrectly", indent=2
+        )
     for true, predicted, count in judged.confusions[:1]:
         times = "once" if count == 1 else f"{count:,} times"
-        screen.say(f"most often confused: {true} taken for {predicted} ({times})", indent=2)
-    screen.say(f"{path}: examples right and wrong, to be opened in a browser", indent=2)
+        screen.say(f"most often confused: {true} mistaken for {predicted} ({times})", indent=2)
+    screen.say(f"{path}: correct and wrong examples; open it in a browser", indent=2)

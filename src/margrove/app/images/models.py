@@ -39,12 +39,12 @@ IMAGE_MODELS = {
     "svm": ImageModel("a support vector machine on the network's codes", "SVC", {"C": 2.0}),
     "softmax": ImageModel("the usual last layer on the network's codes", "SoftmaxClassifier", {"C": 0.01}),
     "tree": ImageModel(
-        "questions about the network's maps, one after the other",
+        "a sequence of tests on the network's feature maps",
         "DecisionTreeClassifier",
         {"criterion": "entropy", "thresholds": "gaussian", "prune": "pessimistic"},
         is_named=True,
     ),
-    "finetune": ImageModel("the network itself, trained on", "FineTuned"),
+    "finetune": ImageModel("the network itself, trained further", "FineTuned"),
 }
 
 
@@ -69,7 +69,9 @@ class ImageTraining:
         check_choice("--model", self.model, IMAGE_MODELS)
         check_folds(self.folds)
         if self.model == "finetune" and self.layer is not None:
-            raise ParameterError("--layer is for codes, and --model finetune trains the whole network. Leave it out.")
+            raise ParameterError(
+                "--layer is for codes, but --model finetune trains the whole network. Leave out --layer."
+            )
 
     @property
     def choice(self) -> ImageModel:
@@ -79,11 +81,11 @@ class ImageTraining:
         """Return the pictures of a folder; those that cannot be opened are refused at once, or left out if asked."""
         pictures = read_picture_folder(folder)
         if not self.skips_broken:
-            refuse_damaged(pictures, "Mend them, take them away, or leave them out: --skip-broken.")
+            refuse_damaged(pictures, "Repair or remove them, or skip them with --skip-broken.")
             return pictures
         kept = without_damaged(pictures)
         if len(kept.classes) < 2:
-            raise InputError("of fewer than two classes there are pictures that can be opened", file=folder)
+            raise InputError("fewer than two classes have pictures that can be opened", file=folder)
         return kept
 
     def features(self) -> ConvFeatures:
@@ -137,11 +139,13 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
     is_folder = given is not None and Path(given).is_dir()
     if not takes_pictures(model):
         if is_folder:
-            problem = f"is a folder, and this {type(learner_of(model)).__name__} takes the rows of a table"
-            raise InputError(problem, file=given, cure="Train one that takes pictures: margrove images FOLDER.")
+            problem = f"is a folder, but this {type(learner_of(model)).__name__} takes the rows of a table"
+            raise InputError(problem, file=given, cure="Train a model that takes pictures: margrove images FOLDER.")
         return None
     if given is None or given == STANDARD_STREAM:
-        raise InputError("this model takes pictures", file=model_path, cure="Give a folder of them, or one file.")
+        raise InputError(
+            "this model takes pictures", file=model_path, cure="Give a folder of pictures, or one picture."
+        )
     first = network_of(model)
     if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
         beside = Path(model_path).parent / first.network
@@ -162,8 +166,8 @@ def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
         n, first = int((~is_known).sum()), pictures[int(np.argmin(is_known))]
         few = ", ".join(classes[:_SHOWN_CLASSES]) + (", …" if len(classes) > _SHOWN_CLASSES else "")
         raise InputError(
-            f"{n:,} of {len(pictures):,} pictures lie in no folder of a class of the model's, such as "
+            f"{n:,} of {len(pictures):,} pictures are not in a folder named after a class of the model, such as "
             f"{str(first.relative_to(pictures.root))!r}",
             file=str(pictures.root),
-            cure=f"Give a folder that holds a folder for each class: {few}.",
+            cure=f"Give a folder that contains a folder for each class: {few}.",
         )

@@ -59,17 +59,17 @@ MOST_CLASSES = 20  # in the table of confusions
 MOST_CONFUSIONS = 12  # in the list of them
 _THUMBNAIL = 96  # pixels
 _OF_TRAINING = (
-    "What was checked: the network gives the loss and the errors that its training ended with. Whether other weights "
-    "would be better, nobody can prove."
+    "What was checked: the network gives the loss and the errors that its training ended with. It cannot be proven "
+    "that no other weights would be better."
 )
-_NEW = "Every picture was judged by the model as it was saved."
+_NEW = "Every picture was classified by the saved model."
 _OF_SEEN = (
-    "Beware: the model learned from these very pictures, so this says little of others. Give a folder of other "
-    "pictures, or look at the page that `margrove images` wrote: each picture there was judged by a model that had not "
-    "seen it."
+    "The model learned from these pictures, so the accuracy on new ones may be much lower. Use a folder of other "
+    "pictures, or see the page that `margrove images` wrote: there, each picture was classified by a model that had "
+    "not seen it."
 )
-_MAPS = "For each map that the tree asks for, the most important first: the pictures that fire it most, and where."
-_UNPROVEN = "It does not prove that the answers are right: how often they are, is said above."
+_MAPS = "For each map that the tree tests, the most important first: the pictures that activate it most, and where."
+_UNPROVEN = "It does not prove that the predictions are correct: the score above shows how often they are."
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     n_left = len(pictures) - len(known)
     how = _OF_SEEN if is_training else _NEW
     if n_left:
-        how += f" {n_left:,} of {len(pictures):,} pictures lie in no folder of a class of the model's and are left out."
+        how += f" {n_left:,} of {len(pictures):,} pictures were left out: their folder is not a class of the model."
     judged = JudgedPictures(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
     codes = given if is_training and is_on_codes else None
     return page_of(model, judged, codes, certificate, is_recomputed=is_training)
@@ -145,14 +145,14 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     sections = [_in_short(judged, maker)]
     if len(judged.rows):
         sections.append(_examples("wrong", "Wrong", judged, ~judged.is_right, near))
-        sections.append(_examples("right", "Right", judged, judged.is_right, near))
+        sections.append(_examples("right", "Correct", judged, judged.is_right, near))
         sections.append(_mistakes(judged))
     if explanation_of(learner).has_rules:
         sections.append(_tree(model, judged.pictures))
     sections.append(_proof(learner, certificate, is_recomputed=is_recomputed))
     details = [*([_course(learner)] if isinstance(learner, FineTuned) else []), _about(first, learner, certificate)]
     name = judged.pictures.root.resolve().name or str(judged.pictures.root)
-    return Report(f"How the pictures of {name!r} are told apart", maker, sections, details)
+    return Report(f"How the pictures of {name!r} are classified", maker, sections, details)
 
 
 def _in_short(judged: JudgedPictures, maker: str) -> Section:
@@ -166,16 +166,16 @@ def _in_short(judged: JudgedPictures, maker: str) -> Section:
         largest, size = counts.most_common(1)[0]
         share, baseline = n_right / n, size / len(judged.pictures)
         interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f} %"
-        label = "right, of pictures it has not seen" if judged.is_unseen else "right, of the pictures it learned from"
+        label = "correct, on pictures it has not seen" if judged.is_unseen else "correct, on pictures it learned from"
         figures = [
             Figure(label, percent(share), interval if judged.is_unseen else ""),
-            Figure(f"by always guessing {largest!r}", percent(baseline), is_faint=True),
+            Figure(f"when always guessing {largest!r}", percent(baseline), is_faint=True),
         ]
         blocks.append(Headline(figures))
         if judged.confusions:
             true, other, often = judged.confusions[0]
             times = "once" if often == 1 else f"{often:,} times"
-            blocks.append(Words(f"The most common mistake: {true} taken for {other}, {times}."))
+            blocks.append(Words(f"The most common mistake: {true} mistaken for {other}, {times}."))
         data |= {"judged": n, "right": n_right, "low": low, "high": high, "baseline": baseline}
     blocks.append(Words(judged.how, "note" if judged.is_unseen else "warning"))
     return Section("summary", "In short", blocks, {**data, "how": judged.how})
@@ -197,13 +197,15 @@ def _examples(
         "shown": [{"file": e.picture.name, "class": e.true, "taken_for": e.taken_for or e.true} for e in examples],
     }
     if not examples:
-        words = "No picture is taken for something else." if key == "wrong" else "No picture is taken for what it is."
+        words = f"No picture is classified {'incorrectly' if key == 'wrong' else 'correctly'}."
         return Section(key, title, [Words(words)], data)
     of_all = f"{len(examples):,} of {n:,}" if len(examples) < n else f"all {n:,}"
     beside = ""
     if any(example.near for example in examples):
-        beside = " Below each: the support vectors nearest to it, training pictures that decide, with their class."
-    words = f"{capital(of_all)}, of each class in turn.{beside}"
+        beside = (
+            " Below each: the nearest support vectors (training pictures that define the boundary) and their class."
+        )
+    words = f"{capital(of_all)}, from each class in turn.{beside}"
     return Section(key, title, [Words(words), Gallery(examples)], data)
 
 
@@ -242,37 +244,37 @@ def _mistakes(judged: JudgedPictures) -> Section:
     blocks: list[Block] = []
     if len(names) <= MOST_CLASSES:
         matrix = [[counts[true, other] for other in names] for true in names]
-        blocks.append(Matrix(names, matrix, "A row for each class, a column for each answer.", "class", "taken for"))
+        blocks.append(Matrix(names, matrix, "Each row is a true class, each column a predicted class."))
     elif judged.confusions:
         rows = [[true, other, f"{n:,}"] for true, other, n in judged.confusions[:MOST_CONFUSIONS]]
         caption = "The most frequent mistakes."
-        blocks.append(Grid(["class", "taken for", "pictures"], rows, caption, frozenset({2})))
+        blocks.append(Grid(["class", "mistaken for", "pictures"], rows, caption, frozenset({2})))
     n_true, n_predicted = Counter(judged.truth.tolist()), Counter(judged.predicted.tolist())
     rows = []
     for name in names:
         shares = [percent(counts[name, name] / n) if n else "–" for n in (n_true[name], n_predicted[name])]
         rows.append([name, f"{n_true[name]:,}", *shares])
-    header = ["class", "pictures", "found (recall)", "right when it says so (precision)"]
+    header = ["class", "pictures", "found (recall)", "correct when predicted (precision)"]
     by_class = Grid(header, rows, "", frozenset({1, 2, 3}))
     blocks.append(by_class if len(names) <= MOST_CLASSES else Folded("Each class", [by_class]))
     confusions = [{"class": true, "taken_for": other, "pictures": n} for true, other, n in judged.confusions]
-    return Section("mistakes", "What is taken for what", blocks, {"confusions": confusions})
+    return Section("mistakes", "Which classes are confused", blocks, {"confusions": confusions})
 
 
 def _tree(model: Any, pictures: PictureFolder) -> Section:
-    """Show the questions, and the pictures that fire the maps they ask for, where maps come out of the network."""
+    """Show the tests, and the pictures that activate the tested maps most, where maps come out of the network."""
     features, tree = model[0], model[-1]
     rules = str(tree.rules())
     blocks: list[Block] = [
-        Words("The tree asks one map of the network after the other: how strongly does it respond to the picture?"),
+        Words("The tree applies a sequence of tests: how strongly does a map of the network respond to the picture?"),
         drawn_tree(tree),
         Folded("The same as rules", [Listing(rules)]),
     ]
     which = used_maps(tree)[:MOST_MAPS]
     if which and features.has_maps:
-        alt = f"For {', '.join(f'map_{k}' for k in which)} the pictures that fire it most, with heat where they do."
+        alt = f"For {', '.join(f'map_{k}' for k in which)}: the pictures that activate it most, with a heat map."
         blocks += [Words(_MAPS), Bitmap("What its maps respond to", _drawn_maps(features, pictures, which), alt)]
-    return Section("tree", "What the tree asks", blocks, {"rules": rules, "maps": [f"map_{k}" for k in which]})
+    return Section("tree", "The tree's tests", blocks, {"rules": rules, "maps": [f"map_{k}" for k in which]})
 
 
 def _drawn_maps(features: Any, pictures: PictureFolder, which: list[int]) -> bytes:
@@ -297,7 +299,7 @@ def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Se
         *map(Words, words),
         note(_UNPROVEN),
         Folded("Every claim, with its numbers", [claims_grid(certificate), *leave_one_out(learner)]),
-        Words("Anybody can recompute it from the model and the pictures it was trained on:"),
+        Words("To recompute it from the model and the pictures it was trained on:"),
         Listing("margrove certify MODEL FOLDER"),
     ]
     return Section("proof", "What is proven", blocks, certificate.to_dict())
@@ -310,14 +312,14 @@ def _course(learner: Any) -> Section:
     for number, line in enumerate(learner.course_, start=1):
         held_out = [f"{line['held_out_loss']:.3f}", percent(line["held_out_accuracy"])] if has_held_out else []
         rows.append([f"{number}", f"{line['loss']:.3f}", *held_out])
-    header = ["epoch", "loss", *(["loss, held out", "right, held out"] if has_held_out else [])]
+    header = ["epoch", "loss", *(["loss, held out", "accuracy, held out"] if has_held_out else [])]
     kept = ""
     if has_held_out and learner.course_:
         best = 1 + int(np.argmin([line["held_out_loss"] for line in learner.course_]))
-        kept = f" The weights after epoch {best} were best on pictures held out, and are kept."
+        kept = f" The weights after epoch {best} were the best on held-out pictures, and are kept."
     words = f"{len(rows):,} passes over the pictures, of {learner.epochs:,} at most.{kept}"
     blocks: list[Block] = [Words(words), Grid(header, rows, "", frozenset(range(len(header))))]
-    return Section("course", "The course of the training", blocks, {"epochs": [dict(line) for line in learner.course_]})
+    return Section("course", "Progress of the training", blocks, {"epochs": [dict(line) for line in learner.course_]})
 
 
 def _about(first: Any, learner: Any, certificate: Certificate) -> Section:
@@ -326,8 +328,8 @@ def _about(first: Any, learner: Any, certificate: Certificate) -> Section:
     facts = [
         ["network", first.network_name_],
         ["its fingerprint", first.network_digest_],
-        *([["cut at", first.layer_]] if first is not learner else []),
-        ["it sees", f"{seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}"],
+        *([["layer", first.layer_]] if first is not learner else []),
+        ["input", f"{seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}"],
         ["learner", f"{type(learner).__name__}, {certificate.status}"],
         ["made by", f"Margrove {version('margrove')}"],
     ]
@@ -335,7 +337,7 @@ def _about(first: Any, learner: Any, certificate: Certificate) -> Section:
     blocks: list[Block] = [
         Grid(["", ""], facts),
         Folded("All parameters", [Grid(["parameter", "value"], rows)]),
-        Words("To predict other pictures, a folder of them or one file:"),
+        Words("To predict other pictures (a folder or one file):"),
         Listing("margrove predict MODEL FOLDER"),
     ]
     data = {

@@ -144,32 +144,32 @@ def score_text(measure: str) -> Callable[[float | None], str]:
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
     shown, remark = _hardest(found, "auc")
     curves = [line_of(*r.roc, f"‘{label(r.name)}’: area {r.auc:.3f}", i) for i, r in enumerate(shown)]
-    table = numbers(["class", "area below the curve"], [[r.name, f"{r.auc:.4f}"] for r in found], texts=(0,))
+    table = numbers(["class", "area under the curve (AUC)"], [[r.name, f"{r.auc:.4f}"] for r in found], texts=(0,))
     if n_classes == 2:
         false_alarms, hits = found[0].roc
         rows = [[percent(false_alarms[i]), percent(hits[i])] for i in some_of(len(hits))]
-        table = numbers(["others wrongly called so", f"of {found[0].name} found"], rows)
-    areas = ", ".join(f"{r.auc:.3f} of {r.name!r}" for r in shown)
+        table = numbers(["false alarms", f"{found[0].name} found"], rows)
+    areas = ", ".join(f"{r.auc:.3f} for {r.name!r}" for r in shown)
     alt = (
-        f"Curves of the share found against the share of false alarms. Areas below them: {areas}; 1 is perfect, 0.5 "
-        f"is chance.{remark}"
+        f"The share of a class that is found against the share of false alarms. Areas under the curves: {areas}; 1 is "
+        f"perfect, 0.5 is chance.{remark}"
     )
-    x, y = share_axis("others wrongly called so"), share_axis("of the class found")
-    return chart_of("roc", "Found against false alarms (ROC)", [diagonal("by chance"), *curves], x, y, alt, table)
+    title, x, y = "Rows found against false alarms (ROC)", share_axis("false alarms"), share_axis("found (recall)")
+    return chart_of("roc", title, [diagonal("by chance"), *curves], x, y, alt, table)
 
 
 def pr_chart(found: Sequence[Ranking]) -> Chart:
     shown, remark = _hardest(found, "average_precision")
-    data = [line_of(*r.pr, f"‘{label(r.name)}’: mean {r.average_precision:.3f}", i) for i, r in enumerate(shown)]
+    data = [line_of(*r.pr, f"‘{label(r.name)}’: average {r.average_precision:.3f}", i) for i, r in enumerate(shown)]
     rows = [[r.name, percent(r.share), f"{r.average_precision:.4f}"] for r in found]
-    table = numbers(["class", "share of rows", "mean precision"], rows, texts=(0,))
-    means = ", ".join(f"{r.average_precision:.3f} of {r.name!r}" for r in shown)
+    table = numbers(["class", "share of rows", "average precision"], rows, texts=(0,))
+    means = ", ".join(f"{r.average_precision:.3f} for {r.name!r}" for r in shown)
     alt = (
-        "Curves of how often the model is right when it names the class, against how many of the class it finds. Mean "
-        f"precision: {means}.{remark}"
+        "How often a prediction of the class is correct (precision), against the share of the class that is found "
+        f"(recall). Average precision: {means}.{remark}"
     )
-    title = "Right against found (precision and recall)"
-    x, y = share_axis("of the class found"), share_axis("right when it says so")
+    title = "Correct predictions against rows found (precision and recall)"
+    x, y = share_axis("found (recall)"), share_axis("correct (precision)")
     return chart_of("precision-recall", title, data, x, y, alt, table, showlegend=True)
 
 
@@ -178,7 +178,7 @@ def _hardest(found: Sequence[Ranking], by: str) -> tuple[list[Ranking], str]:
     not all."""
     hardest = {id(ranking) for ranking in sorted(found, key=lambda ranking: getattr(ranking, by))[: len(LINES)]}
     shown = [ranking for ranking in found if id(ranking) in hardest]
-    remark = f" Drawn are the {len(shown)} of {len(found)} classes that are told apart worst."
+    remark = f" Only the {len(shown)} of {len(found)} classes with the lowest scores are drawn."
     return shown, "" if len(found) == len(shown) else remark
 
 
@@ -193,14 +193,15 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
     }
     points = line_of([b.said for b in bins], [b.was for b in bins], "the model", mode="lines+markers", error_y=errors)
     rows = [[percent(b.said), percent(b.was), f"{percent(b.low)} – {percent(b.high)}", f"{b.n_rows:,}"] for b in bins]
-    table = numbers(["said", "was right", "95 % interval", "rows"], rows)
+    table = numbers(["predicted probability", "share correct", "95 % interval", "rows"], rows)
     worst = max(bins, key=lambda b: abs(b.said - b.was))
     alt = (
-        "How often answers are right against how sure the model was of them. The largest difference: sure "
-        f"{percent(worst.said)}, right {percent(worst.was)}."
+        "The share of correct predictions against their predicted probability. The largest difference: predicted "
+        f"{percent(worst.said)}, correct {percent(worst.was)}."
     )
-    title, data = "Does it know how sure it is? (calibration)", [diagonal("perfectly honest"), points]
-    x, y = share_axis("how sure it said it was"), share_axis("how often right")
+    title = "Do its probabilities match reality? (calibration)"
+    data = [diagonal("perfectly calibrated"), points]
+    x, y = share_axis("predicted probability"), share_axis("share correct")
     return chart_of("calibration", title, data, x, y, alt, table)
 
 
@@ -210,12 +211,12 @@ def learning_chart(points: Sequence[Point], measure: str) -> Chart:
     trace = line_of([p.rows for p in points], [p.score for p in points], measure, mode="lines+markers", error_y=errors)
     score, first, last = score_text(measure), points[0], points[-1]
     rows = [[f"{p.rows:,}", score(p.score), score(p.error)] for p in points]
-    table = numbers(["rows learned from", measure, "standard error"], rows)
+    table = numbers(["training rows", measure, "standard error"], rows)
     alt = (
-        f"{capital(measure)} on rows not seen, from {score(first.score)} with {first.rows:,} rows to "
+        f"{capital(measure)} on held-out rows, from {score(first.score)} with {first.rows:,} rows to "
         f"{score(last.score)} with {last.rows:,}: {verdict_on_rows(points)}."
     )
-    x, y = axis("rows learned from", rangemode="tozero"), score_axis(measure)
+    x, y = axis("training rows", rangemode="tozero"), score_axis(measure)
     return chart_of("learning-curve", "Would more rows help? (learning curve)", [trace], x, y, alt, table)
 
 
@@ -238,11 +239,11 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
     rows = [[c.title, score(c.score), score(c.error)] for c in scored[::-1]]
     table = numbers(["learner", measure, "standard error"], rows, texts=(0,))
     alt = (
-        f"Cross-validated {measure} of {len(scored)} learners with standard errors; best is {best.title} with "
+        f"Cross-validated {measure} of {len(scored)} learners with standard errors; the best is {best.title} with "
         f"{score(best.score)}."
     )
     height = 90 + max(34, 12 + 17 * n_lines) * len(scored)
-    return chart_of("leaderboard", "The learners side by side", [trace], x, y, alt, table, height=height)
+    return chart_of("leaderboard", "Comparison of the learners", [trace], x, y, alt, table, height=height)
 
 
 def course_chart(steps: Sequence[Step]) -> Chart:
@@ -256,12 +257,12 @@ def course_chart(steps: Sequence[Step]) -> Chart:
     what = names[0] if len(names) == 1 else "value"
     y = axis(label(what), **({"type": "log", "exponentformat": "power"} if is_log else {}))
     rows = [[digits(steps[i].seconds), steps[i].name, digits(steps[i].value)] for i in some_of(len(steps))]
-    table = numbers(["seconds", "what", "value"], rows, texts=(1,))
+    table = numbers(["seconds", "quantity", "value"], rows, texts=(1,))
     alt = (
         f"{capital(what)} over time: from {digits(steps[0].value)} to {digits(steps[-1].value)} after "
         f"{digits(steps[-1].seconds)} seconds."
     )
-    return chart_of("course", "How the solve went", data, axis("seconds", rangemode="tozero"), y, alt, table)
+    return chart_of("course", "Progress of the training", data, axis("seconds", rangemode="tozero"), y, alt, table)
 
 
 def _histogram(
@@ -290,12 +291,12 @@ def margins_chart(
         some = values[is_of_it]
         ends = [digits(float(np.median(some))), digits(float(some.min()))]
         rows.append([part, f"{len(some):,}", f"{int((some <= 0).sum()):,}", *ends])
-    table = numbers(["rows", "how many", "on the wrong side", "median", "smallest"], rows, texts=(0,))
+    table = numbers(["group", "rows", "on the wrong side", "median", "smallest"], rows, texts=(0,))
     alt = (
-        f"How many of {len(values):,} rows have which margin: {int((values <= 0).sum()):,} are at most 0, on the wrong "
-        f"side; the median is {digits(float(np.median(values)))}."
+        f"Margins of {len(values):,} rows: {int((values <= 0).sum()):,} are 0 or less, on the wrong side of the "
+        f"boundary; the median is {digits(float(np.median(values)))}."
     )
-    title, x, y = "How far on the right side (margins)", axis(across), axis("rows")
+    title, x, y = "Distance from the boundary (margins)", axis(across), axis("rows")
     return chart_of("margins", title, data, x, y, alt, table, **look, showlegend=True)
 
 
@@ -303,10 +304,10 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
     """Draw the score at each C, or each C and γ."""
     best = max(cells, key=lambda cell: cell.score)
     rows = [[digits(c.C), digits(c.gamma), digits(c.score)] for c in sorted(cells, key=lambda c: -c.score)]
-    table = numbers(["C", "gamma", measure], rows[:_TABLE_ROWS], caption="The best")
+    table = numbers(["C", "gamma", measure], rows[:_TABLE_ROWS], caption="The best settings")
     gammas = sorted({cell.gamma for cell in cells if cell.gamma is not None})
-    alt = f"{capital(measure)} over the cells of the search; the best is {digits(best.score)} at C = {digits(best.C)}"
-    title = "What was searched"
+    alt = f"{capital(measure)} of each setting that was tried; the best is {digits(best.score)} at C = {digits(best.C)}"
+    title = "Search for the best settings"
     if not gammas:
         line = sorted(cells, key=lambda cell: cell.C)
         trace = line_of([c.C for c in line], [c.score for c in line], measure, mode="lines+markers")
@@ -336,19 +337,21 @@ def search_chart(cells: Sequence[Cell], measure: str) -> Chart:
 def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDArray[Any], kept: int) -> Chart:
     """Draw the impurity against the number of leaves, from the whole tree to the root alone."""
     look: dict[str, Any] = {"mode": "lines+markers", "line": {"color": BLUE, "shape": "hv"}, "marker": {"size": 5}}
-    trace = line_of(n_leaves, impurities, "grown, then cut back", **look)
+    trace = line_of(n_leaves, impurities, "grown, then pruned", **look)
     nearest = int(np.abs(np.asarray(n_leaves) - kept).argmin())
     diamond = {"size": 14, "symbol": "diamond", "color": RED}
     mark = marked([int(kept)], plain([impurities[nearest]]), name=f"this tree, {kept:,} leaves", marker=diamond)
     x = axis("leaves", **({"type": "log"} if int(np.max(n_leaves)) > 50 else {}))
     numbers_of = zip(n_leaves.tolist(), impurities.tolist(), alphas.tolist(), strict=True)
     rows = [[f"{int(n):,}", digits(impurity), digits(alpha, 3)] for n, impurity, alpha in numbers_of]
-    table = numbers(["leaves", "impurity left", "α from which on it is best"], [rows[i] for i in some_of(len(rows))])
+    table = numbers(
+        ["leaves", "remaining impurity", "α at which it becomes best"], [rows[i] for i in some_of(len(rows))]
+    )
     alt = (
-        f"The impurity that is left, by the number of leaves, from {int(n_leaves[0]):,} down to {int(n_leaves[-1]):,}; "
+        f"The remaining impurity, by the number of leaves, from {int(n_leaves[0]):,} down to {int(n_leaves[-1]):,}; "
         f"this tree has {kept:,}."
     )
-    title, y = "Large trees and small ones (pruning path)", axis("impurity left", rangemode="tozero")
+    title, y = "Size and impurity of the tree (pruning path)", axis("remaining impurity", rangemode="tozero")
     return chart_of("pruning", title, [trace, mark], x, y, alt, table)
 
 
@@ -359,7 +362,7 @@ def rounds_chart(series: Sequence[tuple[str, NDArray[np.float64]]], n_rounds: in
     rows = [[f"{i + 1:,}", *(digits(float(values[i])) for _, values in series)] for i in some_of(n_rounds)]
     table = numbers(["round", *(name for name, _ in series)], rows)
     last = ", ".join(f"{name} {digits(float(values[-1]))}" for name, values in series)
-    alt, y = f"After {n_rounds:,} rounds: {last}.", axis("share", rangemode="tozero")
+    alt, y = f"After {n_rounds:,} rounds: {last}.", axis("error or loss", rangemode="tozero")
     return chart_of("rounds", "Round by round", data, axis("round"), y, alt, table)
 
 
@@ -368,13 +371,13 @@ def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Ch
     at = np.linspace(-1, 1, 81)
     shares = [(name, np.searchsorted(np.sort(values), at, side="right") / len(values)) for name, values in margins]
     data = [line_of(at, share, name, place) for place, (name, share) in enumerate(reversed(shares))]
-    x, y = axis("margin of the vote", range=[-1.02, 1.02]), share_axis("rows with at most this margin")
+    x, y = axis("margin of the vote", range=[-1.02, 1.02]), share_axis("share of rows up to this margin")
     rows = [[digits(float(at[i]), 2), *(percent(float(share[i])) for _, share in shares)] for i in range(0, 81, 8)]
     table = numbers(["margin", *(name for name, _ in shares)], rows)
     wrong = ", ".join(f"{name} {percent(float((values <= 0).mean()))}" for name, values in margins)
-    alt = f"The share of rows with at most a certain margin of votes. At most 0, which is wrong: {wrong}."
+    alt = f"The share of rows up to each margin of votes. Rows at 0 or below are predicted incorrectly: {wrong}."
     look = {"shapes": [_AT_ZERO], "showlegend": True}
-    return chart_of("vote-margins", "How surely the trees vote", data, x, y, alt, table, **look)
+    return chart_of("vote-margins", "How clear the vote is (margins)", data, x, y, alt, table, **look)
 
 
 def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], target: str) -> Chart:
@@ -393,9 +396,9 @@ def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], targ
         estimate, true = predicted[places], truth[places]
         means = [digits(float(each.mean())) for each in (estimate, true, np.abs(true - estimate))]
         rows.append([*means, f"{len(places):,}"])
-    table = numbers(["estimated, on average", "true, on average", "mean error", "rows"], rows)
-    title, data = "Estimates against the truth", [points, diagonal("perfect", *ends)]
-    alt = f"Points of {len(some):,} rows; on the dotted line the estimate is exact."
+    table = numbers(["mean estimate", "mean true value", "mean absolute error", "rows"], rows)
+    title, data = "Estimates against true values", [points, diagonal("perfect", *ends)]
+    alt = f"One point for each of {len(some):,} rows; on the dotted line the estimate is exact."
     return chart_of("estimates", title, data, axis("estimated"), axis(f"true {label(target)}"), alt, table, height=400)
 
 
@@ -404,7 +407,7 @@ def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -
     data, look = _histogram(off, [("rows", BLUE, np.ones(len(off), bool))])
     ends = [digits(float(end)) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]
     rows = [list(pair) for pair in zip(("5 %", "25 %", "50 %", "75 %", "95 %"), ends, strict=True)]
-    table = numbers(["of the rows", "true less estimated is at most"], rows, texts=(0,))
-    alt = f"How far the truth is from the estimate: half of the rows between {ends[1]} and {ends[3]}."
-    title, x, y = "How far off it is (residuals)", axis("true less estimated"), axis("rows")
+    table = numbers(["share of rows", "true minus estimated is at most"], rows, texts=(0,))
+    alt = f"True value minus estimate: half of the rows are between {ends[1]} and {ends[3]}."
+    title, x, y = "Errors of the estimates (residuals)", axis("true minus estimated"), axis("rows")
     return chart_of("residuals", title, data, x, y, alt, table, **look, showlegend=False)

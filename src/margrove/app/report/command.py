@@ -28,11 +28,11 @@ def report(
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     destination = output or report_path(model_path, format) or f"model.report.{format}"
     if is_opened and (destination == STANDARD_STREAM or format != "html"):
-        raise ParameterError("--open is for a page in a file: leave out -o - and --format.")
+        raise ParameterError("--open needs an HTML page in a file: leave out -o - and --format.")
     check_output(destination, f"report.{format}", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
-    with metered(screen, "gathering the report"), warnings.catch_warnings(record=True) as caught:
+    with metered(screen, "preparing the report"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = report_of(model, reading.unlabelled()) if pictures is None else report_of_pictures(model, pictures)
         content = in_format(found, format)

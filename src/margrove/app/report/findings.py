@@ -48,7 +48,7 @@ class Evidence:
         """The number of rows whose predictions are kept, and of the tested ones."""
         n = 0 if self.judged is None else len(self.judged.truth)
         if self.is_partial:
-            return f"{n:,} of the {self.n_tested:,} held-out rows, evenly chosen"
+            return f"{n:,} of the {self.n_tested:,} held-out rows, chosen at even intervals"
         return counted(n, "row")
 
 
@@ -70,11 +70,11 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
             return _beside_few(subject, judged, recorded)
         if on_table is not None:
             n, trained = len(judged.truth), subject.n_training_rows
-            than = "" if trained is None else f" of the {trained:,} it was trained on"
+            of = "" if trained is None else f" of {trained:,} rows"
             sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
             words = (
-                f"Judged on {counted(n, 'row')}{sample}. They are not the same table as that{than}; should some of its "
-                "rows be among them, the score is a little too good."
+                f"Evaluated on {counted(n, 'row')}{sample}. This is not the table{of} that the model was trained on. "
+                "If they have rows in common, the score is slightly too optimistic."
             )
             return Evidence("table", on_table, words, judged, n_tested=n)
     if recorded is not None:
@@ -88,13 +88,13 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
     if subject.is_training_known:
         words = (
-            f"These are {sample}the rows that the model was trained on, and no others were held out. On new rows it "
-            "will be worse, and nobody can say how much."
+            f"These are {sample}the rows that the model was trained on; no other rows were held out. On new rows the "
+            "score will be lower, by an unknown amount."
         )
     else:
         words = (
-            f"Judged on {sample}as many rows as the model was trained on. Whether they are the same it does not keep: "
-            "if so, on new rows it will be worse, and nobody can say how much."
+            f"Evaluated on {sample}this table, which has as many rows as the training data. The model does not record "
+            "whether they are the same rows: if they are, the score on new rows will be lower, by an unknown amount."
         )
     return Evidence("training", on_table, words, judged, n_tested=len(judged.truth))
 
@@ -104,13 +104,13 @@ def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidenc
     n = len(judged.truth)
     did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
     if judged.classes is not None:
-        did = f"it judged {int(judged.is_right.sum()):,} of {n:,} rightly"
+        did = f"it predicted {int(judged.is_right.sum()):,} of {n:,} correctly"
     found = _recorded(subject, recorded, None)
     # The rows held out in training are not of this table.
     held_out = None if found.judged is None else replace(found.judged, rows=None)
     words = (
-        f"Found in training, since this table has only {counted(n, 'row')} with an answer, too few to tell how good "
-        f"the model is ({did}). {found.words}"
+        f"Estimated during training, as this table has only {counted(n, 'row')} with a known true value, too few to "
+        f"measure how good the model is ({did}). {found.words}"
     )
     return replace(found, judged=held_out, words=words)
 
@@ -123,5 +123,5 @@ def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Ev
     noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
     filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
     quality = Quality(found.measure, found.value, **filled)
-    words = sentence(found.words) or "Found in training, on rows that the tested model had not seen."
+    words = sentence(found.words) or "Estimated during training, on rows that the tested model had not seen."
     return Evidence("record", quality, words, judged, on_table, found.n_tested)

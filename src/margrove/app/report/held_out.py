@@ -102,12 +102,12 @@ class ReportFolds:
     def words(self) -> str:
         """A description of the method."""
         text = (
-            f"Found for this page: {N_FOLDS} models of the same settings, each tested on a {part_of(N_FOLDS)} of the "
-            "rows that it had not seen."
+            f"Estimated for this report by {N_FOLDS} models with the same settings, each tested on a "
+            f"{part_of(N_FOLDS)} of the rows, which it had not seen."
         )
         if len(self.rows) == self.n_table_rows:
             return text
-        return f"{text} They saw {len(self.rows):,} rows; the model itself learned from more, and may be better."
+        return f"{text} They used {len(self.rows):,} rows; the model itself learned from more, and may be better."
 
 
 def _settle(model: Any) -> None:

@@ -27,11 +27,11 @@ _PREDICTIONS = 150_000  # of all columns and repetitions together
 _KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with its support vectors
 _REPEATS = 3
 MEANINGS = {
-    "loss": "How much worse the answers get when the cells of a column are shuffled among the rows, so that it "
-    "tells nothing any more. Columns that tell the same can stand in for each other, and then each seems to "
-    "matter little.",
-    "own": "How much of what the model decides by rests on each column.",
-    "gain": "How much each column by itself tells of the answer.",
+    "loss": "How much worse the predictions get when the values of a column are shuffled among the rows, so that the "
+    "column is of no use (permutation importance). Columns with the same information can replace each other, and then "
+    "each seems to matter little.",
+    "own": "How much of the model's decisions depends on each column.",
+    "gain": "How much each column by itself reveals about the target.",
 }
 
 
@@ -137,7 +137,7 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    new = "that the models asked had not seen" if is_new else "that the model has learned from"
+    new = "that the models had not seen" if is_new else "that the model has learned from"
     return losses, f"{len(truth):,} rows {new}"
 
 

@@ -29,7 +29,9 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
     for block in content:
         if isinstance(block, blocks.Words):
             text = escaped(block.text)
-            yield {"lead": f"**{text}**", "warning": f"> **Beware:** {text}", "note": f"*{text}*"}.get(block.tone, text)
+            yield {"lead": f"**{text}**", "warning": f"> **Warning:** {text}", "note": f"*{text}*"}.get(
+                block.tone, text
+            )
         elif isinstance(block, blocks.Headline):
             rows = [[figure.label, figure.value, figure.detail] for figure in block.figures]
             yield from _grid(Grid(["", "", ""], rows, "", frozenset({1})))
@@ -57,10 +59,10 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
             has_near = any(example.near for example in block.examples)
             rows = []
             for example in block.examples:
-                taken_for = f", taken for {example.taken_for}" if example.taken_for else ""
+                taken_for = f", mistaken for {example.taken_for}" if example.taken_for else ""
                 near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
                 rows.append([example.picture.name, f"{example.true}{taken_for}", near][: 2 + has_near])
-            yield from _grid(Grid(["file", "", "nearest"][: 2 + has_near], rows))
+            yield from _grid(Grid(["file", "class", "nearest support vectors"][: 2 + has_near], rows))
         elif isinstance(block, blocks.Listing):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))
             yield f"{fence}text\n{block.text}\n{fence}"

@@ -21,13 +21,13 @@ from margrove.explanation import explanation_of
 from margrove.status import Status
 
 MOST_ROWS = 20_000  # of more a sample is predicted: enough for a tenth of a per cent
-FEW_ROWS = 20  # fewer leave a share of right answers open by 20 points to either side
+FEW_ROWS = 20  # with fewer, the interval of an accuracy reaches 20 points to either side
 _FIT_INTERRUPTED = (
-    "The training was interrupted: the model is kept as far as it came. Trained to the end it may be better, and a "
-    "score found in training is of models that were."
+    "The training was interrupted, and the model was saved as it was then. Fully trained it may be better. A score "
+    "estimated during training is that of fully trained models."
 )
 _SEARCH_INTERRUPTED = (
-    "The training was interrupted: the best that was found until then was taken. Not everything that was planned was "
+    "The training was interrupted, so this is the best model found until then. Not everything that was planned was "
     "tried."
 )
 _SEED = 0  # of every draw, so that the same model and table give the same page

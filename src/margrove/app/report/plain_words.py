@@ -14,17 +14,17 @@ _MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
 # The statuses of a solve; the last two are of the leaderboard.
 _ENDS: dict[str, str] = {
-    Status.CONVERGED: "it learned all it could",
-    Status.TIME_LIMIT: "its time was over before it had learned all it could",
-    Status.MAX_ITER: "it was still learning when its steps were used up",
-    Status.INTERRUPTED: "somebody stopped it",
-    Status.STALLED: "it came to a point where it could not learn further",
-    Status.NONFINITE: "its numbers grew too large",
-    Status.PERFECT_LEARNER: "one of its parts makes no mistake, so no more were needed",
-    Status.NO_BETTER_THAN_CHANCE: "a further part would have been no better than guessing",
-    Status.BOUND_REACHED: "its mistakes on the training rows are as few as was asked for",
-    Status.EARLY_STOPPED: "more rounds did not help on rows held out",
-    Status.IMPORTED: "another program taught it",
+    Status.CONVERGED: "it was complete (converged)",
+    Status.TIME_LIMIT: "the time limit was reached before it was complete",
+    Status.MAX_ITER: "the limit of iterations was reached before it was complete",
+    Status.INTERRUPTED: "it was interrupted",
+    Status.STALLED: "it could make no further progress",
+    Status.NONFINITE: "its numbers became too large",
+    Status.PERFECT_LEARNER: "one of its models makes no mistakes, so no more were needed",
+    Status.NO_BETTER_THAN_CHANCE: "another model would have been no better than guessing",
+    Status.BOUND_REACHED: "the training error is as low as requested",
+    Status.EARLY_STOPPED: "more rounds did not help on held-out rows",
+    Status.IMPORTED: "the model was trained by another program",
     "not tried": "not tried",
     "failed": "could not be fitted",
 }

@@ -19,7 +19,7 @@ _SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
 _UNCHECKED = "not checked: "  # as the words of such a claim begin
 _WHERE_HARD = {
     "classes": "inside the margin or on the wrong side",
-    "numbers": "further off than the tolerance ε",
+    "numbers": "off by more than the tolerance ε",
     "novelty": "outside, and so unusual",
 }
 
@@ -28,18 +28,18 @@ def parts_words(certificate: Certificate) -> list[str]:
     """Describe the claims that were checked in part, or not at all."""
     claims = {claim.name: claim for claim in certificate.claims}
     words = []
-    trees, rounds = claims.get("trees searched anew"), claims.get("rounds")
+    trees, rounds = claims.get("trees searched again"), claims.get("rounds")
     if trees is not None and rounds is not None and trees.values and trees.values < rounds.values:
         words.append(
-            f"This was checked in part: of the {number_text(rounds.values[0])} trees {number_text(trees.values[0])} "
-            "were searched anew, always the same ones, the first and the last among them. The errors, votes and "
+            f"This was checked in part: {number_text(trees.values[0])} of the {number_text(rounds.values[0])} trees "
+            "were searched again, always the same ones, including the first and the last. The errors, votes and "
             "weights of all rounds were recomputed."
         )
-    n_searched, n_questions = _searched(claims)
-    if n_searched < n_questions:
+    n_searched, n_splits = _searched(claims)
+    if n_searched < n_splits:
         words.append(
-            f"This was checked in part: of {n_questions:,} questions {n_searched:,} were searched anew. The rows and "
-            "gains of all of them were recounted."
+            f"This was checked in part: {n_searched:,} of {n_splits:,} splits were searched again. The rows and gains "
+            "of all splits were recomputed."
         )
     return words + [
         f"Not checked: {claim.name!r}; {claim.words.removeprefix(_UNCHECKED)}."
@@ -49,7 +49,7 @@ def parts_words(certificate: Certificate) -> list[str]:
 
 
 def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
-    """Return the number of splits that were searched anew, and of all splits; twice 0 if there is no such claim."""
+    """Return the number of splits that were searched again, and of all splits; twice 0 if there is no such claim."""
     found = _SPLITS_SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
     if found is None:
         return 0, 0
@@ -67,29 +67,28 @@ def certificate_words(learner: Any) -> list[str]:
     words = []
     gap = _relative_gap(explanation, claims)
     if gap is not None:
-        weighs = "small weights against errors" if is_number else "a wide margin against mistakes"
+        balance = "small weights with small errors" if is_number else "a wide margin with few mistakes"
         words.append(
-            f"The model is the best of its kind for its settings and rows: its objective, which weighs {weighs}, could "
-            f"be improved by {100 * gap:.2g} % at most."
+            f"The model is the best of its kind for its settings and rows: its objective, which balances {balance}, "
+            f"could be improved by {100 * gap:.2g} % at most."
         )
-    n_searched, n_questions = _searched(claims)
-    if n_searched == n_questions > 0 and "trees searched anew" not in claims:
+    n_searched, n_splits = _searched(claims)
+    if n_searched == n_splits > 0 and "trees searched again" not in claims:
         words.append(
-            "Every question of the tree was searched anew among all columns: at its place no other would have told "
-            "more."
+            "For every split of the tree, all columns were searched again: no other split would have been better."
         )
     error = claims.get("training error")
     if error is not None and error.limits is not None:
         words.append(
-            f"The vote gets {share_words(error.values[0])} of its training rows wrong; the theory promises at most "
-            f"{share_words(min(1.0, error.limits[0]))}, and that was checked."
+            f"The vote gets {share_words(error.values[0])} of its training rows wrong; the theory guarantees at most "
+            f"{share_words(min(1.0, error.limits[0]))}, and this was checked."
         )
     if "w is the difference of the class means" in claims:
         words.append("The boundary lies exactly halfway between the means of the classes.")
     if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
         easy, hard = (int(claims[name].values[0]) for name in ("easy points", "hard points"))
         words.append(
-            f"{counted(easy, 'training row')} could be left out without any change; {counted(hard, 'row')} "
+            f"{counted(easy, 'training row')} could be left out without changing the model; {counted(hard, 'row')} "
             f"{'is' if hard == 1 else 'are'} {_WHERE_HARD[explanation.task]}."
         )
     return words + parts_words(certificate)
@@ -115,7 +114,7 @@ def claims_grid(certificate: Certificate) -> Grid:
         for c in certificate.claims
     ]
     header = ["", "claim", *(machines if is_split else ["value"])]
-    caption = "✓ holds, ✗ does not, · is for information"
+    caption = "✓ holds, ✗ does not hold, · for information only"
     return Grid(header, rows, caption, frozenset(range(2, len(header))), long=frozenset({1}))
 
 
@@ -126,9 +125,9 @@ def leave_one_out(learner: Any) -> list[Block]:
         return []
     loo, sharper = map(share_words, bounds)
     text = (
-        f"The leave-one-out bound is no estimate of the errors. Each row left out in turn, at most {loo} of them would "
-        f"be misjudged, and at most {sharper} by the sharper ξα-estimate: that holds always, and is often loose, far "
-        "above what is really wrong."
+        f"The leave-one-out bound is not an estimate of the error. If each row were left out in turn, at most {loo} of "
+        f"them would be predicted incorrectly, and at most {sharper} by the sharper ξα-estimate. Both bounds always "
+        "hold, but are often far above the true error."
     )
     return [note(text)]
 

@@ -33,15 +33,15 @@ def drawn_tree(learner: Any) -> Drawing:
     leaves = f"{tree.n_leaves:,} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
     deepest = max(box.depth for box in boxes)
     shown = "" if tree.max_depth <= deepest else f"; drawn to depth {deepest}"
-    alt = f"A decision tree of {leaves}, depth {tree.max_depth}{shown}. The rules below say the same in words."
+    alt = f"A decision tree of {leaves}, depth {tree.max_depth}{shown}. The rules below describe it in words."
     svg = (
         f'<svg viewBox="{view}" {size} role="img" aria-label="{escape(alt)}" xmlns="http://www.w3.org/2000/svg" '
         f'class="tree" data-root="{1.25 * (boxes[0].x + _MARGIN):.0f}">{"".join(lines)}{"".join(shapes)}</svg>'
     )
     names = [str(name) for name in getattr(learner, "classes_", ())]
-    has_colours = len(names) <= len(OKABE_ITO)  # of more the colours begin anew
+    has_colours = len(names) <= len(OKABE_ITO)  # of more the colours repeat
     legend = [(name, colour_of(code)) for code, name in enumerate(names)] if has_colours else []
-    return Drawing("Its questions", svg, alt, legend)
+    return Drawing("Diagram of the tree", svg, alt, legend)
 
 
 def _line(box: Box, child: Box) -> str:

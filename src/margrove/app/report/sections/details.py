@@ -40,8 +40,8 @@ _FEW_CLASSES = 12  # whose bars are shown at once
 _SHORT_REMARK = 12  # letters that fit beside a score on a phone
 _LONGEST = 60  # letters of an example
 _NO_CALIBRATION = (
-    "How sure the model was of these rows was not kept, so nothing here says whether it knows that (calibration). A "
-    "report on rows that are new to the model does."
+    "The probabilities predicted for these rows were not saved, so this report cannot show whether they match reality "
+    "(calibration). A report on rows that are new to the model can."
 )
 _KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
 
@@ -58,7 +58,7 @@ def data_section(found: Findings) -> Section:
         for c in columns:
             missing = f"{c['missing']:,} ({_part(c['missing'] / table.n_rows)})" if c["missing"] else "none"
             rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
-        header, more = ["column", "kind", "missing", "different", "from … to, or some"], table.n_columns - len(columns)
+        header, more = ["column", "type", "missing", "distinct", "range or examples"], table.n_columns - len(columns)
         blocks.append(Grid(header, rows, more_columns(more), frozenset({2, 3}), long=frozenset({4})))
     target, classes = table.target, dict[str, int]()
     if target is not None and subject.classes is not None:
@@ -93,15 +93,15 @@ def _part(share: float) -> str:
 def _extent(subject: Subject) -> str:
     table = subject.table
     columns = counted(subject.n_columns, "column")
-    text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} that the model takes"
+    text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} used by the model"
     for name, why in subject.dropped.items():
-        text += f"; {name!r} is left out, as it {'names the rows' if why == 'identifier' else 'is always the same'}"
+        text += f"; {name!r} is ignored, as it {'identifies the rows' if why == 'identifier' else 'is always the same'}"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
-        text += f"; it does not take {names}{' …' if len(subject.unused) > 8 else ''}"
+        text += f"; not used: {names}{' …' if len(subject.unused) > 8 else ''}"
     text += "."
     if not subject.is_whole:
-        text += f" This page looked at a sample of {len(subject.rows):,} rows."
+        text += f" This report examines a sample of {len(subject.rows):,} rows."
     return text
 
 
@@ -161,9 +161,9 @@ def mistakes_section(found: Findings) -> Section | None:
     judged = None if evidence is None else evidence.judged
     if evidence is None or judged is None:
         return None
-    held_out = {"record": "rows held out in training", "folds": "rows held out for this page"}
+    held_out = {"record": "rows held out in training", "folds": "rows held out for this report"}
     on = held_out.get(evidence.origin, "this table")
-    rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words}, {on}"
+    rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words} ({on})"
     warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
     if judged.classes is None:
         truth, predicted = judged.truth, judged.predicted
@@ -171,14 +171,14 @@ def mistakes_section(found: Findings) -> Section | None:
         off = np.abs(truth - predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
-        return Section("mistakes", "Where it is off", [Words(f"On {rows}."), *warning, *charts], data)
+        return Section("mistakes", "Errors of the estimates", [Words(f"Evaluated on {rows}."), *warning, *charts], data)
     blocks, data = _of_classes(judged, rows, is_vote=subject.explanation.is_vote)
     if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
         blocks.append(note(_NO_CALIBRATION))
     if evidence.is_partial:
-        warning.append(note(f"Everything in this part is of {rows}."))
+        warning.append(note(f"This section covers {rows}."))
     data = {"on": on, "rows_tested": evidence.n_tested, **data}
-    return Section("mistakes", "Where it is right and wrong", [*warning, *blocks], data)
+    return Section("mistakes", "Correct and wrong predictions", [*warning, *blocks], data)
 
 
 def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
@@ -186,11 +186,11 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     classes, counts = judged.classes, confusion(judged)
     blocks: list[Block] = []
     if len(classes) <= _MOST_CLASSES:
-        caption = f"Each row of the matrix is a true class, each column what the model said; {rows_words}"
+        caption = f"Each row of the matrix is a true class, each column a predicted class; {rows_words}"
         blocks.append(Matrix(classes, counts.tolist(), caption))
     by_class = class_qualities(judged)
     rows = [[q.name, f"{q.n_rows:,}", percent(q.recall), percent(q.precision)] for q in by_class]
-    header = ["class", "rows", "found (recall)", "right when it says so (precision)"]
+    header = ["class", "rows", "found (recall)", "correct when predicted (precision)"]
     blocks.append(Grid(header, rows[:_MOST_COLUMNS], "", frozenset({1, 2, 3})))
     ranked = rankings(judged)
     if ranked:
@@ -199,7 +199,9 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
         if is_vote:
-            blocks.append(note("Of a vote the probabilities are made of shares of votes, and mostly too modest."))
+            blocks.append(
+                note("The probabilities of a vote are computed from shares of votes and are usually too low.")
+            )
     data = {
         "rows": len(judged.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
@@ -228,20 +230,22 @@ def scores_section(found: Findings) -> Section | None:
     words = []
     if any(c.loss is not None for c in importances.columns):
         words.append(
-            f"Shuffled: what accuracy or R² loses when the column's cells change places, on {importances.rows_words}."
+            f"Shuffled: the loss of accuracy or R² when the column's values are shuffled, on {importances.rows_words}."
         )
     if any(c.own is not None for c in importances.columns):
-        words.append("In the model: the share of a tree's gains, or of a linear model's weights by standard deviation.")
+        words.append(
+            "In the model: the share of a tree's gains, or of a linear model's weights in standard deviations."
+        )
     if any(c.gain is not None for c in importances.columns):
         words.append(
-            "Gain: how many bits of the class the column tells by itself, by its best question; the ratio charges "
-            "for many branches."
+            "Gain: the information about the class, in bits, from the best split of this column alone; the gain ratio "
+            "penalises many branches."
         )
     blocks: list[Block] = [
         Grid(["column", *(name for name, _ in shown)], rows, more_columns(more), frozenset(range(1, len(shown) + 1))),
         note(" ".join(words)),
     ]
-    return Section("scores", "The scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
+    return Section("scores", "Scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
 
 
 def _loss_text(loss: float, *, is_share: bool) -> str:
@@ -257,7 +261,7 @@ def certificate_section(found: Findings) -> Section | None:
     blocks: list[Block] = [
         claims_grid(certificate),
         *leave_one_out(found.subject.learner),
-        Words("Anybody can recompute it from the model and the rows it was trained on:"),
+        Words("To recompute it from the model and the rows it was trained on:"),
         Listing("margrove certify MODEL FILE"),
     ]
     return Section("certificate", "The certificate", blocks, certificate.to_dict())
@@ -270,11 +274,10 @@ def about_section(found: Findings) -> Section:
     parameters = plain_parameters(learner)
     how = f"Made by Margrove {version('margrove')} from the model and {subject.source}."
     if not subject.is_whole:
-        of_all = f"Of {subject.table.n_rows:,} rows a sample of {len(subject.rows):,}"
-        how += f" {of_all} was looked at; it is always the same."
+        how += f" It examines a sample of {len(subject.rows):,} of {subject.table.n_rows:,} rows, always the same ones."
     engine, status = subject.explanation.engine, subject.explanation.status
     solved = f"{type(learner).__name__}{'' if engine is None else f', engine {engine}'}."
-    ended = "" if status is None else f" How the learning ended: {status_words(status)}."
+    ended = "" if status is None else f" How training ended: {status_words(status)}."
     parameters_grid = Grid(["parameter", "value"], [[name, str(value)] for name, value in parameters.items()])
     blocks: list[Block] = [Words(how), Words(f"{solved}{ended}"), Folded("All parameters", [parameters_grid])]
     data = {
@@ -285,4 +288,4 @@ def about_section(found: Findings) -> Section:
         "parameters": parameters,
         "sampled_rows": None if subject.is_whole else len(subject.rows),
     }
-    return Section("about", "About this page", blocks, data)
+    return Section("about", "About this report", blocks, data)

@@ -42,13 +42,14 @@ _SHOWN_ROUNDS = 10
 _SHOWN_MACHINES = 12
 _MOST_LINES = 60  # of a tree's rules, nested
 _WHY_VOTES = (
-    "Each tree need only be a little better than chance: its error is of rows weighted by how often they were wrong "
-    "before. The training error stays below the mean exponential loss, which each round lowers."
+    "Each tree only needs to be slightly better than chance. Its error is weighted: rows that earlier trees got wrong "
+    "count more."
 )
-_P_VALUE = "The p-value asks whether a rule's rows could be a random draw from all rows: small means hardly."
+_LOSS_IS_BOUND = " The training error stays below the mean exponential loss, which decreases in every round."
+_P_VALUE = "A small p-value means that the rows of a rule are unlikely to be a random draw from all rows."
 _OVER_ALL_MACHINES = (
-    "Several machines decide together, and each row is counted once, by the one that it is worst placed for. So more "
-    "rows can be on the wrong side here than are judged wrongly: the other machines may outvote that one."
+    "Several machines decide together, and each row is counted once, with its smallest margin. So more rows can be on "
+    "the wrong side here than are predicted incorrectly: the other machines may outvote that one."
 )
 
 
@@ -86,16 +87,16 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     for rule in rules.rules[:_MOST_RULES]:
         asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
         rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)])
-    header = ["if", "then", "rows", "of them so", "p-value"]
+    header = ["if", "then", "rows", "share correct", "p-value"]
     if not names:  # of numbers a rule has neither a share nor a p-value
         header, rows = header[:3], [row[:3] for row in rows]
     numeric, long = frozenset(range(2, len(header))), frozenset({0})
-    blocks.append(Grid(header, rows[:_SHOWN_RULES], "The rules, the widest first", numeric, long=long))
+    blocks.append(Grid(header, rows[:_SHOWN_RULES], "The rules, largest first", numeric, long=long))
     if len(rows) > _SHOWN_RULES:
         more = len(rules.rules) - len(rows)
         caption = f"and {more:,} more: margrove show MODEL --lines" if more else ""
         others = Grid(header, rows[_SHOWN_RULES:], caption, numeric, long=long)
-        blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} narrower rules", [others]))
+        blocks.append(Folded(f"{len(rows) - _SHOWN_RULES:,} smaller rules", [others]))
     if names:
         blocks.append(note(_P_VALUE))
     nested = str(learner.rules()).splitlines()
@@ -117,7 +118,7 @@ def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[st
         for v in vote.voters[:_SHOWN_ROUNDS]:
             weight = v.alpha if has_alpha else v.vote
             rows.append([f"{v.round:,}", clip(v.test, 90), f"{v.n_leaves:,}", digits(v.error), digits(weight)])
-        header = ["round", "asks first", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
+        header = ["round", "first test", "rules", "error" if has_alpha else "loss", "α" if has_alpha else "vote"]
         more = len(vote.voters) - len(rows)
         caption = f"The first trees, and {more:,} more" if more > 0 else "The trees"
         blocks.append(Grid(header, rows, caption, frozenset({0, 2, 3, 4})))
@@ -127,10 +128,13 @@ def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[st
         if rounds.n_classes == 2 and not np.allclose(rounds.bound, rounds.loss):  # the same with the best votes
             series.append(("bound on the training error", rounds.bound))
         if rounds.validation_error is not None:
-            series.append(("error on rows held out", rounds.validation_error))
+            series.append(("error on held-out rows", rounds.validation_error))
         series.append(("error of the tree itself", rounds.error))
         finite = [(name, values) for name, values in series if np.isfinite(values).all()]
-        blocks += [rounds_chart(finite, rounds.n_rounds), note(_WHY_VOTES)]
+        blocks += [
+            rounds_chart(finite, rounds.n_rounds),
+            note(_WHY_VOTES + (_LOSS_IS_BOUND if rounds.n_classes == 2 else "")),
+        ]
         data["training_error"] = rounds.training_error.tolist()
     if subject.judged is not None and subject.classes is not None:
         blocks.append(_vote_margins(subject))
@@ -168,20 +172,24 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
         return blocks, data
     grades = _grades(subject, rows)
     is_one = len(judged.classes) == 2
-    axis = "distance from the boundary" if is_one else "least distance from a boundary"
+    axis = "distance from the boundary" if is_one else "smallest distance from a boundary"
     blocks.append(margins_chart(distance, _parts(judged.classes, truth, grades), axis))
     if not is_one:
         blocks.append(note(_OVER_ALL_MACHINES))
     if subject.is_training and grades is None:
-        seen = "These rows it was trained on" if subject.is_training_known else "It may have been trained on these rows"
-        blocks.append(note(f"{seen}; of new ones more would be on the wrong side."))
+        seen = (
+            "The model was trained on these rows"
+            if subject.is_training_known
+            else "The model may have been trained on these rows"
+        )
+        blocks.append(note(f"{seen}; of new rows, more would be on the wrong side."))
     if grades is not None:
         counts = {grade: int((grades == grade).sum()) for grade in MEANINGS}
-        over_all = "" if is_one else ", each by the machine that it is hardest for,"
+        over_all = "" if is_one else ", each graded by the machine for which it is hardest,"
         text = (
-            f"Of {len(rows):,} training rows{over_all} {counts['easy']:,} are easy: far on the right side, and the "
-            f"model would be the same without them. {counts['marginal']:,} are marginal, just on the edge of the "
-            f"margin, and {counts['hard']:,} are hard: inside the margin or on the wrong side."
+            f"Of {len(rows):,} training rows{over_all} {counts['easy']:,} are easy: far on the correct side; the "
+            f"model would be the same without them. {counts['marginal']:,} are marginal: on the edge of the margin. "
+            f"{counts['hard']:,} are hard: inside the margin or on the wrong side."
         )
         blocks.append(note(text))
         data["points"] = counts
@@ -243,24 +251,24 @@ def _machines(found: ModelSummary) -> list[Block]:
             bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
             rather = "" if machine.against == "the rest" else f" rather than {machine.against!r}"
             if bars:
-                blocks.append(Bars(bars, f"What speaks for {machine.about!r}{rather}"))
+                blocks.append(Bars(bars, f"Evidence for {machine.about!r}{rather}"))
         more = len(found.lessons) - _SHOWN_MACHINES
         if more > 0:
             blocks.append(note(f"… and {more:,} more machines."))
-        strongest = "1 is the strongest. Columns that move together share or cancel theirs."
+        strongest = "1 is the strongest. Correlated columns share or cancel their weights."
         blocks.append(note(f"Weights{found.unit}; {strongest}"))
     if found.support is not None:
         counts = dict(sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES])
         n_support = f"{sum(found.support.values()):,} of {found.n_training_rows or 0:,}"
-        caption = f"Training rows that carry the decision (support vectors): {n_support}"
+        caption = f"Training rows that define the boundary (support vectors): {n_support}"
         support = Bars(bars_of(counts, "{:,}".format), caption)
         blocks.append(support if len(counts) <= _SHOWN_MACHINES else Folded(caption, [support]))
     if found.kind == "votes":
         rows = [[one.about, one.against, f"{one.n_voters or 0:,}"] for one in found.lessons[:_MOST_RULES]]
-        blocks.append(Grid(["tells", "from", "weight vectors that vote"], rows, "", frozenset({2})))
+        blocks.append(Grid(["class", "against", "weight vectors that vote"], rows, "", frozenset({2})))
     if found.kind == "machines":
         rows = [[machine.about, machine.against] for machine in found.lessons[:30]]
         more = len(found.lessons) - len(rows)
-        caption = f"The machines, each a {found.unit}" + (f"; and {more:,} more" if more else "")
-        blocks.append(Grid(["tells", "from"], rows, caption))
+        caption = f"The machines; each is a {found.unit}" + (f"; and {more:,} more" if more else "")
+        blocks.append(Grid(["classes", "against"], rows, caption))
     return blocks

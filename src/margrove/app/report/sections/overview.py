@@ -40,15 +40,15 @@ def summary_section(found: Findings) -> Section:
         blocks.append(Words(subject.interruption, "warning"))
     if importances is not None:
         names = [column.name for column in importances.columns[:_NAMED_COLUMNS] if importances.share(column) > 0]
-        blocks.append(Words(f"What matters most: {listed(names, 'and')}."))
+        blocks.append(Words(f"The most important columns: {listed(names, 'and')}."))
     blocks.append(Words(subject.explanation.in_words()))
     certificate = subject.certificate
     if certificate is not None:
-        part = ", some of it in part (see What is proven)" if parts_words(certificate) else ""
+        part = ", some of them in part (see What is proven)," if parts_words(certificate) else ""
         proven = {
-            True: f"The fit comes with a proof: what it claims was recomputed from the data{part}, and holds.",
-            False: "The fit comes without a proof: not everything it claims held when it was recomputed.",
-            None: "What the fit claims was not recomputed yet: margrove certify does that.",
+            True: f"The model comes with a proof: its claims were recomputed from the data{part} and hold.",
+            False: "The model comes without a proof: some of its claims did not hold when they were recomputed.",
+            None: "The claims of the model have not been recomputed yet: margrove certify does that.",
         }[certificate.holds]
         blocks.append(Words(proven))
     data = {
@@ -72,10 +72,10 @@ def _purpose(subject: Subject) -> str:
     trained = subject.n_training_rows
     learned = "" if trained is None else f" It learned from {counted(trained, 'row')}."
     if subject.explanation.task == "novelty":
-        return f"This model tells rows like those it was trained on from others, by {columns}.{learned}"
+        return f"This model finds rows that differ from those it was trained on, using {columns}.{learned}"
     if subject.classes is None:
         return f"This model estimates the number {subject.target!r} from {columns}.{learned}"
-    return f"This model predicts {subject.target!r}: {listed(subject.classes)}, from {columns}.{learned}"
+    return f"This model predicts {subject.target!r} ({listed(subject.classes)}) from {columns}.{learned}"
 
 
 def _quality_words(quality: Quality) -> str:
@@ -85,21 +85,21 @@ def _quality_words(quality: Quality) -> str:
         text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
         if quality.typical_error is not None and quality.baseline_error is not None:
             text += (
-                f" It is off by {digits(quality.typical_error, 3)} on average; always answering the same number would "
+                f" It is off by {digits(quality.typical_error, 3)} on average; always predicting the same number would "
                 f"be off by {digits(quality.baseline_error, 3)}."
             )
         return text
-    text = f"It is right for {share_words(quality.value)} of rows"
+    text = f"It predicts {share_words(quality.value)} of rows correctly"
     if quality.low is not None:
         text += f" (95 % interval: {quality.interval_words})"
     if quality.baseline is None:
         return f"{text}."
-    guess = "" if quality.baseline_class is None else f" {quality.baseline_class!r}"
-    text += f". Always answering{guess} would be right for {share_words(quality.baseline)}."
+    guess = "the same class" if quality.baseline_class is None else repr(quality.baseline_class)
+    text += f". Always predicting {guess} (the baseline) would be correct for {share_words(quality.baseline)}."
     if quality.baseline == 1:
-        text += " All these rows are of one class, so this tells little of how good it is."
+        text += " All these rows are of one class, so this says little about how good it is."
     elif quality.value <= quality.baseline:
-        text += " So it is no better than that: it found nothing of use in these columns."
+        text += " So it is no better than that: it found nothing useful in these columns."
     elif quality.low is not None and quality.low <= quality.baseline:
         text += f" {MAYBE_NO_BETTER}"
     return text
@@ -121,12 +121,12 @@ def quality_section(found: Findings) -> Section | None:
         value = share_words(seen.value) if seen.measure == "accuracy" else f"R² {seen.value:.2f}"
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         text = (
-            f"This table holds the rows that the model was trained on. On {on} it scores {value}; that is no honest "
-            "estimate, since it has seen their answers."
+            f"This table contains the rows that the model was trained on. On {on} it scores {value}; this is too "
+            "optimistic, as the model has seen their true values."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_strange}
-    left_out["without an answer"] = subject.n_unanswered
+    left_out["without a true value"] = subject.n_unanswered
     blocks += [note(f"Left out: {counted(n, 'row')} {reason}.") for reason, n in left_out.items() if n]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
@@ -137,23 +137,23 @@ def quality_section(found: Findings) -> Section | None:
 def _score_blocks(quality: Quality) -> list[Block]:
     """Return the score in large figures and as bars, beside that of a constant prediction."""
     interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
-    guessing = "by always guessing the same"
+    guessing = "when always guessing the same"
     if quality.measure == "accuracy":
         value = share_words(quality.value)
-        figures = [Figure("right answers", value, interval)]
+        figures = [Figure("correct predictions (accuracy)", value, interval)]
         bars = [Bar("this model", quality.value, value, quality.low, quality.high)]
         if quality.baseline is not None:
             guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
             figures.append(Figure(guessing, share_words(quality.baseline), is_faint=True))
             bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
-        caption = "Rows judged rightly; the thin line is where the true share very likely lies (95 %)"
+        caption = "Rows predicted correctly; the thin line shows where the true share very likely is (95 %)"
         return [Headline(figures), Bars(bars, caption)]
     ours, usual = quality.typical_error, quality.baseline_error
     if ours is None or usual is None:
         return []
     figures = [
         Figure("R²: differences explained", f"{quality.value:.2f}", interval),
-        Figure("off by, on average", digits(ours, 3)),
+        Figure("average error", digits(ours, 3)),
         Figure(guessing, digits(usual, 3), is_faint=True),
     ]
     most = max(ours, usual) or 1.0
@@ -161,7 +161,7 @@ def _score_blocks(quality: Quality) -> list[Block]:
         Bar("this model", ours / most, digits(ours)),
         Bar("always the median", usual / most, digits(usual), is_faint=True),
     ]
-    return [Headline(figures), Bars(bars, "How far off on average; shorter is better")]
+    return [Headline(figures), Bars(bars, "Average error; shorter is better")]
 
 
 def _mistakes(evidence: Evidence, judged: Judged) -> str:
@@ -177,7 +177,7 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
     worst, of_all = int(off[truth, predicted]), int(counts[truth].sum())
     return (
         f"{among} it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
-        f"{judged.classes[truth]!r} were called {judged.classes[predicted]!r}."
+        f"{judged.classes[truth]!r} were predicted as {judged.classes[predicted]!r}."
     )
 
 
@@ -194,8 +194,8 @@ def matters_section(found: Findings) -> Section | None:
         others = f"The other {counted(more, 'column')} matter less, or not at all."
         blocks.append(Words(others if more > 1 else "The other column matters less."))
     if subject.dropped:
-        blocks.append(note(f"Not looked at by the model: {listed(list(subject.dropped), 'and')}."))
-    rows = f" Found on {importances.rows_words}." if importances.by == "loss" else ""
+        blocks.append(note(f"Ignored by the model: {listed(list(subject.dropped), 'and')}."))
+    rows = f" Measured on {importances.rows_words}." if importances.by == "loss" else ""
     blocks.append(note(f"{MEANINGS[importances.by]}{rows}"))
     data: dict[str, Any] = {"by": importances.by, "columns": [asdict(column) for column in importances.columns]}
     return Section("what_matters", "What matters", blocks, data)
@@ -214,10 +214,10 @@ def proof_section(found: Findings) -> Section | None:
     if certificate is None:
         return None
     verdict, words = verdict_words(certificate, is_saved=True), certificate_words(subject.learner)
-    what, how = "the answers are right", "how often they are, is said above"
+    what, how = "the predictions are correct", "the score above shows how often they are"
     if subject.explanation.task == "numbers":
-        what, how = "the estimates are right", "how far off they are, is said above"
-    known = "only rows whose answer is known can tell" if found.evidence is None else how
+        what, how = "the estimates are correct", "the score above shows how far off they are"
+    known = "only rows with known true values can show that" if found.evidence is None else how
     blocks: list[Block] = [Words(verdict), *map(Words, words)]
     if subject.history.certifying:
         blocks.append(note(subject.history.certifying))
