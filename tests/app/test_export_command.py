@@ -40,7 +40,7 @@ def test_columns_and_labels_are_told(run: Run, machine: str) -> None:
     result = run("export", machine, "--to", "libsvm", "-o", "p.model")
     words = " ".join(result.output.split())
     assert "the places of 'Adelie', 'Chinstrap', 'Gentoo'" in words
-    assert "those that the encoder makes of the table" in words
+    assert "are those of the encoder, scaled" in words
     record = json.loads(run("export", machine, "--to", "libsvm", "-o", "p.model", "--json").stdout)
     assert record["labels"] == ["Adelie", "Chinstrap", "Gentoo"]
     encoder = margrove.load(machine)[0]
@@ -66,7 +66,7 @@ def test_what_a_program_has_not_is_refused(run: Run, machine: str) -> None:
     for words, told in (
         (
             ["t.margrove", "--to", "libsvm"],
-            "t.margrove: LIBSVM knows support vector machines with a kernel alone, and "
+            "t.margrove: LIBSVM supports only kernel support vector machines, and "
             "this is a DecisionTreeClassifier. Train one: --model svm, or export it with --to onnx",
         ),
         ([machine, "--to", "sql"], "--to sql is for decision trees"),
@@ -101,7 +101,7 @@ def test_standard_output_takes_the_graph_but_no_document(run: Run, machine: str,
     assert run("export", machine, "--to", "onnx").stdout_bytes == (folder / "p.onnx").read_bytes()
     result = run("export", machine, "--to", "onnx", "--json")
     assert result.exit_code == 2
-    assert "an ONNX file is no text" in result.output
+    assert "an ONNX file is binary" in result.output
 
 
 def test_a_missing_package_is_told_in_a_line(run: Run, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_a_model_is_not_overwritten_by_its_own_export(run, model):
     before = Path(model).read_bytes()
     result = run("export", model, "--to", "onnx", "-o", model)
     assert result.exit_code == 2
-    assert "is what is being read, so it is not overwritten" in result.output
+    assert "is also an input, so it is not overwritten" in result.output
     assert Path(model).read_bytes() == before
 
 

@@ -17,7 +17,7 @@ from margrove.svm.kernels import Kernel
 from margrove.svm.kkt import offset
 from margrove.svm.problem import DualProblem
 from margrove.svm.reference import smo
-from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution, dual_on_fold
+from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, SearchUnit, UnitSolution, dual_on_fold
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _search(
         Fold(np.where(every % 2, rows.weight, 0.0), every[every % 2 == 0]),
         Fold(np.where(every % 3, 1.0 + every % 2, 0.0), every[every % 3 == 0]),
     )
-    units = tuple(Unit(k, fold, np.array([0.3, 5.0])) for k in range(len(kernels)) for fold in range(2))
+    units = tuple(SearchUnit(k, fold, np.array([0.3, 5.0])) for k in range(len(kernels)) for fold in range(2))
     X = RBF.matrix(rows.X, rows.X) if kernels[0].name == "precomputed" else rows.X
     return SearchProblem(X, kernels, machines, folds, units, _nowhere, **{"tol": TOL, **limits})
 
@@ -64,7 +64,7 @@ def _regression_search() -> SearchProblem:
         np.repeat(np.array([1, -1], np.int8), rows.n), np.concatenate([-rows.z, rows.z]), np.concatenate([every, every])
     )
     folds = [Fold(np.where(every % 2 == part, rows.weight, 0.0), every[every % 2 != part]) for part in range(2)]
-    units = tuple(Unit(0, fold, np.array([0.3, 3.0]), epsilon) for fold in range(2) for epsilon in (0.1, 0.5))
+    units = tuple(SearchUnit(0, fold, np.array([0.3, 3.0]), epsilon) for fold in range(2) for epsilon in (0.1, 0.5))
     return SearchProblem(rows.X, (RBF,), (machine,), tuple(folds), units, _nowhere, tol=TOL)
 
 
@@ -103,7 +103,7 @@ def _long_search() -> SearchProblem:
     every = np.arange(len(y))
     folds = tuple(Fold(np.where(every % 5 == part, 0.0, weight), every[every % 5 == part]) for part in range(5))
     machine = DualVariables(y, -np.ones(len(y)), every)
-    units = tuple(Unit(0, fold, np.array([1e5, 1e6])) for fold in range(5))
+    units = tuple(SearchUnit(0, fold, np.array([1e5, 1e6])) for fold in range(5))
     return SearchProblem(X, (Kernel("rbf", gamma=0.1),), (machine,), folds, units, _nowhere, tol=1e-9, max_iter=10**9)
 
 

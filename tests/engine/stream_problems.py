@@ -26,14 +26,14 @@ import margrove
 from margrove.data.rows import Chunked
 from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem, Loss, balanced
 from margrove.linear_svm.proximal import after_steps
-from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.linear_svm.stream_problem import RowBlock, StreamProblem, StreamSolution
 from margrove.status import Status
 
 
 def _chunked(X: Any, targets: np.ndarray, costs: np.ndarray, size: int = 12, **options: Any) -> StreamProblem:
     """The rows in chunks of ``size``, and the problem on them."""
     starts = range(0, X.shape[0], size)
-    blocks = [Block(X[i : i + size], targets[:, i : i + size], costs[:, i : i + size]) for i in starts]
+    blocks = [RowBlock(X[i : i + size], targets[:, i : i + size], costs[:, i : i + size]) for i in starts]
     rows = Chunked(int(X.shape[0]), int(X.shape[1]), sp.issparse(X), lambda: iter(blocks))
     machines = len(targets)
     at_zero = StreamProblem(rows, np.ones(machines), np.ones(machines), **options)

@@ -297,14 +297,14 @@ def test_ctrl_c_ends_the_solve(engine, kind, policy, monkeypatch):
 @on_each_kind(where=lambda name: not has_clock(name))
 def test_an_engine_without_a_clock_refuses_a_time_limit(engine, kind):
     problem = problem_of(kind, next(iter(KINDS[kind].cases)))
-    with pytest.raises(EngineError, match=f"engine='{engine}' keeps no clock"):
+    with pytest.raises(EngineError, match=f"engine='{engine}' does not support time_limit"):
         KINDS[kind].solve(ENGINES[engine], problem, Effort(time_limit=1.0))
 
 
 @on_each_kind(where=lambda name: not has_checkpoints(name))
 def test_an_engine_without_checkpoints_refuses_to_look_around(engine, kind):
     problem = problem_of(kind, next(iter(KINDS[kind].cases)))
-    with pytest.raises(EngineError, match=f"engine='{engine}' writes no checkpoint"):
+    with pytest.raises(EngineError, match=f"engine='{engine}' does not support checkpoint"):
         KINDS[kind].solve(ENGINES[engine], problem, Effort(look_around=lambda state: None))
 
 

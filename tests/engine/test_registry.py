@@ -187,7 +187,9 @@ def test_capabilities_are_asked_for(acme):
     check_engine("native", Capability.TIME_LIMIT, Capability.CHECKPOINT)
     check_engine("auto", Capability.CHECKPOINT)
     for given in ("reference", acme):
-        with pytest.raises(EngineError, match=f"engine='{name_of(given)}' keeps no clock. Leave time_limit out"):
+        with pytest.raises(
+            EngineError, match=f"engine='{name_of(given)}' does not support time_limit. Omit time_limit"
+        ):
             check_engine(given, Capability.TIME_LIMIT)
 
 
@@ -240,7 +242,7 @@ def test_a_solver_is_registered_for_an_engine_of_ones_own():
         solve(NUMBERS)
     add(Abacus())
     assert solve(NUMBERS) == solve(NUMBERS, "abacus") == 3.0
-    with pytest.raises(EngineError, match="keeps no clock"):
+    with pytest.raises(EngineError, match="does not support time_limit"):
         solve(NUMBERS, "abacus", Effort(time_limit=1.0))
 
 
@@ -410,7 +412,7 @@ def test_an_engine_whose_package_is_missing_stands_in_nobodys_way(points, monkey
 
 def test_an_engine_given_must_have_what_the_effort_asks_for(points):
     register("duals", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
-    with pytest.raises(EngineError, match="engine='duals' keeps no clock"):
+    with pytest.raises(EngineError, match="engine='duals' does not support time_limit"):
         SVC(engine=DualsOnly(), time_limit=5.0).fit(*points)
 
 
@@ -449,3 +451,17 @@ def test_a_solver_from_outside_stays_though_ours_is_registered_later():
 def test_an_added_engine_has_no_class_among_ours(acme):
     add(acme)
     assert not hasattr(margrove.engine, "Acme")
+
+
+def test_auto_prefers_an_engine_with_an_estimate():
+    @dataclass(frozen=True)
+    class WithoutEstimate(Engine):
+        name: ClassVar[str] = "aardvark"  # the first by name
+
+        def solves(self, problem: Problem[Any]) -> bool:
+            return True
+
+    add(WithoutEstimate())
+    problem = DualProblem(np.eye(2), Kernel("linear"), (classification(np.array([1, -1], np.int8), np.ones(2)),))
+    assert WithoutEstimate().seconds(problem) == float("inf")
+    assert choose("auto", problem).name == "native"

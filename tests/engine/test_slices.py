@@ -214,7 +214,7 @@ def test_without_a_watcher_nothing_is_said(endless, capfd):
 def test_the_reference_refuses_a_time_limit(endless):
     from margrove.errors import EngineError
 
-    with pytest.raises(EngineError, match="keeps no clock"):
+    with pytest.raises(EngineError, match="does not support time_limit"):
         Perceptron(engine="reference", time_limit=1.0).fit(*endless)
 
 

@@ -140,7 +140,7 @@ def test_a_memory_map_goes_in(rng, tmp_path):
     assert Perceptron(max_iter=2).fit(read_only, np.arange(30) % 2).coef_.shape == (1, 4)
 
 
-def test_perceptron_that_cannot_separate_says_so():
+def test_perceptron_that_cannot_separate_warns_and_fails_its_certificate():
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     with pytest.warns(ConvergenceWarning, match=r"max_iter.*mistakes in the last pass"):
         model = Perceptron(max_iter=30, random_state=0).fit(X, y)
@@ -185,7 +185,7 @@ def test_seed_decides_everything(rng):
     assert not np.array_equal(fits[0], Perceptron(random_state=6, max_iter=7).fit(X, y).coef_)
 
 
-def test_partial_fit_walks_over_pieces(rng):
+def test_partial_fit_passes_over_pieces(rng):
     X = rng.normal(size=(90, 3))
     y = (X @ [1.0, 2.0, -1.0] > 0.1).astype(int)
     model = Perceptron(shuffle=False)
@@ -318,7 +318,7 @@ def test_callable_of_the_wrong_shape_is_named():
         KernelPerceptron(kernel=lambda a, b: np.ones(3)).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_unfitted_and_foreign_models_are_told():
+def test_unfitted_and_foreign_models_are_refused():
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
     with pytest.raises(NotFittedError):
         certify(Perceptron(), X, y)

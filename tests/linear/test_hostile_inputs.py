@@ -168,7 +168,7 @@ def test_a_piece_may_lack_classes_that_have_a_weight(separable):
     assert model.partial_fit(X[40:], y[40:]).classes_.tolist() == [0, 1]
 
 
-def test_labels_of_another_kind_are_told(separable):
+def test_labels_of_another_type_are_refused(separable):
     X, y = separable
     model = BasicLinearClassifier().fit(X, y)
     with pytest.raises(InputError, match=r"differ in type|not one of the model's classes"):
@@ -187,7 +187,7 @@ def test_sigma_and_gamma_are_not_both_taken(separable):
         KernelPerceptron(sigma=2.0, gamma=50.0).fit(*separable)
 
 
-def test_a_voted_certificate_waits_until_it_is_asked_for(rng):
+def test_a_voted_certificate_is_recomputed_only_on_request(rng):
     """Every vector votes on every row: recomputing that after each fit would take longer than the fit."""
     X, y = rng.normal(size=(2000, 5)), rng.integers(0, 2, size=2000)
     with pytest.warns(ConvergenceWarning):

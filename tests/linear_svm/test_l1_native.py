@@ -19,7 +19,7 @@ from margrove.linear_svm.problem import (
     LOSSES,
     LinearMachine,
     LinearSvmProblem,
-    brought,
+    dual_terms,
     is_of_signs,
     is_squared,
     losses,
@@ -41,7 +41,7 @@ def check_proof(problem, machine, solution, slack=1e-9):
     """Both values are what w, b and β say; β is feasible, but for the rounding of its own sums; the gap is no less than
     0."""
     assert solution.primal == pytest.approx(primal(problem, machine, solution.w, solution.b), rel=1e-10)
-    gains = brought(problem.loss, machine.target, solution.beta, machine.cost, problem.epsilon)
+    gains = dual_terms(problem.loss, machine.target, solution.beta, machine.cost, problem.epsilon)
     assert solution.dual == pytest.approx(gains.sum(), rel=1e-9, abs=1e-9 * solution.primal)
     assert within_bounds(problem.loss, machine.target, solution.beta, machine.cost).max() == 0
     rounding = slack * np.asarray(abs(problem.X).T @ np.abs(solution.beta)).ravel()

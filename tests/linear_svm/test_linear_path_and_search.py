@@ -184,7 +184,7 @@ def test_without_a_refit_there_is_no_model(three):
 
 
 def test_a_search_that_did_not_converge_says_so(three):
-    with pytest.warns(ConvergenceWarning, match="the gap did not come within tol=1e-12"):
+    with pytest.warns(ConvergenceWarning, match="the gap did not reach tol=1e-12"):
         LinearSVCCV(Cs=CS, tol=1e-12, max_iter=1, engine="reference", refit=False).fit(*three)
 
 

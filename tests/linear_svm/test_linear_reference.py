@@ -22,8 +22,8 @@ from margrove.linear_svm.problem import (
     LinearSvmProblem,
     balanced,
     bounds_of,
-    brought,
     crammer_singer_losses,
+    dual_terms,
     implied_beta,
     is_squared,
     losses,
@@ -72,7 +72,7 @@ def test_beta_proves_the_dual_value(loss, penalty, s, engine, rng):
     machine, X = made.problem.machines[0], made.problem.X
     assert within_bounds(loss, machine.target, found.beta, machine.cost).max() <= 1e-12
     v, u = X.T @ found.beta, found.beta.sum()
-    value = brought(loss, machine.target, found.beta, machine.cost, made.problem.epsilon).sum()
+    value = dual_terms(loss, machine.target, found.beta, machine.cost, made.problem.epsilon).sum()
     if math.isinf(s):
         assert abs(u) <= 1e-9 * np.abs(found.beta).sum()
     if penalty == "l1":
@@ -237,8 +237,8 @@ def test_no_beta_brings_more_than_the_loss_allows(loss, z, f, C, epsilon, beta):
     pull = np.clip(np.array([beta]), low, high)
     assert within_bounds(loss, target, pull, cost)[0] == 0
     total = C * losses(loss, target, np.array([f]), epsilon)[0] + pull[0] * f
-    assert total >= brought(loss, target, pull, cost, epsilon)[0] - 1e-9
+    assert total >= dual_terms(loss, target, pull, cost, epsilon)[0] - 1e-9
     if is_squared(loss):  # and the β that f implies brings just that
         implied = implied_beta(loss, target, np.array([f]), cost, epsilon)
         total = C * losses(loss, target, np.array([f]), epsilon)[0] + implied[0] * f
-        assert total == pytest.approx(brought(loss, target, implied, cost, epsilon)[0], rel=1e-9, abs=1e-9)
+        assert total == pytest.approx(dual_terms(loss, target, implied, cost, epsilon)[0], rel=1e-9, abs=1e-9)

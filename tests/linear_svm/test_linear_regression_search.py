@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused_before_any_work(parameters, words, line):
 def test_a_fold_whose_rows_weigh_nothing_is_refused(line):
     X, y = line
     weight = (np.arange(90) < 45).astype(float)  # fold 0 holds just these out
-    with pytest.raises(InputError, match="fold 0 trains on all have the weight 0"):
+    with pytest.raises(InputError, match="all training rows of fold 0 have weight 0"):
         LinearSVRCV(cv=KFold(2)).fit(X, y, weight)
 
 

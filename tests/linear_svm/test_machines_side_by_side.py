@@ -19,7 +19,7 @@ from margrove.linear_svm.problem import (
     LinearPathProblem,
     LinearSvmProblem,
     Loss,
-    brought,
+    dual_terms,
     losses,
     penalty_value,
 )
@@ -57,7 +57,7 @@ def values(problem: LinearSvmProblem, machine: LinearMachine, solution) -> tuple
     primal = penalty_value("l2", solution.w, solution.b, problem.intercept)
     primal += machine.cost @ losses(problem.loss, machine.target, f, 0.0)
     v, u = problem.X.astype(np.float64).T @ solution.beta, solution.beta.sum()
-    gain = brought(problem.loss, machine.target, solution.beta, machine.cost, 0.0).sum()
+    gain = dual_terms(problem.loss, machine.target, solution.beta, machine.cost, 0.0).sum()
     return float(primal), float(gain - 0.5 * v @ v - 0.5 * (problem.intercept * u) ** 2)
 
 

@@ -16,7 +16,7 @@ from margrove.linear_svm.problem import (
     LinearMachine,
     LinearPathProblem,
     LinearSvmProblem,
-    brought,
+    dual_terms,
     is_of_signs,
     losses,
     penalty_value,
@@ -49,7 +49,7 @@ def recomputed(problem, solution):
     lost = machine.cost @ losses(problem.loss, machine.target, f, problem.epsilon)
     primal = penalty_value("l2", solution.w, solution.b, s) + lost
     v, u = X.T @ solution.beta, solution.beta.sum()
-    gain = brought(problem.loss, machine.target, solution.beta, machine.cost, problem.epsilon).sum()
+    gain = dual_terms(problem.loss, machine.target, solution.beta, machine.cost, problem.epsilon).sum()
     dual = gain - 0.5 * v @ v - (0.0 if math.isinf(s) else 0.5 * (s * u) ** 2)
     off = within_bounds(problem.loss, machine.target, solution.beta, machine.cost).max()
     return primal, dual, max(off, abs(u) if math.isinf(s) else 0.0)

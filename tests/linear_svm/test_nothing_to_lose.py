@@ -122,7 +122,7 @@ def test_a_stream_without_any_weight_is_refused_as_fit_refuses_it(loss, X):
     y, none = np.arange(60.0), np.zeros(60)
     with pytest.raises(InputError, match="weight > 0"):
         LinearSVR(loss=loss).fit(X, y, none)
-    with pytest.raises(InputError, match=r"every row of every chunk has the weight 0.*weight > 0"):
+    with pytest.raises(InputError, match=r"every row of every chunk has weight 0.*weight > 0"):
         LinearSVR(loss=loss).fit_stream(halves(X, y, none))
 
 

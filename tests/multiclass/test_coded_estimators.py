@@ -219,7 +219,7 @@ def test_balanced_sides_are_fitted_each_by_itself(iris):
     X, y = iris
     rows = np.r_[0:20, 50:150]
     model = OneVsRestClassifier(SVC(class_weight="balanced", gamma=0.3)).fit(X[rows], y[rows])
-    assert model.sharing_ == "nothing: each machine is fitted by itself, because of class_weight='balanced'"
+    assert model.sharing_ == "nothing: each machine is fitted separately, because of class_weight='balanced'"
     side = np.where(y[rows] == "setosa", 1, -1)
     alone = SVC(class_weight="balanced", gamma=0.3).fit(X[rows], side)
     np.testing.assert_allclose(model.machine_decision(X)[:, 0], alone.decision_function(X))
@@ -283,7 +283,7 @@ def test_a_learner_that_only_answers_votes(iris):
     assert set(np.unique(model.machine_decision(X))) == {-1, 1}
     assert model.score(X, y) > 0.9
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(InputError, match=r"sample_weight is given, and Answers\.fit does not take it"):
+    with pytest.raises(InputError, match=r"sample_weight is given, but Answers\.fit does not accept it"):
         model.fit(X, y, sample_weight=np.ones(len(y)))
 
 
@@ -419,14 +419,20 @@ def test_weights_reach_the_last_step_of_a_pipeline(iris):
             "calibratedclassifiercv__estimator__class_weight",
         ),
         (OneVsRestClassifier(n_jobs=0), "n_jobs is 0"),
-        (OneVsRestClassifier(n_jobs="all"), "n_jobs is 'all'; it must be a number of machines, -1 for all cores"),
-        (OneVsRestClassifier(OneClassSVM()), "estimator is a OneClassSVM, which learns without y"),
-        (OneVsOneClassifier(make_pipeline(StandardScaler(), KMeans(2))), "estimator is a KMeans, which learns without"),
-        (OneVsOneClassifier(StandardScaler()), "estimator is a StandardScaler, which predicts nothing"),
+        (
+            OneVsRestClassifier(n_jobs="all"),
+            "n_jobs is 'all'; it must be a whole number other than 0, -1 for all cores",
+        ),
+        (OneVsRestClassifier(OneClassSVM()), "estimator is a OneClassSVM, which is fitted without y"),
+        (
+            OneVsOneClassifier(make_pipeline(StandardScaler(), KMeans(2))),
+            "estimator is a KMeans, which is fitted without",
+        ),
+        (OneVsOneClassifier(StandardScaler()), "estimator is a StandardScaler, which has no predict"),
         (BitStringClassifier(code="random", random_state="luck"), "random_state is 'luck'; it must be None, a whole"),
         (OneVsOneClassifier(verbose="yes"), "verbose is 'yes'"),
         (BitStringClassifier(decoding="euclid"), "decoding is 'euclid'; it must be one of 'hamming'"),
-        (BitStringClassifier(code="random", n_bits=1), "3 classes need 2 at least"),
+        (BitStringClassifier(code="random", n_bits=1), "3 classes need at least 2"),
         (BitStringClassifier(code=[[1], [-1]]), "has 2 rows; y has 3 classes"),
         (BitStringClassifier(code=[[1, 1], [-1, 1], [1, 1]]), "column 1 has no −1"),
     ],

@@ -63,7 +63,7 @@ def test_the_table_of_the_docstring_is_true(k):
 
 
 def test_the_exhaustive_code_of_more_than_eleven_classes_is_refused_with_a_pointer():
-    with pytest.raises(ParameterError, match=r"12 classes that is 2,047; it is for 11 classes at most. 'hadamard'"):
+    with pytest.raises(ParameterError, match=r"2,047 for 12 classes; it supports at most 11 classes. 'hadamard'"):
         code_for("exhaustive", LETTERS[:12])
 
 
@@ -150,13 +150,13 @@ def test_zeros_promise_less_than_their_distance():
     [
         ([[1, 1], [1, -1], [1, 1]], "column 0 has no −1"),
         ([[-1, 1], [0, -1], [-1, 1]], "column 0 has no [+]1"),
-        ([[1, 1], [-1, -1], [1, 1]], "rows 0 and 2, the classes 'a' and 'c', are the same code word"),
-        ([[1, 0], [-1, 1], [0, -1]], "rows 0 and 2, the classes 'a' and 'c', are [+]1 and −1 in no column"),
+        ([[1, 1], [-1, -1], [1, 1]], "rows 0 and 2, the classes 'a' and 'c', have the same code word"),
+        ([[1, 0], [-1, 1], [0, -1]], "rows 0 and 2, the classes 'a' and 'c', have opposite signs in no column"),
         ([[1, 1, 1], [-1, 1, -1], [1, -1, 1]], "column 2 is the same as column 0"),
         ([[1, 1, -1], [-1, 1, 1], [1, -1, -1]], "column 2 is the complement of column 0"),
         ([[0, 1, 0], [1, -1, -1], [-1, -1, 1]], "column 2 is the complement of column 0"),
-        ([[1, 2], [1, -1], [-1, 1]], "holds 2.0 in row 0, column 1"),
-        ([[1, np.nan], [1, -1], [-1, 1]], "holds nan in row 0, column 1"),
+        ([[1, 2], [1, -1], [-1, 1]], "contains 2.0 in row 0, column 1"),
+        ([[1, np.nan], [1, -1], [-1, 1]], "contains nan in row 0, column 1"),
         ([[1], [-1]], "has 2 rows; y has 3 classes"),
         ([1, -1, 1], "of shape"),
         (None, "code is None, of type NoneType"),
@@ -202,12 +202,12 @@ def test_an_index_that_is_not_the_classes_is_refused(index):
 
 def test_a_fault_of_a_frame_is_told_by_its_own_rows_and_their_classes():
     frame = pd.DataFrame([[1, 1], [-1, -1], [1, 1]], index=["c", "b", "a"])
-    with pytest.raises(ParameterError, match="rows 0 and 2, the classes 'c' and 'a', are the same code word"):
+    with pytest.raises(ParameterError, match="rows 0 and 2, the classes 'c' and 'a', have the same code word"):
         code_for(frame, LETTERS[:3])
 
 
 @pytest.mark.parametrize(
-    ("n_bits", "words"), [(1, "3 classes need 2 at least"), (4, "in 3 ways only"), (2.5, "whole number"), (0, "≥ 1")]
+    ("n_bits", "words"), [(1, "3 classes need at least 2"), (4, "in only 3 ways"), (2.5, "whole number"), (0, "≥ 1")]
 )
 def test_bits_that_no_code_has_are_refused(n_bits, words):
     with pytest.raises(ParameterError, match=words):
@@ -220,5 +220,5 @@ def test_bits_beside_a_code_that_has_its_own_are_refused():
 
 
 def test_a_code_of_zeros_and_ones_is_told_what_sides_are():
-    with pytest.raises(ParameterError, match=r"code holds no −1.*make 2 \* code - 1"):
+    with pytest.raises(ParameterError, match=r"code contains no −1.*pass 2 \* code - 1"):
         check_code([[0, 1], [1, 0], [1, 1]], np.array(["a", "b", "c"]))

@@ -322,7 +322,10 @@ def test_what_libsvm_has_not_is_refused_with_the_cure(wine):
         (SVC(kernel=lambda a, b: a @ b.T).fit(X, y), "no function kernel"),
         (SVC(multiclass="ovr").fit(X, y), "multiclass is ovr. Fit with multiclass='ovo'"),
         (SVC(multiclass=[[1, 1], [-1, 1], [1, -1]]).fit(X, y), "a code matrix"),
-        (LinearSVC().fit(X, y), "supports only kernel support vector machines, and this is a LinearSVC. Train one of SVC, "),
+        (
+            LinearSVC().fit(X, y),
+            "supports only kernel support vector machines, and this is a LinearSVC. Train one of SVC, ",
+        ),
         (make_pipeline(StandardScaler(), SVC()).fit(X, y), r"model\[-1\]"),
     ]
     for model, words in refused:

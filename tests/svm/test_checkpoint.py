@@ -153,7 +153,7 @@ def test_that_it_goes_on_is_said(noise, path, capsys):
     first = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path, verbose=True), X, y)
     assert "goes on" not in capsys.readouterr().out
     clone(first).set_params(max_iter=-1).fit(X, y)
-    assert "[SVC] goes on from its checkpoint" in capsys.readouterr().out
+    assert "[SVC] resuming from its checkpoint" in capsys.readouterr().out
 
 
 def test_a_checkpoint_goes_before_a_warm_start(noise, path):
@@ -436,11 +436,11 @@ def test_a_folder_that_may_not_be_written_to_is_told(tmp_path, noise):
 
 def test_the_reference_engine_writes_none(noise, path):
     for model in (SVC, SVR, SVCCV, SVRCV):
-        with pytest.raises(EngineError, match="writes no checkpoint"):
+        with pytest.raises(EngineError, match="does not support checkpoint"):
             model(engine="reference", checkpoint=path).fit(*noise)
     dual = classification(np.array([1, -1], np.int8), np.ones(2))
     problem = DualProblem(np.eye(2), Kernel("linear"), (dual,))
-    with pytest.raises(EngineError, match="writes no checkpoint"):
+    with pytest.raises(EngineError, match="does not support checkpoint"):
         solve(problem, "reference", Effort(look_around=print))
 
 

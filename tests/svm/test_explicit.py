@@ -79,7 +79,7 @@ def test_what_is_asked_of_pairs_is_done_by_pairs(tall, tmp_path):
 def test_verbose_says_so(tall, capsys):
     X, y = tall
     SVC(kernel="linear", verbose=True).fit(X, y)
-    assert "sought as w itself" in capsys.readouterr().out
+    assert "Newton's method solves for w directly" in capsys.readouterr().out
 
 
 def test_a_time_limit_keeps_a_feasible_model(tall):

@@ -76,7 +76,7 @@ def test_other_rows_are_refused(two_classes):
     X, y = two_classes
     model = SVC(gamma=0.5).fit(X, y)
     for rows, labels in ((X[:-1], y[:-1]), (X + 1, y)):
-        with pytest.raises(InputError, match=r"not the rows that the model was fitted on. Give the training rows"):
+        with pytest.raises(InputError, match=r"not the rows that the model was fitted on. Pass the training rows"):
             model.leave_one_out(rows, labels)
     with pytest.raises(ParameterError, match="needs a finite C"):
         SVC(C=np.inf, gamma=50.0).fit(X, y).leave_one_out(X, y)
@@ -96,14 +96,14 @@ def test_other_labels_weights_and_prices_are_refused(two_classes):
     model = SVC(gamma=0.5).fit(X, y)
     wanted = model.leave_one_out(X, y)
     other = np.where(y == "yes", "no", "yes")
-    with pytest.raises(InputError, match="not those that the model was fitted with"):
+    with pytest.raises(InputError, match="differ from those the model was fitted with"):
         model.leave_one_out(X, other)
-    with pytest.raises(InputError, match="not those that the model was fitted with"):
+    with pytest.raises(InputError, match="differ from those the model was fitted with"):
         model.set_params(C=1e-3).leave_one_out(X, y)
-    with pytest.raises(InputError, match="not those that the model was fitted with"):
+    with pytest.raises(InputError, match="differ from those the model was fitted with"):
         model.set_params(C=5.0).leave_one_out(X, y)  # rows stood on the bound of before
     weighted = SVC(gamma=0.5).fit(X, y, np.linspace(0.5, 1, len(y)))
-    with pytest.raises(InputError, match="not those that the model was fitted with"):
+    with pytest.raises(InputError, match="differ from those the model was fitted with"):
         weighted.leave_one_out(X, y)
     found = model.set_params(C=1.0, gamma=30.0).leave_one_out(X, y)
     np.testing.assert_array_equal(found.predicted, wanted.predicted)
@@ -116,7 +116,7 @@ def test_what_is_broken_off_has_no_error(two_classes):
     stopped = LeftOut(np.full(len(y), np.nan), False, Status.TIME_LIMIT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Native, "solve", lambda *given: (stopped,))
-        with pytest.warns(ConvergenceWarning, match="status 'time_limit', and is not exact: .* of .* rows are known"):
+        with pytest.warns(ConvergenceWarning, match="so its error is not exact: .* of .* rows were evaluated"):
             found = model.leave_one_out(X, y)
     assert np.isnan(found.error)
     assert found.status is Status.TIME_LIMIT
@@ -126,7 +126,9 @@ def test_of_a_model_that_is_no_solution_it_is_not_exact(two_classes):
     X, y = two_classes
     with pytest.warns(ConvergenceWarning, match="SVC ended with status 'max_iter'"):
         model = SVC(gamma=0.5, max_iter=3).fit(X, y)
-    with pytest.warns(ConvergenceWarning, match="leave_one_out ended with status 'max_iter', and is not exact"):
+    with pytest.warns(
+        ConvergenceWarning, match="leave_one_out ended with status 'max_iter', so its error is not exact"
+    ):
         found = model.leave_one_out(X, y)
     assert found.status is Status.MAX_ITER
 

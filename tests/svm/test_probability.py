@@ -92,7 +92,7 @@ def test_without_it_there_are_none(two_classes):
 
 
 def test_a_class_of_one_row_is_refused():
-    with pytest.raises(InputError, match=r"class 'b' has one row only. Add rows of it, or use probability=False"):
+    with pytest.raises(InputError, match=r"class 'b' has only one. Add rows of it, or use probability=False"):
         SVC(probability=True).fit([[0.0], [1.0], [2.0]], ["a", "a", "b"])
 
 
@@ -192,7 +192,7 @@ def test_the_law_moves_as_little_as_it_can(raw, chosen):
 def test_calibration_is_of_the_last_fit(two_classes):
     X, y = two_classes
     model = SVC(probability=True).fit(X, y).set_params(probability=False).fit(X, y).set_params(probability=True)
-    with pytest.raises(NotFittedError, match="fitted with probability=False: fit it again"):
+    with pytest.raises(NotFittedError, match="fitted with probability=False. Refit it"):
         model.predict_proba(X)
     assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
 

@@ -349,9 +349,9 @@ def test_values_are_sorted_and_taken_once(overlapping):
         (
             {"Cs": [float("inf")]},
             ParameterError,
-            "Cs holds inf; it must be a number > 0. C=inf, of SVC alone, is the hard",
+            "Cs holds inf; it must be a number > 0. Only SVC accepts C=inf, the hard",
         ),
-        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs holds 1e\+101; it must be 1e\+100 at most. C=inf, of SVC alone"),
+        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs holds 1e\+101; it must be 1e\+100 at most. Only SVC accepts C=inf"),
         ({"Cs": np.ones((2, 2))}, ParameterError, r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list of values"),
         ({"Cs": [np.ones(2)]}, ParameterError, r"Cs holds \[1.0, 1.0\]; it must be a number > 0"),
         ({"Cs": b"12"}, ParameterError, "Cs is b'12'; it must be a list of values"),
@@ -402,7 +402,7 @@ def test_words_are_no_values(values):
     X, z = values
     with pytest.raises(InputError, match=r"SVRCV predicts numbers, but y\[0\] is text, .*Use a classifier"):
         SVRCV(Cs=[1.0]).fit(X, ["oak"] * len(z))
-    with pytest.raises(ParameterError, match=r"must be 1e\+100 at most.* or scale y of a regression"):
+    with pytest.raises(ParameterError, match=r"must be at most 1e\+100.* or, for a regression, scale y"):
         SVRCV().fit(X, 1e150 * z)  # the grid follows the scale of y
 
 
@@ -487,7 +487,7 @@ def test_ctrl_c_keeps_the_table_so_far(short_slices):
 
 
 def test_cells_that_end_early_are_named(overlapping):
-    with pytest.warns(ConvergenceWarning, match=r"\d+ of 4 cells ended before the violation was within tol"):
+    with pytest.warns(ConvergenceWarning, match=r"\d+ of 4 cells stopped before the violation was within tol"):
         search = SVCCV(Cs=CS, gammas=[1.0], max_iter=20, refit=False).fit(*overlapping)
     assert not search.cv_results_["is_converged"].all()
 
@@ -597,7 +597,10 @@ def test_values_below_floats_range_still_decide(kernel, gamma):
 
 def test_what_overflows_has_not_converged(overlapping):
     X, y = overlapping
-    with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="ended before the violation was within tol"):
+    with (
+        np.errstate(all="ignore"),
+        pytest.warns(ConvergenceWarning, match="stopped before the violation was within tol"),
+    ):
         search = SVCCV(Cs=[1.0], kernel="linear", cv=3, refit=False, precision="single").fit(1e20 * X, y)
     assert not search.cv_results_["is_converged"].any()
 

@@ -190,10 +190,10 @@ def test_bits_decide_by_the_losses_of_the_code_words(four_classes):
         ("bits", "multiclass is 'bits'; it must be one of 'ovo', 'ovr', or a code matrix"),
         (None, "multiclass is NoneType"),
         ([1, -1, 1], r"of shape \(3,\)"),
-        ([[1], [-1], [2]], r"multiclass holds 2.0; a code matrix holds \+1, −1 and 0"),
+        ([[1], [-1], [2]], r"multiclass contains 2.0; a code matrix may contain only \+1, −1 and 0"),
         ([[1], [-1]], "multiclass has 2 rows; y has 3 classes"),
         ([[1], [1], [1]], "column 0 has no −1"),
-        ([[1, 0], [1, 1], [-1, -1]], r"'a' and 'b' are \+1 and −1 in no column"),
+        ([[1, 0], [1, 1], [-1, -1]], r"'a' and 'b' have opposite signs in no column"),
         ([[1, 1], [-1, -1], [-1, -1]], "'b' and 'c' have the same code word"),
     ],
 )
@@ -365,7 +365,7 @@ def test_ordinary_tables_give_no_warning(rng):
 
 def test_refusals_come_before_any_work():
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
-    with pytest.raises(InputError, match="counts, and column 0 goes down to -1"):
+    with pytest.raises(InputError, match="requires values ≥ 0, and column 0 contains -1"):
         SVC(kernel="chi2").fit(-X, y)
     with pytest.raises(InputError, match="only one class"):
         SVC().fit(X, [1, 1])
@@ -377,9 +377,9 @@ def test_refusals_come_before_any_work():
         SVC(C=1e308).fit(X, y, sample_weight=[100.0, 1.0])
     with pytest.raises(ParameterError, match="class_weight is 'fair'; it must be 'balanced', a dict"):
         SVC(class_weight="fair").fit(X, y)
-    with pytest.raises(InputError, match=r"the distances in X overflow. Scale the columns, or give gamma as"):
+    with pytest.raises(InputError, match=r"the distances in X overflow. Scale the columns, or set gamma to"):
         SVC(gamma="median").fit(1e200 * X, y)
-    with pytest.raises(ParameterError, match="decision_function_shape='ovo' goes with multiclass='ovo'"):
+    with pytest.raises(ParameterError, match="decision_function_shape='ovo' requires multiclass='ovo'"):
         SVC(multiclass="ovr", decision_function_shape="ovo").fit(X, y)
 
 
@@ -481,7 +481,7 @@ def test_no_limit_of_steps_is_ten_million(monkeypatch, two_classes):
 
 def test_a_hard_margin_too_narrow_to_tell(rng):
     X = np.concatenate([np.linspace(0, 1, 20), np.linspace(1 + 1e-7, 2, 20)])[:, None]
-    with pytest.raises(InfeasibleError, match=r"they are 1e-07 apart; less than .* cannot be told from 0 here"):
+    with pytest.raises(InfeasibleError, match=r"they are 1e-07 apart; distances below .* count as 0 here"):
         SVC(C=np.inf, kernel="linear").fit(X, np.repeat([0, 1], 20))
 
 

@@ -223,7 +223,7 @@ def test_an_indefinite_kernel_is_no_proof(table):
         certificate = certify(model.fit(X, y), X, y)
         gap = certificate.claim("duality gap")
         assert gap.holds is None
-        assert "not positive semidefinite: a KKT point, and no proof" in gap.words
+        assert "not positive semidefinite: this is a KKT point, not a proven" in gap.words
         assert "margin width" not in [claim.name for claim in certificate.claims]
     given = certify(margrove.SVC(kernel="precomputed").fit(X @ X.T, y), X @ X.T, y)
     assert given.claim("duality gap").words.endswith("if the kernel is positive semidefinite")

@@ -44,7 +44,7 @@ def test_xor_is_learned_though_its_root_gains_nothing(problem_of):
     assert tree.value[tree.is_leaf].tolist() == [[1, 0], [0, 1], [0, 1], [1, 0]]
 
 
-def test_a_day_out_is_told_by_sky_then_ground_or_wind(problem_of, outings):
+def test_a_day_out_is_predicted_by_sky_then_ground_or_wind(problem_of, outings):
     columns = {name: cells for name, cells in outings.items() if name != "out"}
     problem = problem_of(columns, outings["out"], criterion="entropy")
     tree = grow(problem)
@@ -299,5 +299,5 @@ def test_ties_between_columns_go_to_the_first_unless_a_seed_is_given(problem_of)
 def test_the_reference_engine_grows_trees_and_keeps_no_clock(problem_of):
     problem = problem_of({"x": [1.0, 2.0]}, list("ab"))
     assert Reference().solve(problem, Effort()).model.n_leaves == 2
-    with pytest.raises(EngineError, match="keeps no clock"):
+    with pytest.raises(EngineError, match="does not support time_limit"):
         Reference().solve(problem, Effort(time_limit=1.0))

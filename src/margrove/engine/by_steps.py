@@ -15,7 +15,7 @@ from margrove.run.progress import Progress, report
 from margrove.status import Status
 from margrove.svm.kkt import offset
 from margrove.svm.problem import DualProblem, DualSolution, PathProblem, path_start
-from margrove.svm.search_problem import SearchProblem, Unit, UnitSolution, dual_on_fold
+from margrove.svm.search_problem import SearchProblem, SearchUnit, UnitSolution, dual_on_fold
 
 _ENDS_ALL = (Status.INTERRUPTED, Status.TIME_LIMIT)
 
@@ -74,7 +74,7 @@ def search_by_duals(engine: Engine, problem: SearchProblem, effort: Effort) -> S
 
 
 def _solve_unit(
-    engine: Engine, problem: SearchProblem, unit: Unit, effort: Effort, started: float
+    engine: Engine, problem: SearchProblem, unit: SearchUnit, effort: Effort, started: float
 ) -> UnitSolution | Status:
     fold, kernel = problem.folds[unit.fold], problem.kernels[unit.kernel]
     shape = len(unit.Cs), len(problem.machines)

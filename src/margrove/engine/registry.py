@@ -6,6 +6,7 @@ same name, capitalised, whose instances are engines. A folder is imported when i
 
 from __future__ import annotations
 
+import math
 import pkgutil
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
@@ -44,12 +45,6 @@ class Capability(Enum):
     CHUNKED = auto()  # read rows that come in chunks
     PARTITIONED = auto()  # leave rows where they are, in partitions on workers
 
-
-# Words for the refusal of an engine: ``capability: (what it lacks, which parameter to leave out)``.
-_LACKS = {
-    Capability.TIME_LIMIT: ("keeps no clock", "time_limit"),
-    Capability.CHECKPOINT: ("writes no checkpoint", "checkpoint"),
-}
 
 # What an engine needs to read rows that are not in memory.
 _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITIONED}
@@ -120,9 +115,8 @@ def check_capabilities(engine: Engine, needed: Iterable[Capability]) -> None:
     for capability in needed:
         if capability in engine.can:
             continue
-        name = capability.name.lower()
-        lack, parameter = _LACKS.get(capability, (f"lacks the capability {name}", "it"))
-        words = f" {lack}. Leave {parameter} out, or use "
+        name = capability.name.lower()  # also that of the parameter
+        words = f" does not support {name}. Omit {name}, or use "
         raise EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "native"), "."))
 
 
@@ -167,8 +161,9 @@ class Engine:
         return self._solver(problem) is not None
 
     def seconds(self, problem: Problem[Any]) -> float:
-        """Estimate how long the solve takes. Only ``engine="auto"`` asks, to compare engines."""
-        return 1.0
+        """Estimate how long the solve takes; only ``engine="auto"`` asks. Without an estimate an engine is chosen only if
+        no other engine can solve the problem."""
+        return math.inf
 
     def plan(self, problem: Problem[Any]) -> str:
         """Return how the problem will be solved, in a line for a verbose fit; nothing if there is only one way."""
@@ -221,7 +216,7 @@ def names() -> tuple[str, ...]:
 def add(engine: Engine) -> None:
     """Register an engine under its name, for ``engine="name"`` and ``engine="auto"``."""
     if _given(engine) is None or isinstance(engine, str) or engine.name == "auto":
-        raise ParameterError(f"engine is {shown(engine)}; an Engine with a name of its own is needed.")
+        raise ParameterError(f"engine is {shown(engine)}; it must be an Engine with a name of its own.")
     _added[engine.name] = engine
 
 
@@ -242,7 +237,7 @@ def named(name: str) -> Engine:
         words = f": {_ANNOUNCED[name]} is not part of this version. Use 'auto' or 'native'."
         raise EngineError(Advice(Setting("engine", name), words))
     check_choice("engine", name, ("auto", *names()))
-    raise EngineError(Advice(Setting("engine", "auto"), " needs a problem to choose by."))
+    raise EngineError(Advice(Setting("engine", "auto"), " needs a problem to choose an engine for."))
 
 
 def check_engine(given: str | Engine, *needs: Capability) -> None:

@@ -73,7 +73,7 @@ class _Sums:
         machines, d = self.w.shape
         wanted, given = len(problem.machines), np.size(model.intercept_)
         if machines != wanted or given not in (1, machines):
-            raise InputError(f"coef_ has {machines} machines and intercept_ {given}, not {wanted}")
+            raise InputError(f"coef_ has {machines} machines and intercept_ has {given}; {wanted} were expected")
         self.b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), machines)
         self.dual_coef, self.dual_steps = getattr(model, "dual_coef_", None), getattr(model, "dual_steps_", None)
         if not is_squared(problem.loss) and self.dual_coef is None and self.dual_steps is None:
@@ -132,8 +132,8 @@ class _Sums:
                 self.v[side] += own @ block
                 self.total[side] += own.sum(axis=1)
                 # Σ β = 0 where b is free, so there z may be counted from b too.
-                brought = (z if self.is_free else given) * own - epsilon * np.abs(own)
-                self.linear[side] += brought.sum(axis=1)
+                terms = (z if self.is_free else given) * own - epsilon * np.abs(own)
+                self.linear[side] += terms.sum(axis=1)
                 if is_squared(loss):
                     self.square[side] += np.divide(own**2, 4 * cost, out=np.zeros_like(own), where=counted).sum(axis=1)
             if part.penalty == "l1":
@@ -157,8 +157,8 @@ class _Sums:
             return [
                 *claims,
                 Claim("rows on the wrong side", per_machine(self.errors), words="training errors of each machine"),
-                Claim("rows within the margin", per_machine(self.margin_errors), words="y f(x) < 1: these have a loss"),
-                Claim("width of the margin", per_machine(width), words="2/‖w‖, a distance"),
+                Claim("rows within the margin", per_machine(self.margin_errors), words="y f(x) < 1: their loss is > 0"),
+                Claim("width of the margin", per_machine(width), words="2/‖w‖"),
             ]
         return [*claims, Claim("rows outside the tube", per_machine(self.margin_errors), words="|y − f(x)| > ε")]
 
@@ -185,7 +185,7 @@ class _Sums:
             claims.append(_bound_claim(self.outside, self.largest))
             if self.is_free:
                 off, limits = np.abs(self.total.sum(axis=0)), BOUND_TOLERANCE * self.size
-                claims.append(Claim.bounded("sum of β", off, limits, "|Σ β| = 0: b is free"))
+                claims.append(Claim.bounded("sum of β", off, limits, "|Σ β|, 0 for a free intercept"))
         return [*claims, *self._column_claims(primal - dual)] if is_l1 else claims
 
     def _feasible_shares(self) -> NDArray[np.float64]:
@@ -204,18 +204,20 @@ class _Sums:
         """Return the claims about columns that penalty l1 leaves out; formula above. Only a squared loss has
         curvature."""
         is_zero = self.w == 0
-        claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="left out by penalty l1")]
+        claims = [Claim("columns of weight zero", per_machine(is_zero.sum(axis=1)), words="unused, due to penalty l1")]
         if not is_squared(self.problem.loss):
             return claims
         v = np.abs(self.v.sum(axis=0))
         radius = np.sqrt(np.maximum(gap, 0)[:, None] * self.column)
         proved = per_machine((is_zero & (v + radius < 1)).sum(axis=1))
-        words = "of these: |Σ β x_j| + √(4 G Σ C x_j²) < 1, so zero in every best model"
+        words = "of these, |Σ β x_j| + √(4 G Σ C x_j²) < 1: zero in every optimal model"
         claims.append(Claim("certified by their subgradient", proved, words=words))
         beyond = np.where(is_zero, v - radius * (1 + _ROUNDING), 0).max(axis=1, initial=0)
-        words = "|Σ β x_j| less what the gap allows: with 1 or less, 0 is where such a weight belongs"
+        words = "|Σ β x_j| minus what the gap allows: at most 1 where a weight of 0 is optimal"
         holds, limits = bool((beyond <= 1 + _ROUNDING).all()), per_machine(np.ones(len(beyond)))
-        claims.append(Claim("largest pull on a column of weight zero", per_machine(beyond), limits, holds, words))
+        claims.append(
+            Claim("largest subgradient of a column of weight zero", per_machine(beyond), limits, holds, words)
+        )
         return claims
 
 
@@ -254,7 +256,7 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
         sample = read_chunked_values(model, chunks, is_first=False)
     elif is_joint(model):
         raise InputError(
-            "multi_class='crammer_singer' has no certificate over chunks", cure="Give all rows: certify(model, X, y)."
+            "multi_class='crammer_singer' cannot be certified over chunks", cure="Pass all rows: certify(model, X, y)."
         )
     else:
         sample = read_chunked_sample(model, chunks, model.classes_, is_first=False)
@@ -273,7 +275,7 @@ def _certify(model: Any, parts: Iterable[LinearSvmProblem], n: int, names: tuple
         sums.add(part, start)
         start += part.X.shape[0]
     if sums is None:
-        raise AssertionError("a problem without rows is refused before")
+        raise AssertionError("a problem without rows is refused earlier")
     return Certificate.of(model, "recomputed", n, names, sums.claims())
 
 
@@ -290,19 +292,19 @@ def _without_beta(model: Any) -> InputError:
     name, squared = type(model).__name__, f"squared_{model.loss}"
     if hasattr(model, "n_seen_"):
         return InputError(
-            f"this {name} was left by partial_fit, which forgets its rows and the pull of each, and with loss="
-            f"{model.loss!r} w alone does not tell them: there is no certificate",
-            cure=f"Use loss={squared!r}, which w alone proves, or fit_stream over all rows.",
+            f"this {name} was fitted by partial_fit, which keeps neither the rows nor their dual coefficients, and "
+            f"with loss={model.loss!r} w does not determine them: there is no certificate",
+            cure=f"Use loss={squared!r}, whose certificate needs only w, or fit_stream over all rows.",
         )
     if hasattr(model, "gap_"):
         return InputError(
-            f"this {name} saw so many rows of so many columns that the pull of each was not kept, and loss="
+            f"this {name} was fitted on too many rows and columns to keep the dual coefficients, and loss="
             f"{model.loss!r} has no certificate without them",
-            cure=f"Use loss={squared!r}, which w alone proves. The gap that the solver reached is in gap_.",
+            cure=f"Use loss={squared!r}, whose certificate needs only w. The gap that the solver reached is in gap_.",
         )
     return InputError(
         f"this {name} keeps no dual coefficients, and loss={model.loss!r} has no certificate without them",
-        cure="Fit Margrove's, or use the squared loss.",
+        cure="Fit Margrove's estimator, or use the squared loss.",
     )
 
 
@@ -326,19 +328,19 @@ def gap_claims(
     gap = unproved + np.array([relative_gap(P, D) for P, D in zip(primal, dual, strict=True)])
     limits = np.full(len(gap), tol * (1 + _ROUNDING) + _DIGITS)
     holds = bool(((gap >= 0) & (gap <= limits)).all())
-    words = "(P − D)/P: nothing can be better by more"
+    words = "(P − D)/P: the optimum is not better by more than this"
     if (unproved > limits).any():
         words = f"(P − D)/P, of which {unproved.max():.3g} is rounding: float64 cannot prove less with this C"
     return [
         Claim("relative duality gap", per_machine(gap), per_machine(limits), holds, words),
-        Claim("primal value", per_machine(primal), words="P: the penalty, and C times the losses"),
-        Claim("dual value", per_machine(dual), words="D: no w and b have a P below it"),
+        Claim("primal value", per_machine(primal), words="P: the penalty plus C times the losses"),
+        Claim("dual value", per_machine(dual), words="D: a lower bound of P for all w and b"),
         *recorded(model, primal_=(primal, bound), dual_=(dual, bound), gap_=(kept, 1e-9 * np.abs(kept))),
     ]
 
 
 def _bound_claim(outside: NDArray[np.float64], largest: NDArray[np.float64]) -> Claim:
-    words = "the farthest that a dual coefficient lies outside"
+    words = "largest distance of a dual coefficient from its bounds"
     return Claim.bounded("β outside its bounds", outside, BOUND_TOLERANCE * largest, words)
 
 
@@ -353,13 +355,13 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
         raise InputError(
             f"this {type(model).__name__} keeps no dual coefficients, and multi_class='crammer_singer' has no "
             "certificate without them",
-            cure="Fit Margrove's.",
+            cure="Fit Margrove's estimator.",
         )
     beta, s = model.dual_coef_, scale_of_intercept(model)
     names = ("all classes",)
     if beta.shape != (n_classes, n):
         return Certificate.of(model, "recomputed", n, names, [_other_rows(beta.shape[1], n)])
-    loss = brought = outside = rounding = 0.0
+    loss = linear = outside = rounding = 0.0
     errors = 0
     v, total, spread = np.zeros_like(w), np.zeros(n_classes), np.zeros_like(w)
     # After each block: the loss, D's linear term, v = Σ β x, Σ β and the rounding bounds of all rows so far.
@@ -376,13 +378,13 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
         upper[own] = cost[rows]
         above = (part.T - upper).max(initial=0)
         outside = float(np.maximum(outside, np.maximum(above, np.abs(part.sum(axis=0)).max(initial=0))))
-        brought += float(part.T[own].sum())
+        linear += float(part.T[own].sum())
         v += part @ block
         total += part.sum(axis=1)
         errors += int(((cost[rows] > 0) & (f.argmax(axis=1) != z)).sum())
     scaled_b = b / s if s > 0 else np.zeros_like(b)
     primal = 0.5 * float((w**2).sum() + (scaled_b**2).sum()) + loss
-    dual = brought - 0.5 * float((v**2).sum() + ((s * total) ** 2).sum())
+    dual = linear - 0.5 * float((v**2).sum() + ((s * total) ** 2).sum())
     rounding += float(((np.abs(v) + spread / 2) * spread).sum())
     claims = [
         *gap_claims(model, np.array([primal]), np.array([dual]), np.array([rounding])),
@@ -393,12 +395,12 @@ def _certify_joint(model: Any, X: Matrix, codes: NDArray[np.integer[Any]], cost:
 
 
 def _other_rows(fitted_on: int, given: int) -> Claim:
-    words = f"fitted on {fitted_on} rows, given {given}: certify on the very rows the model was fitted on"
+    words = f"fitted on {fitted_on} rows, given {given}: certify on the same rows that the model was fitted on"
     return Claim("the rows are those it was fitted on", (float(given),), (float(fitted_on),), False, words)
 
 
 def solver_certificate(model: Any, n: int, machines: tuple[str, ...]) -> Certificate:
     """Return the solver's own numbers, without a verdict."""
     numbers = {"relative duality gap": model.gap_, "primal value": model.primal_, "dual value": model.dual_}
-    claims = [Claim(name, per_machine(values), words="as the solver has it") for name, values in numbers.items()]
+    claims = [Claim(name, per_machine(values), words="reported by the solver") for name, values in numbers.items()]
     return Certificate.of(model, "solver", n, machines, claims)

@@ -33,7 +33,7 @@ from margrove.data.stream import Chunk, walker
 from margrove.errors import InputError, ParameterError, shown
 from margrove.linear_svm.layout import costs_by_class, scale_of_intercept
 from margrove.linear_svm.problem import is_within_tube, losses
-from margrove.linear_svm.stream_problem import Block
+from margrove.linear_svm.stream_problem import RowBlock
 from margrove.run.progress import Progress, report
 from margrove.svm.problem import check_costs
 
@@ -42,7 +42,7 @@ from margrove.svm.problem import check_costs
 class ChunkedSample:
     """Chunks that were read once, ready for a problem."""
 
-    rows: Chunked[Block]
+    rows: Chunked[RowBlock]
     primal_at_centre: NDArray[np.float64]  # (machines,)
     spread: NDArray[np.float64]  # (machines,)
     centre: NDArray[np.float64] | None = None  # (machines, d + 1), where a solve begins; None is 0
@@ -68,18 +68,18 @@ def read_chunked_sample(model: Any, chunks: Any, classes: Any = None, *, is_firs
     found = _ordered(mass) if known is None else known
     for label in _keys(found):
         if label not in mass:
-            cure = "Leave it out of classes, or add rows of it." if is_first else "The model learned it from such rows."
-            raise InputError(f"no row of class {shown(label)} came", cure=cure)
+            cure = "Remove it from classes, or add rows of it." if is_first else "The model was fitted on rows of it."
+            raise InputError(f"the chunks contain no row of class {shown(label)}", cure=cure)
     masses = np.array([mass[label] for label in _keys(found)])
     check_class_weights(model.class_weight, found)
     every = np.arange(len(found))
     by_class = class_weights(model.class_weight, found, every, masses)
     check_classes(found, masses * by_class)
 
-    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
+    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> RowBlock:
         codes = codes_of(y, found)
         signs = one_vs_rest_signs(codes, len(found)).astype(np.float64)
-        return Block(X, signs, np.array(costs_by_class(model, by_class, codes, own)))
+        return RowBlock(X, signs, np.array(costs_by_class(model, by_class, codes, own)))
 
     totals = np.array([costs.sum() for costs in costs_by_class(model, by_class, every, masses)])
     rows = extent.rows(start, block)
@@ -99,10 +99,10 @@ def read_chunked_values(model: Any, chunks: Any, *, is_first: bool) -> ChunkedSa
         counted = z[own > 0]
         least, largest = min(least, counted.min(initial=least)), max(largest, counted.max(initial=largest))
     if least > largest:
-        raise InputError("every row of every chunk has the weight 0", cure="Give some rows a weight > 0.")
+        raise InputError("every row of every chunk has weight 0", cure="Give some rows a weight > 0.")
 
-    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> Block:
-        return Block(X, np.asarray(y, dtype=np.float64)[None], check_costs(float(model.C) * own)[None])
+    def block(X: Matrix, y: NDArray[Any], own: NDArray[np.float64]) -> RowBlock:
+        return RowBlock(X, np.asarray(y, dtype=np.float64)[None], check_costs(float(model.C) * own)[None])
 
     rows = extent.rows(start, block)
     spread = math.sqrt(squares / rows.n) or 1.0
@@ -126,9 +126,9 @@ def _looked_through(
         extent.n, extent.d = extent.n + points.shape[0], points.shape[1]
         extent.is_sparse = extent.is_sparse or sp.issparse(points)
         yield labels, own
-        report(Progress("looking through the rows", extent.n))
+        report(Progress("reading the rows", extent.n))
     if extent.n == 0:
-        raise InputError("the chunks hold no rows", cure="At least one chunk (X, y) with rows is needed.")
+        raise InputError("the chunks contain no rows", cure="At least one chunk (X, y) with rows is needed.")
 
 
 def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
@@ -136,7 +136,7 @@ def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
     if np.ndim(weight) and not np.any(weight):
         if np.shape(weight) != (X.shape[0],):
             raise InputError(
-                f"sample_weight is of shape {np.shape(weight)}, and X has {X.shape[0]} rows", cure="Each row needs one."
+                f"sample_weight has shape {np.shape(weight)}; X has {X.shape[0]} rows", cure="Pass one weight per row."
             )
         return np.zeros(X.shape[0])
     own = settle_weights(X, y, weight, None)
@@ -159,7 +159,7 @@ def _in_chunk(number: int) -> Iterator[None]:
 def _known(classes: Any) -> NDArray[Any]:
     known = np.unique(plain_labels(np.asarray(classes).ravel()))
     if len(known) < 2:
-        raise ParameterError(f"classes holds {len(known)} label(s); a classifier needs at least two.")
+        raise ParameterError(f"classes has {len(known)} label(s); a classifier needs at least two.")
     return known
 
 
@@ -174,7 +174,7 @@ def _ordered(mass: dict[Any, float]) -> NDArray[Any]:
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in mass})
         raise InputError(
-            f"y holds labels of several kinds over the chunks: {', '.join(kinds)}", cure="Make them all of one kind."
+            f"the chunks contain labels of several types: {', '.join(kinds)}", cure="Convert them to one type."
         ) from error
 
 
@@ -186,14 +186,16 @@ class _Extent:
     d: int = 0
     is_sparse: bool = False
 
-    def rows(self, start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block]) -> Chunked[Block]:
-        return Chunked(self.n, self.d, self.is_sparse, lambda: _walk(start, block, self.n, self.d))
+    def rows(
+        self, start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], RowBlock]
+    ) -> Chunked[RowBlock]:
+        return Chunked(self.n, self.d, self.is_sparse, lambda: _reread(start, block, self.n, self.d))
 
 
-def _walk(
-    start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], Block], n: int, d: int
-) -> Iterator[Block]:
-    """Walk over the chunks again."""
+def _reread(
+    start: Callable[[], Iterator[Chunk]], block: Callable[[Any, Any, Any], RowBlock], n: int, d: int
+) -> Iterator[RowBlock]:
+    """Yield the chunks again, checked against the first pass."""
     seen = 0
     for number, (X, y, weight) in enumerate(start(), start=1):
         points = X.tocsr() if sp.issparse(X) else np.asarray(X)  # as the first look had it
@@ -202,7 +204,7 @@ def _walk(
         if points.dtype not in FLOATS:
             points = points.astype(np.float64)
         if points.shape[1] != d:
-            raise InputError(f"chunk {number} has {points.shape[1]} columns now, and had {d} before")
+            raise InputError(f"chunk {number} has {points.shape[1]} columns in a later pass, and had {d} in the first")
         seen += points.shape[0]
         if seen > n:
             break
@@ -210,6 +212,6 @@ def _walk(
     if seen != n:
         more = "more" if seen > n else f"{seen}"
         raise InputError(
-            f"the chunks held {n} rows in the first walk over them, and {more} in a later one",
-            cure="Every walk must give the same rows: give a function that makes a new iterator, or a list.",
+            f"the chunks had {n} rows in the first pass, and {more} in a later one",
+            cure="Every pass must read the same rows: pass a list, or a function that returns a new iterator.",
         )

@@ -28,7 +28,7 @@ def _machines(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
     """One for two labels, otherwise one for each; Crammer and Singer's is one machine, with dual coefficients of each
     label."""
     if labels < 2:
-        raise FaultError("a linear support vector classifier tells labels apart, and it has only one")
+        raise FaultError("a linear support vector classifier needs at least two labels, and this one has only one")
     rows = 1 if labels == 2 else labels
     is_joint = parameters["multi_class"] == "crammer_singer"
     return {"m": 1 if is_joint else rows, "w": rows, "r": labels if is_joint else rows}

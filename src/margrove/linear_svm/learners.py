@@ -38,8 +38,8 @@ register(
             defaults={"loss": "squared_epsilon_insensitive", "regularize_intercept": False},
             is_searched=True,
             keeps_sparse=True,
-            remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept free "
-            "(regularize_intercept=false), so that the unit and the zero of the target do not matter.",
+            remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept is not penalised "
+            "(regularize_intercept=false), so the unit and the zero of the target do not matter.",
         ),
     ),
 )

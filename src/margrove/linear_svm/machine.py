@@ -66,13 +66,11 @@ Solutions: TypeAlias = Sequence[LinearSvmSolution] | Sequence[CrammerSingerSolut
 class LinearSvmParameters(RunsOnEngine):
     """Parameters of the linear SVMs and of the searches for their C. Base class."""
 
-    tol: float = checked(
-        check_number, above=0, cure="It is the relative duality gap, P − D relative to P.", default=1e-4
-    )
+    tol: float = checked(check_number, above=0, cure="It limits the relative duality gap, (P − D)/P.", default=1e-4)
     fit_intercept: bool = checked(check_flag, default=True)
     intercept_scaling: float = 1.0
     dual: str | bool = checked(check_choice, allowed=("auto", True, False), default="auto")
-    verbose: int = checked(check_whole, least=0, cure="True and False will do.", also=(True, False), default=0)
+    verbose: int = checked(check_whole, least=0, cure="True and False are allowed too.", also=(True, False), default=0)
     random_state: int | np.random.RandomState | None = None
     max_iter: int = checked(check_whole, least=1, default=1000)
     regularize_intercept: bool = checked(check_flag, default=True)
@@ -160,28 +158,28 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         super()._check()
         if self.fit_intercept:
             check_number(
-                "intercept_scaling", self.intercept_scaling, above=0, cure="fit_intercept=False is no intercept."
+                "intercept_scaling", self.intercept_scaling, above=0, cure="Use fit_intercept=False for no intercept."
             )
 
     def _settled_solver(self, d: int) -> Solver:
         """Return ``solver``, as far as ``dual`` settles it."""
         if self.penalty == "l1":
             if not isinstance(self.dual, str) and self.dual:
-                raise ParameterError("penalty is 'l1', which has no dual=True. Use dual='auto', or penalty='l2'.")
+                raise ParameterError("penalty='l1' does not support dual=True. Use dual='auto', or penalty='l2'.")
             if self.solver != "auto":
-                raise ParameterError(f"penalty is 'l1', and solver is {self.solver!r}; l1 has its own: use 'auto'.")
+                raise ParameterError(f"solver is {self.solver!r}; penalty='l1' requires solver='auto'.")
         if isinstance(self.dual, str):
             return self.solver
         if self.dual:
             if self.solver in _PRIMAL:
-                raise ParameterError(f"dual is True, and solver={self.solver!r} works on the primal. Use dual='auto'.")
+                raise ParameterError(f"dual is True, but solver={self.solver!r} solves the primal. Use dual='auto'.")
             return "descent"
         if not is_squared(self.loss):
             raise ParameterError(
-                f"dual is False, and loss={self.loss!r} has no gradient. Use dual='auto', or the squared loss."
+                f"dual is False, but loss={self.loss!r} is not differentiable. Use dual='auto', or the squared loss."
             )
         if self.solver == "descent":
-            raise ParameterError("dual is False, and solver='descent' works on the dual. Use dual='auto'.")
+            raise ParameterError("dual is False, but solver='descent' solves the dual. Use dual='auto'.")
         if self.solver != "auto" or self.penalty == "l1":
             return self.solver
         return "newton" if d <= _GRAM_COLUMNS else "conjugate_gradients"
@@ -264,7 +262,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         largest = int(np.argmax(np.nan_to_num(self.gap_, nan=np.inf)))
         where = f" in {self._names[largest]}" if len(self._names) > 1 else ""
         reached = self.gap_[largest]
-        gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "no gap is known"
+        gap = f"relative gap {reached:.3g}" if np.isfinite(reached) else "the gap is unknown"
         what = f": {gap}{where}, tol is {self.tol:g}"
         warn_early(type(self).__name__, self.status_, what, self.status_.advice_on(limit=limit))
 

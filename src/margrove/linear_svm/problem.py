@@ -6,7 +6,7 @@ One *machine* decides by f(x) = w·x + b and is the least of
 
 where z_i is a sign, +1 or −1, or the number to predict, and C_i the cost of row i.
 
-loss ℓ(z, f)                 value                      bounds of β_i         what β_i brings to the dual
+loss ℓ(z, f)                 value                      bounds of β_i         term of β_i in the dual, `dual_terms`
 hinge                        max(0, 1 − z f)            0 ≤ z β ≤ C           z β
 squared_hinge                max(0, 1 − z f)²           0 ≤ z β               z β − β²/(4C)
 epsilon_insensitive          max(0, |z − f| − ε)        −C ≤ β ≤ C            z β − ε |β|
@@ -14,8 +14,8 @@ squared_epsilon_insensitive  max(0, |z − f| − ε)²       none              
 
 β_i is the dual variable of row i: with v = Σ β_i x_i and u = Σ β_i, a β within its bounds has the dual value
 
-    penalty l2   R = ½‖w‖² + ½(b/s)²     D(β) = Σ (what β_i brings) − ½‖v‖² − ½(s u)²          best: w = v, b = s² u
-    penalty l1   R = ‖w‖₁ + |b|/s        D(β) = Σ (what β_i brings)    if ‖v‖_∞ ≤ 1 and s |u| ≤ 1
+    penalty l2   R = ½‖w‖² + ½(b/s)²     D(β) = Σ (term of β_i) − ½‖v‖² − ½(s u)²          best: w = v, b = s² u
+    penalty l1   R = ‖w‖₁ + |b|/s        D(β) = Σ (term of β_i)    if ‖v‖_∞ ≤ 1 and s |u| ≤ 1
 
 and D(β) ≤ P(w, b) whatever both are: the *gap* P − D proves how far from the best they can be. The intercept is the
 weight of a constant column of the value s, as in LIBLINEAR, and so is penalised with the others; s = ∞ leaves it free,
@@ -255,7 +255,7 @@ def implied_beta(
 def dual_terms(
     loss: Loss, target: NDArray[np.float64], beta: NDArray[np.float64], cost: NDArray[np.float64], epsilon: float
 ) -> NDArray[np.float64]:
-    """Return what each β_i adds to the dual value."""
+    """Return the term of each β_i in the dual value."""
     gain = target * beta
     if not is_of_signs(loss):
         gain = gain - epsilon * np.abs(beta)

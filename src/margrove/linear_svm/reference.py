@@ -28,9 +28,9 @@ from margrove.linear_svm.problem import (
     LinearSvmSolution,
     balanced,
     bounds_of,
-    brought,
     centred,
     crammer_singer_losses,
+    dual_terms,
     implied_beta,
     is_of_signs,
     is_squared,
@@ -192,7 +192,7 @@ def _judged(
         beta = beta / max(1.0, np.abs(v).max(initial=0), abs(u))
     else:
         dual -= float(0.5 * (v @ v) + 0.5 * u**2)
-    dual += float(brought(loss, z, beta, C, problem.epsilon).sum())
+    dual += float(dual_terms(loss, z, beta, C, problem.epsilon).sum())
     status = Status.MAX_ITER
     if not (math.isfinite(primal) and math.isfinite(dual)):
         status = Status.NONFINITE

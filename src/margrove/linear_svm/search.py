@@ -78,8 +78,8 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
 
     _measures: ClassVar = {"max_gap": "gap"}
     _unconverged = (
-        "with {cells} the gap did not come within tol={tol:g}; cv_results_['max_gap'] says how far. Raise max_iter or "
-        "tol, or leave out the largest of Cs."
+        "the gap did not reach tol={tol:g} for {cells}; see cv_results_['max_gap']. Raise max_iter or tol, or remove "
+        "the largest Cs."
     )
     _no_best = "no C is the best"
 
@@ -281,7 +281,7 @@ refit_time_, status_, engine_, certificate_, coef_, intercept_, n_iter_
         for number, (train, _) in enumerate(splits):
             if not own[train].any():
                 raise InputError(
-                    f"the rows that fold {number} trains on all have the weight 0", cure="Use other folds, or weights."
+                    f"all training rows of fold {number} have weight 0", cure="Use other folds, or other weights."
                 )
         costs = [weight_in_fold(own[train], train, len(own)) for train, _ in splits]
         return template._stated(data.X, [data.z] * len(costs), costs), splits

@@ -4,7 +4,7 @@ costs that come with the rows.
 Each machine may have a *centre* (w₀, b₀) in place of 0, from which its weights are counted:
 
     P(w, b) = ½‖w − w₀‖² + ½((b − b₀)/s)² + Σ C_i ℓ(z_i, f(x_i))
-    D(β) = Σ (what β_i brings − β_i f₀(x_i)) − ½‖v‖² − ½(s u)²          best: w = w₀ + v, b = b₀ + s² u
+    D(β) = Σ (term of β_i − β_i f₀(x_i)) − ½‖v‖² − ½(s u)²          best: w = w₀ + v, b = b₀ + s² u
 
 With a centre that is Σ β x of rows seen before, D is what these rows add to the dual value of all: one step of block
 minimisation (Yu et al., 2010), which is what ``partial_fit`` does.
@@ -24,7 +24,7 @@ from margrove.status import Status
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Some rows, as each machine sees them."""
 
     X: Matrix  # (m, d), dense or CSR, float32 or float64
@@ -36,7 +36,7 @@ class Block:
 class StreamProblem(RowsProblem["tuple[StreamSolution, ...]"]):
     """Some machines on the same rows."""
 
-    rows: Chunked[Block]  # every pass gives the same rows in the same order
+    rows: Chunked[RowBlock]  # every pass gives the same rows in the same order
     primal_at_centre: NDArray[np.float64]  # (machines,), P where every machine begins
     spread: NDArray[np.float64]  # (machines,), about how far targets lie from each other: 1 for signs
     loss: Loss = "squared_hinge"

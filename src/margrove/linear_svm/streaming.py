@@ -23,7 +23,7 @@ from margrove.linear_svm.chunks import ChunkedSample
 from margrove.linear_svm.layout import is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, print_solutions
 from margrove.linear_svm.problem import is_of_signs, is_squared, losses
-from margrove.linear_svm.stream_problem import Block, StreamProblem, StreamSolution
+from margrove.linear_svm.stream_problem import RowBlock, StreamProblem, StreamSolution
 from margrove.run.progress import Progress, overheard
 from margrove.status import Status, worst
 
@@ -35,8 +35,8 @@ def learns_pieces(model: Streaming) -> bool:
     model._check_streamed(1)
     if model.fit_intercept and not model.regularize_intercept:
         raise ParameterError(
-            "regularize_intercept is False, and partial_fit needs a penalised intercept: a piece may hold one "
-            "class only. Use regularize_intercept=True, with a large intercept_scaling perhaps, or fit_stream."
+            "regularize_intercept is False, but partial_fit needs a penalised intercept, because a chunk may contain "
+            "only one class. Use regularize_intercept=True, perhaps with a large intercept_scaling, or fit_stream."
         )
     return True
 
@@ -62,7 +62,7 @@ class Streaming(LinearSupportVectorMachine):
         return self
 
     def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
-        """Solve over all chunks. The first walk over them counts: it began at ``started``."""
+        """Solve over all chunks. The first pass counts: it began at ``started``."""
         problem = self._stream_problem(sample, max_passes)
         effort = self._effort().left(started)
         if not self.verbose:
@@ -119,10 +119,10 @@ class Streaming(LinearSupportVectorMachine):
     def _check_streamed(self, max_passes: int) -> None:
         check_whole("max_passes", max_passes, least=1)
         if self.penalty == "l1":
-            raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not have. Use penalty='l2'.")
+            raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not support. Use penalty='l2'.")
         if is_joint(self):
             raise ParameterError(
-                f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not have. Use 'ovr'."
+                f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not support. Use 'ovr'."
             )
 
     def _solve_piece(
@@ -136,7 +136,7 @@ class Streaming(LinearSupportVectorMachine):
         values = np.asarray(X @ centre[:, :d].T + centre[:, d]).T
         at_centre = (costs * losses(self.loss, targets, values, float(self.epsilon))).sum(axis=1)
         spread = np.ones(len(targets)) if is_of_signs(self.loss) else np.sqrt((targets**2).mean(axis=1))
-        rows = Chunked(n, d, sp.issparse(X), lambda: iter([Block(X, targets, costs)]))
+        rows = Chunked(n, d, sp.issparse(X), lambda: iter([RowBlock(X, targets, costs)]))
         sample = ChunkedSample(rows, at_centre, np.where(spread > 0, spread, 1.0), centre)
         return self._solve_chunked(self._stream_problem(sample, _MOST_PASSES_PER_PIECE), self._effort())
 
@@ -152,18 +152,18 @@ class Streaming(LinearSupportVectorMachine):
         self.solver_ = ", ".join(dict.fromkeys(each.solver for each in solutions))
         self.status_ = worst(each.status for each in solutions)
         cure = (
-            "certify(model, chunks) over all rows seen tells it"
+            "certify(model, chunks) over all these rows computes it"
             if is_squared(self.loss)
-            else f"nor can it be, for w alone does not tell the pulls of loss {self.loss}: see fit_stream"
+            else f"w does not determine the dual coefficients of loss {self.loss}; use fit_stream to obtain it"
         )
-        unknown = f"not known of rows that are forgotten; {cure}"
-        bound = "D of the rows seen by partial_fit, w and b counted from where it began: no others have a P below it"
+        unknown = f"unknown, because partial_fit does not keep the rows; {cure}"
+        bound = "D of the rows seen by partial_fit, with w and b relative to its start: a lower bound of P"
         claims = (
             Claim("relative duality gap", per_machine(self.gap_), words=unknown),
             Claim("dual value", per_machine(self.dual_), words=bound),
         )
-        status = f"{self.status_} on the last piece"
+        status = f"{self.status_} on the last chunk"
         self.certificate_ = Certificate(type(self).__name__, status, "solver", self.n_seen_, self._names, claims)
         if self.status_ is not Status.CONVERGED:
-            message = f"{type(self).__name__} ended a piece with status {str(self.status_)!r}; "
+            message = f"{type(self).__name__} stopped on a chunk with status {str(self.status_)!r}; "
             warnings.warn(Advice(message, self.status_.advice, "."), ConvergenceWarning, stacklevel=level_of_caller())

@@ -197,10 +197,10 @@ class LinearSVC(ClassifierMixin, Streaming):
     def _known_classes(self, classes: ArrayLike | None, *, is_first: bool) -> NDArray[Any]:
         """Return all classes that the pieces may hold, checked against those of earlier ones and ``class_weight``."""
         if is_first and classes is None:
-            raise ParameterError("the first call of partial_fit needs classes: all labels that will ever come.")
+            raise ParameterError("the first call of partial_fit needs classes, the labels of all calls.")
         known = np.unique(np.asarray(classes)) if is_first else self.classes_
         if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {shown(classes)}; the model has begun with {listed(known)}.")
+            raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit had {listed(known)}.")
         if len(known) < 2:
             raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
         check_class_weights(self.class_weight, known)
@@ -240,7 +240,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         super()._check()
         if is_joint(self) and math.isinf(scale_of_intercept(self)):
             raise ParameterError(
-                "regularize_intercept is False, and multi_class='crammer_singer' has no free intercept. Raise "
+                "regularize_intercept is False, but multi_class='crammer_singer' needs a penalised intercept. Raise "
                 "intercept_scaling, or use multi_class='ovr'."
             )
         if not is_joint(self):

@@ -28,8 +28,8 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     if not hasattr(model, "_machines"):
         package = type(model).__module__.partition(".")[0]
         raise InputError(
-            f"{type(model).__name__} is of {package}, and its codes have no certificate",
-            cure="Fit Margrove's estimator of that name.",
+            f"{type(model).__name__} of {package} has no certificate",
+            cure="Fit Margrove's estimator of the same name.",
         )
     certificates = column_certificates(model, X, y, sample_weight)
     return _certificate(model, "recomputed", len(np.asarray(y).ravel()), certificates)
@@ -63,7 +63,7 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
     return found
 
 
-def told_certificate(model: Any) -> Certificate:
+def combined_certificate(model: Any) -> Certificate:
     """Return the certificates of a fitted scheme and its machines as they are: recomputed only if every machine's
     is."""
     machines = model._machines
@@ -84,13 +84,13 @@ def code_claims(model: Any) -> tuple[Claim, ...]:
     code, fault = model.code_, _fault(model)
     if fault is not None:
         return (Claim("the code", (float(code.shape[1]),), None, False, fault),)
-    zeros = " (a zero counts ½)" if (code == 0).any() else ""
+    zeros = " (a zero counts as ½)" if (code == 0).any() else ""
     return (
-        Claim("minimum distance", (minimum_distance(code),), None, True, f"of two classes' code words{zeros}"),
+        Claim("minimum distance", (minimum_distance(code),), None, True, f"between two classes' code words{zeros}"),
         Claim(
             "errors it can correct",
             (float(errors_corrected(code)),),
-            words="machines that may be wrong about a row: Hamming decoding is still right",
+            words="machines that may be wrong for a row while Hamming decoding is still correct",
         ),
     )
 
@@ -110,9 +110,9 @@ def _fault(model: Any) -> str | None:
         is_whole = np.array_equal(-solved if machines.flips else solved, code)
         is_whole = is_whole and np.array_equal(machines.estimators[0].classes_, classes)
     if not is_whole:
-        return "the machines are not those of the code's columns"
+        return "the machines do not match the columns of the code"
     is_same = model.min_distance_ == minimum_distance(code) and model.errors_corrected_ == errors_corrected(code)
-    return None if is_same else "min_distance_ and errors_corrected_ are not those of the code"
+    return None if is_same else "min_distance_ and errors_corrected_ do not match the code"
 
 
 def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Claim, ...]:
@@ -129,7 +129,7 @@ def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Cla
         tuple(float(all(claim.holds is not False for claim in each.claims)) for each in certificates),
         None,
         not failing,
-        failing[0] if failing else "1 for each that does",
+        failing[0] if failing else "1 for each machine whose certificate holds",
     )
     lines = [whole]
     for first in certificates[0].claims:

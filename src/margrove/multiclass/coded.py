@@ -23,7 +23,7 @@ from margrove.data.frames import as_array
 from margrove.data.sample import check_classes, number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
-from margrove.multiclass.certificate import told_certificate
+from margrove.multiclass.certificate import combined_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
 from margrove.multiclass.machines import CodedProblem, FittedMachines, check_learner, fit_machines
@@ -39,8 +39,8 @@ def _gives_probabilities(model: CodedClassifier) -> bool:
     learner = model._settled_estimator() if machines is None else machines.estimators[0]
     if not hasattr(learner, "predict_proba"):
         raise AttributeError(
-            f"predict_proba is not available: the machines, {type(learner).__name__}, have none. Use one that has, "
-            "such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."
+            f"predict_proba is not available, because {type(learner).__name__} has none. Use an estimator that has "
+            "it, such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."
         )
     return True
 
@@ -52,7 +52,7 @@ def _check_verbose(name: str, verbose: object) -> None:
 
 def _check_jobs(name: str, jobs: object) -> None:
     if not isinstance(jobs, Integral) or jobs == 0:
-        words = f"{name} is {shown(jobs)}; it must be a number of machines, -1 for all cores, or "
+        words = f"{name} is {shown(jobs)}; it must be a whole number other than 0, -1 for all cores, or "
         raise ParameterError(Advice(words, Value(None), "."))
 
 
@@ -159,7 +159,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         earlier machine is not computed again."""
         check_is_fitted(self)
         if not self._machines.is_shared:
-            raise AttributeError(f"n_kernel_rows_ is of machines that share a kernel. Of these: {self.sharing_}.")
+            raise AttributeError(f"n_kernel_rows_ needs machines that share a kernel. These share {self.sharing_}.")
         rows: NDArray[np.int64] = self._machines.estimators[0].n_kernel_rows_
         return rows
 
@@ -167,7 +167,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     def certificate_(self) -> Certificate:
         """The certificate of the code and its machines, put together on first access."""
         check_is_fitted(self)
-        return told_certificate(self)
+        return combined_certificate(self)
 
     def machine_decision(self, X: Any) -> NDArray[np.float64]:
         """Return the value of each machine for each row, shape (n, machines): > 0 for its positive side.
@@ -192,7 +192,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, shape (n, classes); where the estimator has probabilities.
 
-        The most probable class is the one that `predict` says, always; see `margrove.multiclass.decoding`.
+        The most probable class is always the one that `predict` returns; see `margrove.multiclass.decoding`.
         """
         predicted = chosen(self.decision_function(X))
         return self._probabilities(self._machines.probabilities(X), predicted)
@@ -222,11 +222,11 @@ def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np
     n = _num_samples(X)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         raise InputError(
-            f"y is of shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
-            cure="Several labels at once are for scikit-learn's MultiOutputClassifier.",
+            f"y has shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
+            cure="For several labels per row, use scikit-learn's MultiOutputClassifier.",
         )
     if n == 0:
-        raise InputError("X has 0 rows", cure="At least one row of each of two classes is needed.")
+        raise InputError("X has 0 rows", cure="Pass at least one row of each of two classes.")
     labels = column_or_1d(y, warn=True)
     if len(labels) != n:
         raise InputError(f"X has {n} rows and y has {len(labels)}: inconsistent numbers of samples")

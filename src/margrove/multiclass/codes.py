@@ -57,7 +57,7 @@ MOST_EXHAUSTIVE = 11  # classes: 1023 machines; with each class more they double
 TRIES = 1000  # random codes of which "max_min" keeps the widest
 _MOST_DRAWS = 10_000  # of a random code, until one is valid
 _FEW_COLUMNS = 1 << 12  # splits of the classes that are numbered and drawn without replacement
-_POINTER = "'hadamard' and 'max_min' have wide codes of fewer machines."
+_POINTER = "'hadamard' and 'max_min' give codes of large distance with fewer machines."
 
 __all__ = [
     "TRIES",
@@ -103,8 +103,8 @@ def exhaustive(n_classes: int) -> Code:
     """Return every split of the classes in two, 2^(K−1) − 1 machines: any two words are 2^(K−2) apart."""
     if n_classes > MOST_EXHAUSTIVE:
         raise ParameterError(
-            f"code='exhaustive' has 2^(K − 1) − 1 machines, and for {n_classes} classes that is "
-            f"{2 ** (n_classes - 1) - 1:,}; it is for {MOST_EXHAUSTIVE} classes at most. {_POINTER}"
+            f"code='exhaustive' has 2^(K − 1) − 1 machines, {2 ** (n_classes - 1) - 1:,} for {n_classes} classes; it "
+            f"supports at most {MOST_EXHAUSTIVE} classes. {_POINTER}"
         )
     return _numbered(np.arange(1, 2 ** (n_classes - 1)), n_classes)
 
@@ -121,7 +121,7 @@ def random(n_classes: int, n_bits: int | None = None, random_state: int | np.ran
         if _fault(code) is None:
             return code
     raise ParameterError(
-        f"n_bits is {n_bits}, and {_MOST_DRAWS:,} random codes of {n_classes} words had none that is valid. Use "
+        f"n_bits is {n_bits}, and none of {_MOST_DRAWS:,} random codes for {n_classes} classes was valid. Use "
         f"another n_bits; {_POINTER}"
     )
 
@@ -159,12 +159,12 @@ def settle_bits(n_classes: int, n_bits: int | None) -> int:
     check_whole("n_bits", n_bits, least=1)
     if n_bits < least:
         raise ParameterError(
-            f"n_bits is {n_bits}; {n_classes} classes need {least} at least, or two would have one code word."
+            f"n_bits is {n_bits}; {n_classes} classes need at least {least}, or two would have the same code word."
         )
     if n_bits > most:
         raise ParameterError(
-            f"n_bits is {n_bits}; {n_classes} classes can be parted in two in {most} ways only, and a machine more "
-            "would ask what another one asks."
+            f"n_bits is {n_bits}; {n_classes} classes can be split in two in only {most} ways, so another machine "
+            "would repeat one of these."
         )
     return int(n_bits)
 
@@ -190,7 +190,7 @@ def code_for(
     if n_bits is not None:
         name = code if isinstance(code, str) else "a matrix"
         raise ParameterError(
-            f"n_bits is {shown(n_bits)}, and code is {name!r}, which has its own length. Leave n_bits out, or use "
+            f"n_bits is {shown(n_bits)}, and code is {name!r}, whose length is fixed. Omit n_bits, or use "
             "code='random' or 'max_min'."
         )
     if isinstance(code, str):
@@ -270,16 +270,16 @@ def check_code(code: Any, classes: NDArray[Any]) -> Code:
     if strange.any():
         row, column = (int(at) for at in np.argwhere(strange)[0])
         raise ParameterError(
-            f"code holds {shown(matrix[row, column])} in row {row}, column {column}; it must be +1, −1 or 0."
+            f"code contains {shown(matrix[row, column])} in row {row}, column {column}; it must be +1, −1 or 0."
         )
     if len(matrix) != len(classes):
         raise ParameterError(
-            f"code has {len(matrix)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
+            f"code has {len(matrix)} rows; y has {len(classes)} classes; each needs a row: {listed(classes[:8])}."
         )
     if not (matrix < 0).any():
         raise ParameterError(
-            "code holds no −1; the two sides of a machine are +1 and −1, and 0 leaves a class out of it. Of a code of "
-            "zeros and ones make 2 * code - 1."
+            "code contains no −1; the two sides of a machine are +1 and −1, and 0 excludes a class from it. For a code "
+            "of zeros and ones pass 2 * code - 1."
         )
     words = matrix.astype(np.int8)
     places = _named_places(code, classes)
@@ -305,8 +305,8 @@ def _named_places(code: Any, classes: NDArray[Any]) -> NDArray[np.intp] | None:
         return None
     raise ParameterError(
         f"code is a data frame whose index, {listed(names[:8])}, is neither the classes of y, {listed(classes[:8])}, "
-        "nor 0, 1, 2, …. Name each row by its class, or put the rows in the order of the sorted classes and leave the "
-        "names out: code.reset_index(drop=True)."
+        "nor 0, 1, 2, …. Name each row by its class, or sort the rows by class and remove the names with "
+        "code.reset_index(drop=True)."
     )
 
 
@@ -314,15 +314,15 @@ def _fault(code: Code, classes: NDArray[Any] | None = None) -> str | None:
     """Return what is wrong with a code, or None."""
     for sign, is_there in (("+1", (code > 0).any(axis=0)), ("−1", (code < 0).any(axis=0))):
         if not is_there.all():
-            return f"column {int(np.argmin(is_there))} has no {sign}: a machine needs two sides. Leave it out."
+            return f"column {int(np.argmin(is_there))} has no {sign}: a machine needs two sides. Remove it."
     words = code.astype(np.int32)
     is_separated = (words @ words.T) < (words**2 @ (words**2).T)  # somewhere +1 meets −1
     np.fill_diagonal(is_separated, True)
     if not is_separated.all():
         i, j = (int(at) for at in np.argwhere(~is_separated)[0])
         names = "" if classes is None else f", the classes {shown(classes[i])} and {shown(classes[j])},"
-        what = "are the same code word" if (code[i] == code[j]).all() else "are +1 and −1 in no column"
-        return f"rows {i} and {j}{names} {what}, so no machine tells them apart."
+        what = "have the same code word" if (code[i] == code[j]).all() else "have opposite signs in no column"
+        return f"rows {i} and {j}{names} {what}, so no machine separates them."
     # Up to its sign a column is the one whose first entry that is not 0 is +1.
     leads = code[np.argmax(code != 0, axis=0), np.arange(code.shape[1])]
     first_with: dict[bytes, int] = {}
@@ -331,5 +331,5 @@ def _fault(code: Code, classes: NDArray[Any] | None = None) -> str | None:
         if earlier != column:
             is_same = leads[earlier] == leads[column]
             relation = "the same as" if is_same else "the complement of"
-            return f"column {column} is {relation} column {earlier}, and asks nothing new. Leave one of them out."
+            return f"column {column} is {relation} column {earlier}, so its machine is redundant. Remove one of them."
     return None

@@ -60,9 +60,9 @@ def _template_to_json(estimator: Any, arrays: Arrays, owner: str) -> dict[str, A
     kind, codec = type(estimator), codec_of(estimator)
     if not getattr(codec, "is_for_schemes", False):
         raise FaultError(
-            f"a model file holds no code, so only classes it knows, and {owner}'s estimator, "
-            f"{kind.__module__}.{kind.__qualname__}, is none",
-            "Use one of Margrove's learners as estimator, such as SVC, Perceptron or DecisionTreeClassifier.",
+            f"a model file contains no code, and {owner}'s estimator, {kind.__module__}.{kind.__qualname__}, is not a "
+            "class that it supports",
+            "Use one of Margrove's estimators, such as SVC, Perceptron or DecisionTreeClassifier.",
         )
     boosted = getattr(estimator, "estimator", None)
     if boosted is not None:
@@ -86,7 +86,7 @@ def _template_from_json(record: Any) -> Any:
         )
     codec, estimator = codec_named(name) or (None, type)
     if codec is None or not getattr(codec, "is_for_schemes", False):
-        raise FaultError(f"the estimator is a {shown(name)}, which is not a class that this version of Margrove knows")
+        raise FaultError(f"the estimator is a {shown(name)}, which this version of Margrove does not support")
     check_fields(record, {"class", "parameters"}, "the record of the estimator")
     return estimator(**codec.parameters_from_json(estimator, record["parameters"]))
 
@@ -109,7 +109,7 @@ def _read_machines(records: Any, draft: Draft) -> None:
     is_shared = sharing == ONE_KERNEL
     n_records = 1 if is_shared else code.shape[1]
     if not isinstance(records, list) or len(records) != n_records:
-        raise FaultError(f"{draft.name} has {code.shape[1]} columns of its code, and other machines")
+        raise FaultError(f"the machines of {draft.name} do not match the {code.shape[1]} columns of its code")
     estimators = [put_together(each, draft.arrays.within(f"machines.{number}")) for number, each in enumerate(records)]
     is_pairwise = bool(get_tags(template).input_tags.pairwise)
     rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
@@ -120,14 +120,14 @@ def _read_machines(records: Any, draft: Draft) -> None:
     if is_shared:
         solved = code_of(estimators[0])
         if not np.array_equal(-solved if flips else solved, code):
-            raise FaultError("the machines that share a kernel are not those of the code")
+            raise FaultError("the machines that share a kernel do not match the code")
     draft.notes["machines"] = machines
 
 
 def _read_code(draft: Draft) -> NDArray[np.int8]:
     code = draft.arrays.pop(_CODE.name)
     if len(draft.labels) < 2:
-        raise FaultError("the machines of a code tell labels apart, and there is only one")
+        raise FaultError("a code needs at least two labels, and there is only one")
     check_entries(_CODE, code, {})
     try:
         code = check_code(code, draft.labels)
@@ -135,7 +135,7 @@ def _read_code(draft: Draft) -> NDArray[np.int8]:
         raise FaultError(str(error).rstrip(".")) from error
     fixed = _FIXED.get(draft.name)
     if fixed is not None and not np.array_equal(fixed(len(code)), code):
-        raise FaultError(f"its code is not that of {draft.name}")
+        raise FaultError(f"its code is not the code of {draft.name}")
     return np.asarray(code)
 
 
@@ -143,13 +143,13 @@ def _read_rows(draft: Draft, n_machines: int, *, is_allowed: bool) -> list[NDArr
     """Return the rows of a Gram matrix that each machine was fitted on."""
     flags, d = draft.record["rows"], draft.d
     if not isinstance(flags, list) or len(flags) != n_machines or not all(type(flag) is bool for flag in flags):
-        raise FaultError(f"the rows of the machines are {shown(flags)}; true or false was expected for each of them")
+        raise FaultError(f"the rows of the machines are {shown(flags)}; true or false was expected for each machine")
     found: list[NDArray[np.int64] | None] = []
     for number, is_there in enumerate(flags):
         rows: Any = draft.arrays.tensors.pop(f"{draft.arrays.prefix}machines.{number}.rows", None) if is_there else None
         is_sound = is_allowed and rows is not None and rows.dtype == np.int64 and rows.ndim == 1 and rows.size
         if is_there and (not is_sound or rows[0] < 0 or rows[-1] >= d or (rows[:-1] >= rows[1:]).any()):
-            raise FaultError(f"the rows of machine {number} are not rising numbers below {d}")
+            raise FaultError(f"the rows of machine {number} are not ascending numbers below {d}")
         found.append(rows)
     return found
 
@@ -158,7 +158,7 @@ def _check_machine(machine: Any, template: Any, labels: NDArray[Any] | None, d: 
     """Check that a machine is of the learner that the model names, of as many columns, and separates −1 from +1."""
     same = type(machine) is type(template) and type(last_step(machine)) is type(last_step(template))
     if not same or getattr(machine, "n_features_in_", d) != d:
-        raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's kind or number of columns")
+        raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's type or number of columns")
     classes = getattr(last_step(machine), "classes_", None)
     wanted = np.array([-1, 1]) if labels is None else labels
     if classes is not None and not np.array_equal(classes, wanted):

@@ -41,9 +41,9 @@ from margrove.tree.classifier import TreeClassifier
 from margrove.tree.reading import ReadOnce
 
 ONE_KERNEL = "one kernel for all machines"
-ONE_TABLE = "the table is read and sorted once for all machines that see every row"
+ONE_TABLE = "the table, read and sorted once for all machines that use every row"
 STAGE = "machines"  # of progress
-NOTHING = "nothing: each machine is fitted by itself"
+NOTHING = "nothing: each machine is fitted separately"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class FittedMachines:
                 if not issubclass(other.category, UnseenCategoryWarning):
                     warnings.warn(other.message, other.category, stacklevel=level_of_caller())
         if len(unseen) == len(self.estimators):
-            words = f"every machine met categories that were not among its rows. The first of them: {unseen[0].message}"
+            words = f"every machine saw categories not in its training rows. The first warning: {unseen[0].message}"
             warnings.warn(words, UnseenCategoryWarning, stacklevel=level_of_caller())
         return np.stack(outputs, axis=1)
 
@@ -143,10 +143,10 @@ def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
     learner = last_step(estimator)
     if not (hasattr(estimator, "predict") or hasattr(estimator, "decision_function")):
-        raise ParameterError(f"estimator is a {type(learner).__name__}, which predicts nothing. Use a classifier.")
+        raise ParameterError(f"estimator is a {type(learner).__name__}, which has no predict. Use a classifier.")
     if is_outlier_detector(learner) or is_clusterer(learner):
         raise ParameterError(
-            f"estimator is a {type(learner).__name__}, which learns without y, so that it cannot tell two sides apart. "
+            f"estimator is a {type(learner).__name__}, which is fitted without y, so it cannot separate two sides. "
             "Use a classifier."
         )
     for name, value in estimator.get_params().items():  # also of a learner inside: of a pipeline, of a boost
@@ -158,8 +158,8 @@ def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
             raise ParameterError(Advice(words, cure))
     if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
         raise InputError(
-            f"sample_weight is given, and {type(learner).__name__}.fit does not take it",
-            cure="Leave it out, or use another estimator.",
+            f"sample_weight is given, but {type(learner).__name__}.fit does not accept it",
+            cure="Omit it, or use another estimator.",
         )
 
 

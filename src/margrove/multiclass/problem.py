@@ -60,5 +60,5 @@ def weights_of(sample_weight: Any, rows: NDArray[np.int64] | None, n: int) -> An
         return sample_weight
     weight = np.asarray(sample_weight)
     if weight.shape[:1] != (n,):
-        raise InputError(f"sample_weight is of shape {weight.shape}; X has {n} rows", cure=f"Give {n} numbers.")
+        raise InputError(f"sample_weight has shape {weight.shape}; X has {n} rows", cure=f"Pass {n} numbers.")
     return weight[rows]

@@ -97,8 +97,8 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
     """Return scikit-learn's machine as ours."""
     if callable(model.kernel):
         raise InputError(
-            f"the kernel is the function {getattr(model.kernel, '__name__', 'without a name')}, of which scikit-learn "
-            "keeps no support vectors",
+            f"the kernel is the function {getattr(model.kernel, '__name__', 'without a name')}, and scikit-learn keeps "
+            "no support vectors for a callable kernel",
             cure=Advice("Fit it again with ", Setting("kernel", "precomputed"), " and the Gram matrix."),
         )
     ours = with_parameters_of(model, estimator)
@@ -131,7 +131,7 @@ def _take_probabilities(ours: Any, model: Any) -> None:
     if a.size == 0:
         return
     if (a > 0).any():
-        words = "some probA_ is above 0: the value of its machine speaks against itself"
+        words = "some probA_ is above 0, so a larger decision value would lower the probability"
         warnings.warn(f"{words}. Probabilities are left out.", MargroveWarning, stacklevel=4)
         return
     ours.set_params(probability=True)

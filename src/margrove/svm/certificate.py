@@ -204,7 +204,7 @@ def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1)
     n, dual = X.shape[0], model.dual_coef_
     sizes = {len(support), len(np.unique(support)), dual.shape[1], int(np.sum(model.n_support_))}
     if len(sizes) > 1 or len(np.asarray(model.intercept_).ravel()) != machines:
-        return Claim("the model's arrays belong together", (float(len(support)),), None, False, "their sizes differ")
+        return Claim("the sizes of the model's arrays match", (float(len(support)),), None, False, "they differ")
     if len(support) and (support.min() < 0 or support.max() >= n):
         is_same = False
     elif model.kernel == "precomputed" or (callable(model.kernel) and model.support_vectors_.shape[0] == 0):
@@ -268,7 +268,7 @@ def claims_of(
     ]
     counts = np.array([np.bincount(each, minlength=HARD + 1) for each in grades])
     support, n = count_support(machines) if form.is_classifier else (0, 1)
-    claims = [Claim.bounded("violation", violation, limits, "worst breach of the KKT conditions")]
+    claims = [Claim.bounded("violation", violation, limits, "largest violation of the KKT conditions")]
     if not (rounding <= limits).all():
         words = "an estimate; the KKT conditions cannot be checked to tol"
         claims.append(Claim.bounded("rounding of f", rounding, limits, words))
@@ -276,8 +276,8 @@ def claims_of(
     words = "|Σ y α|, 0 when feasible" if form.is_classifier else "|Σ y α − δ|, 0 when feasible"
     claims.append(Claim.bounded("equality residual", numbers("equality"), sums, words))
     shares = np.full(len(findings), BOUND_TOLERANCE)
-    claims.append(Claim.bounded("α outside [0, C]", numbers("outside"), shares, "worst excess, as a share of its C"))
-    claims.append(Claim.bounded("b outside its interval", numbers("off_b"), limits, "KKT leaves b between two numbers"))
+    claims.append(Claim.bounded("α outside [0, C]", numbers("outside"), shares, "largest excess, as a fraction of C"))
+    claims.append(Claim.bounded("b outside its interval", numbers("off_b"), limits, "distance from its KKT interval"))
     claims.append(_gap_claim(primal, dual, numbers("size"), is_semidefinite))
     claims.append(Claim("primal", per_machine(primal), words=form.primal))
     claims.append(Claim("dual", per_machine(dual), words=form.dual))
@@ -288,10 +288,10 @@ def claims_of(
     for name, grade, words in (("easy", EASY, "α = 0"), ("marginal", MARGINAL, "0 < α < C"), ("hard", HARD, "α = C")):
         claims.append(Claim(f"{name} points", per_machine(counts[:, grade]), words=words))
     if form.is_classifier:
-        words = f"{support} of {n} rows are support vectors: without any other row nothing changes"
+        words = f"{support} of {n} rows are support vectors: removing any other row changes nothing"
         is_solved = bool((violation <= limits).all())
         if not is_solved:
-            words = "not solved to tol: nothing is known of what leaving a row out would change"
+            words = "not solved to tol: the effect of leaving a row out is unknown"
         claims.append(Claim("leave-one-out bound", (support / n if is_solved else 1.0,), words=words))
     return tuple(claims)
 
@@ -302,9 +302,9 @@ def _gap_claim(
     """Return the gap, without a limit: how small is small depends on the problem. Below 0 the numbers are not of this
     problem."""
     gap = primal - dual
-    words = "primal − dual: 0 at the optimum alone"
+    words = "primal − dual: 0 only at the optimum"
     if is_semidefinite is False:
-        words = "primal − dual; the kernel is not positive semidefinite: a KKT point, and no proof of an optimum"
+        words = "primal − dual; the kernel is not positive semidefinite: this is a KKT point, not a proven optimum"
         return Claim("duality gap", per_machine(gap), words=words)
     if is_semidefinite is None:
         words += ", if the kernel is positive semidefinite"

@@ -101,11 +101,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             raise ParameterError(
                 Advice(
                     Setting("decision_function_shape", "ovo"),
-                    " goes with ",
+                    " requires ",
                     Setting("multiclass", "ovo"),
                     "; ",
                     InPython("machine_decision", "`margrove predict --scores`"),
-                    " gives the machines' values.",
+                    " gives the decision value of each machine.",
                 )
             )
 
@@ -139,7 +139,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         code, beta = code_matrix(self.multiclass, len(self.classes_)), coefficients_of(self)
         if code.shape != (len(self.classes_), len(beta)):
             raise ParameterError(
-                "multiclass was changed since the last fit, and warm_start=True cannot go on from it. Set "
+                "multiclass was changed since the last fit, so warm_start=True cannot continue from it. Set "
                 "warm_start=False for one fit, or clone the model."
             )
         known = {name: k for k, name in enumerate(machine_names(self.classes_, code))}
@@ -215,7 +215,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         The most probable class is always the one that `predict` returns; see `margrove.svm.probability`.
         """
-        check_is_fitted(self, "probA_", msg="This %(name)s was fitted with probability=False: fit it again.")
+        check_is_fitted(self, "probA_", msg="This %(name)s was fitted with probability=False. Refit it.")
         values = self.machine_decision(X)
         sides = -(values * self.probA_ + self.probB_)
         code = code_matrix(self.multiclass, len(self.classes_))

@@ -47,9 +47,9 @@ _LIMITS = {**KERNELS, "checkpoint": NOTHING}
 
 
 def _by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
-    """As ``multiclass`` says; see `margrove.svm.layout`."""
+    """Return the sizes that ``multiclass`` implies; see `margrove.svm.layout`."""
     if labels < 2:
-        raise FaultError("the machines of a support vector classifier tell labels apart, and it has only one")
+        raise FaultError("a support vector classifier needs at least two labels, and this one has only one")
     multiclass = parameters["multiclass"]
     try:
         check_multiclass("multiclass", multiclass)
@@ -59,7 +59,7 @@ def _by_code(parameters: Mapping[str, Any], labels: int) -> dict[str, int]:
             code = code_matrix(multiclass, labels)
             check_sides(code)
             if len(code) != labels:
-                raise FaultError(f"multiclass has {len(code)} rows for {labels} labels")
+                raise FaultError(f"multiclass has {len(code)} rows, and the model has {labels} labels")
             machines = code.shape[1]
     except ParameterError as error:
         raise FaultError(str(error).rstrip(".")) from error

@@ -104,7 +104,7 @@ class Kernel:
             return np.exp(-self.gamma * np.stack([_chi2_distances(x, Z) for x in X]))
         if self.name == "intersection":
             return np.stack([np.minimum(x, Z).sum(axis=1) for x in X])
-        raise ParameterError(f"kernel {self.name!r} is not computed from points")
+        raise ParameterError(f"kernel {self.name!r} cannot be computed from points")
 
     def diagonal(self, X: Matrix) -> NDArray[np.float64]:
         """Return K(x_i, x_i), shape (rows of X,)."""
@@ -148,11 +148,11 @@ def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64
     values = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
     if values.shape != (X.shape[0], Z.shape[0]):
         raise InputError(
-            f"the kernel gave shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows",
+            f"the kernel returned a matrix of shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows",
             cure=f"It must return a matrix of shape ({X.shape[0]}, {Z.shape[0]}).",
         )
     if not np.isfinite(values).all():
-        raise InputError("the kernel gave NaN or infinite values")
+        raise InputError("the kernel returned NaN or infinite values")
     return values
 
 

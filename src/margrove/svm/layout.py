@@ -65,23 +65,23 @@ def check_multiclass(name: str, multiclass: Any) -> None:
         )
     strange = ~np.isin(code, (-1, 0, 1))
     if strange.any():
-        raise ParameterError(f"{name} holds {shown(code[strange][0])}; a code matrix holds +1, −1 and 0.")
+        raise ParameterError(f"{name} contains {shown(code[strange][0])}; a code matrix may contain only +1, −1 and 0.")
 
 
 def check_code(code: NDArray[np.int8], classes: NDArray[Any]) -> None:
     """Raise `ParameterError` unless every machine has two sides and some machine separates any two classes."""
     if len(code) != len(classes):
         raise ParameterError(
-            f"multiclass has {len(code)} rows; y has {len(classes)} classes, and each needs one: {listed(classes[:8])}."
+            f"multiclass has {len(code)} rows; y has {len(classes)} classes; each needs a row: {listed(classes[:8])}."
         )
     check_sides(code)
     wide = code.astype(np.int64)
     for i, j in pairs_of(len(classes)):
         if not (wide[i] * wide[j] < 0).any():
-            words = "have the same code word" if (wide[i] == wide[j]).all() else "are +1 and −1 in no column"
+            words = "have the same code word" if (wide[i] == wide[j]).all() else "have opposite signs in no column"
             raise ParameterError(
-                f"multiclass: the classes {shown(classes[i])} and {shown(classes[j])} {words}, so no machine tells "
-                "them apart."
+                f"multiclass: the classes {shown(classes[i])} and {shown(classes[j])} {words}, so no machine "
+                "separates them."
             )
 
 

@@ -29,7 +29,7 @@ register(
         search="margrove.svm.search:SVCCV",
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
         # (german_credit, pima), takes three times as long on the largest, and is not what SVC() means in Python.
-        offer=Offer("svm", "the widest margin, with a boundary that bends", place=8, is_searched=True),
+        offer=Offer("svm", "the widest margin, with a curved boundary", place=8, is_searched=True),
     ),
     _machine(
         "svc:NuSVC",
@@ -47,7 +47,7 @@ register(
         onnx="kernel_regression",
         search="margrove.svm.search:SVRCV",
         # Not listed: its C and ε are in the unit of the target, and only a search knows them.
-        offer=Offer("svm", "the flattest surface that leaves small errors alone", task="regress", is_listed=False),
+        offer=Offer("svm", "the flattest surface, ignoring small errors", task="regress", is_listed=False),
     ),
     _machine(
         "svr:NuSVR",

@@ -76,8 +76,8 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     for dual, name in zip(solved, machines.names, strict=True):
         if min((dual.y > 0).sum(), (dual.y < 0).sum()) < 2:
             raise InputError(
-                f"{name} has one row on one of its sides: without it there is no machine",
-                cure="Leave the class out, or add rows of it.",
+                f"{name} has only one row on one of its sides, and cannot be fitted without it",
+                cure="Remove the class, or add rows of it.",
             )
     problem = LeaveOneOutProblem(
         machines.data.points,
@@ -100,7 +100,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     is_known = np.asarray(np.isfinite(values).all(axis=1))
     is_wrong = np.asarray(is_known & (predicted != sample.classes[sample.codes]))
     if status is not Status.CONVERGED:
-        known = f", and is not exact: {int(is_known.sum())} of {len(is_known)} rows are known"
+        known = f", so its error is not exact: {int(is_known.sum())} of {len(is_known)} rows were evaluated"
         warn_early("leave_one_out", status, known, status.advice_on("rest"))
     return LeaveOneOut(
         values,
@@ -122,7 +122,7 @@ def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.boo
     is_other = np.abs(given - alpha).max(initial=0) > 1e-9 * total or abs(float(dual.y @ alpha)) > 1e-6 * (1 + total)
     if is_other or is_moved.any():
         raise InputError(
-            "y, the weights or C are not those that the model was fitted with", cure="Give them as they were."
+            "y, the weights or C differ from those the model was fitted with", cure="Pass the same ones as in fit."
         )
     return Dual(dual.y, dual.p, dual.upper, alpha, dual.point)
 
@@ -136,5 +136,5 @@ def _check_same(model: Any, X: Matrix, classes: NDArray[Any]) -> None:
         is_same = not (gap.nnz if hasattr(gap, "nnz") else gap.any())
     if not is_same:
         raise InputError(
-            "X and y are not the rows that the model was fitted on", cure="Give the training rows, as they were."
+            "X and y are not the rows that the model was fitted on", cure="Pass the training rows, unchanged."
         )

@@ -140,18 +140,18 @@ def read_libsvm_model(
     >>> model.predict([[0.7], [-0.1]]), model.coef_
     (array([2, 1]), array([[1.]]))
     """
-    with naming(path, "Give a file that LIBSVM wrote."), open_for_reading(path) as stream:
+    with naming(path, "Pass a file that LIBSVM wrote."), open_for_reading(path) as stream:
         theirs = parsed(stream)
     estimator = _ESTIMATORS[theirs.svm_type]
     _check_parameters(estimator, parameters)
     for words in theirs.left_out:
-        warnings.warn(f"{estimator.__name__} has no use for {words}: left out.", MargroveWarning, stacklevel=2)
+        warnings.warn(f"{estimator.__name__} does not support {words}: ignored.", MargroveWarning, stacklevel=2)
     labels = theirs.labels
     if labels is not None:
         theirs = _in_order(theirs, np.argsort(labels))
     has_probabilities = theirs.prob_a is not None and bool((theirs.prob_a <= 0).all())
     if theirs.prob_a is not None and not has_probabilities:
-        words = "some probA is above 0: the value of its pair speaks against itself"
+        words = "some probA is above 0, so a larger decision value would lower the probability"
         warnings.warn(f"{words}. Probabilities are left out.", MargroveWarning, stacklevel=2)
     model = estimator(kernel=_KERNELS[theirs.kernel_type], degree=theirs.degree, coef0=theirs.coef0)
     model.set_params(gamma=theirs.gamma, **parameters)
@@ -163,33 +163,31 @@ def read_libsvm_model(
 def _check_is_known_there(model: Any) -> None:
     """Refuse what LIBSVM does not have."""
     if hasattr(model, "best_estimator_"):
-        raise FaultError("it is a search, and not a model", "Write its best_estimator_.")
+        raise FaultError("it is a search, not a model", "Write its best_estimator_.")
     if hasattr(model, "steps"):
-        cure = "Write its last step, model[-1], and give LIBSVM the rows that model[:-1].transform makes."
-        raise FaultError("a pipeline prepares its rows, and a LIBSVM model cannot", cure)
+        cure = "Write its last step, model[-1], and pass LIBSVM the rows that model[:-1].transform returns."
+        raise FaultError("a pipeline transforms its rows, and a LIBSVM model cannot", cure)
     kind = type(model)
     if kind not in _SVM_TYPES:
         names = [known.__name__ for known in _SVM_TYPES]
-        problem = f"LIBSVM knows support vector machines with a kernel alone, and this is a {kind.__name__}"
+        problem = f"LIBSVM supports only kernel support vector machines, and this is a {kind.__name__}"
         cure = Advice(
             "Train one",
             InPython(f" of {', '.join(names)}", ": ", Setting("model", "svm")),
             ", or ",
             InPython("write the model as ONNX", "export it with ", Setting("to", "onnx")),
-            ", which takes any.",
+            ", which supports any model.",
         )
         raise FaultError(problem, cure)
     if not isinstance(model.kernel, str) or model.kernel not in _KERNEL_TYPES:
-        cure = (
-            f"Use one of {', '.join(_KERNEL_TYPES)}; 'precomputed', with the Gram matrix of yours, is the same machine."
-        )
+        cure = f"Use one of {', '.join(_KERNEL_TYPES)}; 'precomputed', with your Gram matrix, gives the same machine."
         name = model.kernel if isinstance(model.kernel, str) else "function"
         raise FaultError(f"LIBSVM has no {name} kernel", cure)
     multiclass = getattr(model, "multiclass", "ovo")
     if isinstance(multiclass, str) and (multiclass == "ovo" or len(getattr(model, "classes_", ())) == 2):
         return
     scheme = multiclass if isinstance(multiclass, str) else "a code matrix"
-    problem = f"LIBSVM has a machine for each pair of labels, and multiclass is {scheme}"
+    problem = f"LIBSVM supports only one machine for each pair of labels, and multiclass is {scheme}"
     raise FaultError(problem, Advice("Fit with ", Setting("multiclass", "ovo"), "."))
 
 
@@ -223,7 +221,7 @@ def _whole_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
     places = np.arange(len(classes))
     which = listed(classes[:_SHOWN_LABELS])
     more = f", … {len(classes)} in all" if len(classes) > _SHOWN_LABELS else ""
-    words = f"LIBSVM's labels are whole numbers; written as 0, 1, …: the places of {which}{more} in classes_."
+    words = f"LIBSVM's labels are whole numbers; {which}{more} are written as 0, 1, …, their positions in classes_."
     warnings.warn(words, MargroveWarning, stacklevel=4)
     return places
 
@@ -266,8 +264,8 @@ def _check_parameters(estimator: type, parameters: dict[str, Any]) -> None:
     known = set(estimator().get_params()) - set(_IN_THE_FILE)
     for name in parameters:
         if name not in known:
-            words = "the file tells it" if name in _IN_THE_FILE else f"{estimator.__name__} has no such parameter"
-            raise ParameterError(f"{name} is given, and {words}. Those that can be given: {', '.join(sorted(known))}.")
+            words = "the file contains it" if name in _IN_THE_FILE else f"{estimator.__name__} has no such parameter"
+            raise ParameterError(f"{name} is given, and {words}. Allowed parameters: {', '.join(sorted(known))}.")
 
 
 class _Rows:
@@ -277,7 +275,7 @@ class _Rows:
         self.is_given = theirs.kernel_type == "precomputed"
         self.X = None if X is None else sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         if self.X is not None and self.X.ndim != 2:
-            raise InputError(f"X has shape {self.X.shape}; rows and columns were expected")
+            raise InputError(f"X has shape {self.X.shape}; a matrix of rows and columns was expected")
         self.y = None if y is None else np.asarray(y).ravel()
         least = int(theirs.vectors.max(initial=1)) if self.is_given else theirs.vectors.shape[1]
         wanted = n_features if n_features is not None else least if self.X is None else self.X.shape[1]
@@ -290,10 +288,10 @@ class _Rows:
         if self.X is not None and self.X.shape[1] != wanted:
             raise InputError(f"X has {self.X.shape[1]} columns, and n_features is {wanted}")
         if self.X is None and y is not None:
-            raise ParameterError("y is given, and X is not. Give both.")
+            raise ParameterError("y is given without X. Pass both.")
         if self.X is not None and theirs.svm_type != "one_class" and not self.is_given:
             if self.y is None:
-                raise ParameterError("X is given, and y is not: equal rows are told apart by it. Give both.")
+                raise ParameterError("X is given without y, which is needed to distinguish equal rows. Pass both.")
             if len(self.y) != self.X.shape[0]:
                 raise InputError(f"X has {self.X.shape[0]} rows and y has {len(self.y)}")
 

@@ -52,8 +52,8 @@ def _matched(
         rows = rows_with[key]
         if len(rows) < len(numbers):
             raise InputError(
-                f"support vector {numbers[len(rows)] + 1} of the file is none of the rows of X that are left",
-                cure="Give the rows, and y, that the model was trained on: all of them, scaled as they were then.",
+                f"support vector {numbers[len(rows)] + 1} of the file matches none of the remaining rows of X",
+                cure="Pass all rows and y that the model was trained on, scaled as they were then.",
             )
         numbers, rows = paired(numbers, rows)
         found[numbers] = rows

@@ -107,7 +107,7 @@ def parsed(stream: BinaryIO) -> LibsvmModel:
     n_support = _whole(words, "total_sv", least=0)
     pairs = k * (k - 1) // 2 if model.is_classifier else 1
     if not model.is_classifier and k != 2:
-        raise FaultError(f"line {words['nr_class'][0]}: nr_class is {k}; {model.svm_type} has 2", _CURE)
+        raise FaultError(f"line {words['nr_class'][0]}: nr_class is {k}; 2 was expected for {model.svm_type}", _CURE)
     model.rho = _numbers(words, "rho", pairs)
     if model.is_classifier:
         model.labels = _labels(words, k)
@@ -115,9 +115,9 @@ def parsed(stream: BinaryIO) -> LibsvmModel:
         if "probA" in words and "probB" in words:
             model.prob_a, model.prob_b = _numbers(words, "probA", pairs), _numbers(words, "probB", pairs)
     elif "probA" in words:
-        model.left_out.append("probA, the width of the noise about a regression")
+        model.left_out.append("probA, the noise width of a regression")
     if "prob_density_marks" in words:
-        model.left_out.append("prob_density_marks, probabilities of a one-class machine")
+        model.left_out.append("prob_density_marks, the probabilities of a one-class machine")
     _read_vectors(lines, model, k - 1, n_support)
     return model
 
@@ -132,12 +132,12 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
         try:
             text = line.decode("ascii").strip()
         except UnicodeDecodeError as error:
-            raise FaultError(f"line {number}: this is no text of a LIBSVM model", _NOT_A_MODEL) from error
+            raise FaultError(f"line {number}: this is not the text of a LIBSVM model", _NOT_A_MODEL) from error
         if text:
             yield number, text
 
 
-_NOT_A_MODEL = "Give a file that svm-train, svm_save_model or write_libsvm_model wrote; margrove.load reads our own."
+_NOT_A_MODEL = "Pass a file that svm-train, svm_save_model or write_libsvm_model wrote; margrove.load reads our own."
 
 
 class _Words(dict[str, tuple[int, list[str]]]):
@@ -157,9 +157,9 @@ def _head(lines: Iterator[tuple[int, str]]) -> _Words:
         if first == "SV" and not others:
             return words
         if first not in known or len(words) > _HEAD_LINES:
-            raise FaultError(f"line {number}: {shown(first)} is no word of a LIBSVM model's header", _NOT_A_MODEL)
+            raise FaultError(f"line {number}: {shown(first)} is not a field of a LIBSVM model's header", _NOT_A_MODEL)
         if first in words:
-            raise FaultError(f"line {number}: {first} was on line {words[first][0]} already", _CURE)
+            raise FaultError(f"line {number}: {first} was already on line {words[first][0]}", _CURE)
         words[first] = number, others
     if not words:
         raise FaultError("it is empty", _NOT_A_MODEL)
@@ -250,7 +250,7 @@ def _read_vectors(lines: Iterator[tuple[int, str]], model: LibsvmModel, width: i
             raise FaultError(f"line {line}: it has more support vectors than total_sv, {total}", _CURE)
         words = text.split()
         if len(words) < width:
-            raise FaultError(f"line {line}: it has {len(words)} words, and {width} coefficients stand first", _CURE)
+            raise FaultError(f"line {line}: it has {len(words)} fields, and {width} coefficients come first", _CURE)
         coefficients.append([_as_number(line, "a coefficient", word) for word in words[:width]])
         last = -1 if is_given else 0
         for word in words[width:]:
@@ -258,7 +258,7 @@ def _read_vectors(lines: Iterator[tuple[int, str]], model: LibsvmModel, width: i
             last_index, last = last, _as_whole(line, "the number of a column", index, least=0 if is_given else 1)
             if last <= last_index:
                 raise FaultError(
-                    f"line {line}: column {last} stands behind column {last_index}; they must ascend", _CURE
+                    f"line {line}: column {last} follows column {last_index}; columns must be in ascending order", _CURE
                 )
             indices.append(last)
             values.append(_as_number(line, f"column {last}", value))
@@ -283,9 +283,9 @@ def _serials(starts: list[int], indices: list[int], values: list[float]) -> NDAr
         value = values[start] if end > start and indices[start] == 0 else math.nan
         if not (1 <= value <= MOST_INDEX and float(value).is_integer()):
             raise FaultError(
-                f"support vector {row + 1} of a precomputed kernel has no number of a row (0:number) from 1 on", _CURE
+                f"support vector {row + 1} of a precomputed kernel has no row number (0:number) of 1 or more", _CURE
             )
         numbers.append(int(value))
     if len(set(numbers)) != len(numbers):
-        raise FaultError("two support vectors of a precomputed kernel have the same number", _CURE)
+        raise FaultError("two support vectors of a precomputed kernel have the same row number", _CURE)
     return np.array(numbers, dtype=np.int64)

@@ -64,7 +64,7 @@ class SupportVectorMachine(RunsOnEngine):
     tol: float = checked(check_number, above=0, default=1e-3)
     cache_size: str | float = checked(_check_cache_size, default="auto")
     verbose: bool = False
-    max_iter: int = checked(check_whole, least=-1, cure="-1 leaves it at ten million or more.", default=-1)
+    max_iter: int = checked(check_whole, least=-1, cure="-1 means ten million or more.", default=-1)
     sigma: float | None = None
     time_limit: float | None = checked(check_time_limit, default=None)
     precision: str = checked(check_choice, allowed=PRECISIONS, default="auto")

@@ -55,14 +55,14 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     model, X = at_the_end(model, X)
     if getattr(model, "variant", None) == "voted":
         raise InputError(
-            "a voted perceptron has no margins: it decides by many vectors, not by one",
+            "a voted perceptron has no margins: it decides with many weight vectors, not with one",
             cure=Advice("Use ", Setting("variant", "averaged"), "."),
         )
     if not hasattr(model, "classes_") and hasattr(model, "dual_coef_"):
-        raise InputError(f"{type(model).__name__} has no margins: it is no classifier")
+        raise InputError(f"{type(model).__name__} has no margins: it is not a classifier")
     if not hasattr(model, "coef_") and not hasattr(model, "dual_coef_"):
         found = f"{type(model).__name__} has no margins: it has neither coef_ nor dual_coef_"
-        raise InputError(found, cure="Fit it first, or give a linear or kernel classifier.")
+        raise InputError(found, cure="Fit it first, or pass a linear or kernel classifier.")
     codes = codes_of(y, model.classes_)
     if hasattr(model, "n_support_"):
         sign, decisions = code_of(model)[codes].astype(np.float64), machine_values(model, X)
@@ -72,7 +72,7 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
         decisions = decision[:, None] if decision.ndim == 1 else decision
     if decisions.shape != sign.shape:
         raise InputError(
-            f"the model gives {decisions.shape[1]} decision values for {len(model.classes_)} classes",
+            f"the model returns {decisions.shape[1]} decision values for {len(model.classes_)} classes",
             cure="Margins need one machine for two classes, or one per class (one-vs-rest).",
         )
     functional = np.where(sign != 0, sign * decisions, np.nan)

@@ -68,10 +68,10 @@ def machine_values(model: Any, points: GraphValue) -> GraphValue:
     """f(x) of every machine, (n, machines), in the order of ``intercept_``."""
     kernel = kernel_of(model)
     if kernel.name in ("callable", "precomputed"):
-        what = "a function" if kernel.name == "callable" else "precomputed, and made from rows that it does not know"
+        what = "a function" if kernel.name == "callable" else "precomputed from rows that the model does not contain"
         raise FaultError(
-            f"the kernel of {type(model).__name__} is {what}, and has no form in ONNX",
-            Advice("Fit it with a kernel by name, such as ", Setting("kernel", "rbf"), "."),
+            f"the kernel of {type(model).__name__} is {what}, which ONNX cannot represent",
+            Advice("Fit it with a named kernel, such as ", Setting("kernel", "rbf"), "."),
         )
     d, support = int(model.n_features_in_), model.support_vectors_
     by_pairs = hasattr(model, "n_support_") and lies_by_pairs(

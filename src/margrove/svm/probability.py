@@ -32,7 +32,7 @@ def splits_for(codes: NDArray[np.int32], classes: NDArray[Any], seed: Any) -> li
     counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < 2:
         raise InputError(
-            f"probability=True holds rows out, and class {shown(classes[int(np.argmin(counts))])} has one row only",
+            f"probability=True holds out rows, and class {shown(classes[int(np.argmin(counts))])} has only one",
             cure="Add rows of it, or use probability=False.",
         )
     splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=0 if seed is None else seed)

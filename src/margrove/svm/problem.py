@@ -39,7 +39,7 @@ from margrove.svm.kernels import Kernel
 
 MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
 MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite, and no data tells it from inf
-HARD_MARGIN = "C=inf, of SVC alone, is the hard margin."
+HARD_MARGIN = "Only SVC accepts C=inf, the hard margin."
 MOST_OF_THEM = 0.7  # of the variables with α > 0
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
 
@@ -49,8 +49,8 @@ def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = float(costs.max(initial=0))
     if not largest <= MOST_BOUND:
         raise ParameterError(
-            f"C times the weight of a row is {largest:g}; it must be {MOST_BOUND:g} at most. Lower C or the weights, "
-            "or scale y of a regression."
+            f"C times the weight of a row is {largest:g}; it must be at most {MOST_BOUND:g}. Lower C or the weights, "
+            "or, for a regression, scale y."
         )
     return costs
 

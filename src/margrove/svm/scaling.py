@@ -30,8 +30,8 @@ def warn_of_unscaled(X: Matrix, names: Sequence[Any] | None) -> None:
     more = f" and {len(large) - _SHOWN} more" if len(large) > _SHOWN else ""
     scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
     message = (
-        f"the scale of {', '.join(shown)}{more} is over {_TIMES:g} times that of the middle column, so that little "
-        f"else counts; put a {scaler} in front, or scale as you see fit."
+        f"the scale of {', '.join(shown)}{more} is over {_TIMES:g} times that of the median column, so the other "
+        f"columns have little influence; scale the columns, with {scaler} for example."
     )
     line, level = _line_that_repeats()
     what = line, X.shape[1], None if names is None else tuple(names)

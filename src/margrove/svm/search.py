@@ -30,7 +30,7 @@ from margrove.svm.folds import folds_of, machines_of, posed_search, search_order
 from margrove.svm.kernels import KernelFunction, Matrix
 from margrove.svm.layout import check_code, code_matrix
 from margrove.svm.problem import check_costs, penalties, regression
-from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, Unit, UnitSolution
+from margrove.svm.search_problem import DualVariables, Fold, SearchProblem, SearchUnit, UnitSolution
 from margrove.svm.svc import SVC
 from margrove.svm.svr import SVR
 from margrove.svm.training import settle_kernel, training_data
@@ -48,7 +48,7 @@ class SupportVectorSearch(CrossValidatedSearch):
     """A search with kernels. Base class."""
 
     _measures: ClassVar = {"mean_n_support": "support", "max_violation": "violation"}
-    _unconverged = "{cells} ended before the violation was within tol={tol:g}; cv_results_['is_converged'] says which."
+    _unconverged = "{cells} stopped before the violation was within tol={tol:g}; see cv_results_['is_converged']."
     _machines: ClassVar[Callable[..., Any]]  # (data, weights, folds) -> order of rows, machines, folds, splits
 
     gammas: ArrayLike | None = None
@@ -139,7 +139,7 @@ class SupportVectorSearch(CrossValidatedSearch):
             kept = np.flatnonzero(wanted[:, e, g])
             if len(kept) and not is_entered[kept, e, g, fold].all():
                 places.append((kept, e, g, fold))
-                units.append(Unit(g, fold, Cs[kept], float(epsilons[e])))
+                units.append(SearchUnit(g, fold, Cs[kept], float(epsilons[e])))
         return replace(problem, units=tuple(units)), places
 
     def _record(self, table: ScoreTable, problem: SearchProblem, scores: Scores) -> Record | None:

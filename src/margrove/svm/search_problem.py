@@ -38,7 +38,7 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Unit:
+class SearchUnit:
     """One fold under one kernel."""
 
     kernel: int
@@ -66,7 +66,7 @@ class SearchProblem(RowsProblem[Status]):
     kernels: tuple[Kernel, ...]
     machines: tuple[DualVariables, ...]
     folds: tuple[Fold, ...]
-    units: tuple[Unit, ...] = ()  # those of one kernel stand together
+    units: tuple[SearchUnit, ...] = ()  # those of one kernel stand together
     take: Callable[[int, UnitSolution], None] = lambda number, solution: None
     tol: float = 1e-3
     max_iter: int = -1  # pair steps of each machine at each C; −1 for MOST_STEPS

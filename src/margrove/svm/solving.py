@@ -71,7 +71,7 @@ def solve_machines(model: SupportVectorMachine, machines: PosedMachines) -> list
         effort = replace(effort, look_around=keeper(record, lambda present: keep(record, present())))
         starts = resumed(duals, record)
         if model.verbose and starts is not duals:
-            print(f"[{type(model).__name__}] goes on from its checkpoint")
+            print(f"[{type(model).__name__}] resuming from its checkpoint")
     started, problem = dual_problem(model, replace(machines, duals=starts))
     engine = choose(model.engine, problem, effort)
     start = time.perf_counter()
@@ -144,7 +144,7 @@ def settled(name: str, dual: Dual, solution: DualSolution, data: TrainingData, f
             least = _NO_MARGIN * float(np.abs(f).max(initial=0)) if data.kernel.is_semidefinite is False else np.inf
             if -least <= rho <= 0 and solution.status is Status.CONVERGED:
                 raise InfeasibleError(
-                    f"nu leaves no margin between the sides of {name}: the parts of the two hulls that it allows meet",
+                    f"there is no margin between the sides of {name} at this nu: their reduced convex hulls intersect",
                     cure="Use a larger nu, a smaller tol, or another kernel.",
                     evidence={"machine": name, "rho": rho},
                 )
@@ -198,12 +198,11 @@ def _meeting_hulls(name: str, dual: Dual, alpha: NDArray[np.float64], data: Trai
         shown.append(Advice(*[part for term in terms for part in term][1:], *more))
     return InfeasibleError(
         Advice(
-            f"no hard margin for {name}: the convex hulls of the two sides meet, ",
+            f"no hard margin for {name}: the convex hulls of the two sides intersect, ",
             shown[0],
             " = ",
             shown[1],
-            f" in the feature space (they are {distance:.2g} apart; less than {nearest:.2g} cannot be told from 0 "
-            "here)",
+            f" in the feature space (they are {distance:.2g} apart; distances below {nearest:.2g} count as 0 here)",
         ),
         cure=Advice(
             "Use a finite ",
@@ -224,7 +223,7 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
         worst_one = solved[int(np.argmax(np.nan_to_num(violations, nan=np.inf)))]
         where = f" in {worst_one.machine.name}" if len(solved) > 1 else ""
         reached = worst_one.solution.violation
-        violation = f"violation {reached:.3g}" if np.isfinite(reached) else "no violation is known"
+        violation = f"violation {reached:.3g}" if np.isfinite(reached) else "the violation is unknown"
         advice = model.status_.advice
         if model.status_ is Status.MAX_ITER and model.max_iter == -1:
             steps = max(each.solution.n_iter for each in solved)
@@ -239,8 +238,8 @@ def _warn(model: SupportVectorMachine, solved: list[Solved]) -> None:
         dual = each.machine.dual
         if not each.machine.rho * float(dual.alpha.sum()) > float(dual.upper @ each.finding.slack):
             message = (
-                f"{name}: the margin of {each.machine.name} is below what tol={model.tol:g} can tell from 0; raise nu, "
-                "or lower tol."
+                f"{name}: the margin of {each.machine.name} is too small to distinguish from 0 at tol={model.tol:g}; "
+                "raise nu, or lower tol."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
             return
@@ -260,5 +259,5 @@ def _print_solutions(name: str, solutions: Sequence[DualSolution], elapsed: floa
     status = worst(solution.status for solution in solutions)
     steps, violation = sum(each.n_iter for each in solutions), max(each.violation for each in solutions)
     if any(each.solver == "newton" for each in solutions):
-        print(f"[{name}] the kernel is linear and columns are few: sought as w itself, by Newton's method")
+        print(f"[{name}] the kernel is linear and there are few columns: Newton's method solves for w directly")
     print(f"[{name}] {status} after {steps} steps in {elapsed:.2f} s; violation {violation:.3g}")

@@ -27,7 +27,7 @@ from margrove.svm.leave_one_out import LeaveOneOut, leave_one_out
 from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, largest_nu
-from margrove.svm.search_problem import Unit, UnitSolution
+from margrove.svm.search_problem import SearchUnit, UnitSolution
 from margrove.svm.training import TrainingData
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
@@ -203,7 +203,7 @@ class SVC(SupportVectorClassifier):
 
         C = np.array([_FINITE if self._is_hard else float(self.C)])
         problem = posed_search(self, data, order, machines_of(code, sample.codes[order]), folds)
-        problem = replace(problem, units=tuple(Unit(0, number, C) for number in range(len(folds))), take=take)
+        problem = replace(problem, units=tuple(SearchUnit(0, number, C) for number in range(len(folds))), take=take)
         self._note_folds(solve(problem, self.engine, self._effort()))
         return values
 
@@ -302,8 +302,8 @@ probability, checkpoint
         tightest = int(np.argmin(largest))
         if self.nu > largest[tightest] * (1 + _ROUNDING):
             raise InfeasibleError(
-                f"the specified nu is infeasible: it is {self.nu:g}, and {names[tightest]} allows at most "
-                f"{largest[tightest]:.6g}, because each side must carry half of it",
-                cure="Use a smaller nu, or class weights that balance the sides.",
+                f"the specified nu is infeasible: it is {self.nu:g}, and must be at most "
+                f"{largest[tightest]:.6g} for {names[tightest]}, because each side must hold half of it",
+                cure="Use a smaller nu, or class weights that balance the two sides.",
                 evidence={"machine": names[tightest], "largest_nu": float(largest[tightest])},
             )

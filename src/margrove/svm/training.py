@@ -90,9 +90,9 @@ def training_data(model: KernelParameters, X: Matrix) -> TrainingData:
     needed, free = 8 * X.shape[0] ** 2, free_memory()
     if needed > free // 2:
         raise InputError(
-            f"a callable kernel needs its whole Gram matrix, {needed / 2**30:.1f} GiB for {X.shape[0]} rows, and "
-            f"{free / 2**30:.1f} GiB of memory are free",
-            cure="Use a kernel by name, or fewer rows.",
+            f"a callable kernel needs the whole Gram matrix, {needed / 2**30:.1f} GiB for {X.shape[0]} rows, and only "
+            f"{free / 2**30:.1f} GiB of memory is free",
+            cure="Use a named kernel, or fewer rows.",
         )
     gram = called(kernel.function, X, X)
     check_symmetric(gram)
@@ -118,9 +118,9 @@ def settle_kernel(
     check_choice("kernel", kernel, KERNELS, also="a callable")
     if kernel == "precomputed":
         if sp.issparse(X):
-            elsewhere = ("A Gram matrix is for Python; choose another ", Setting("kernel", ...))
+            elsewhere = ("A precomputed Gram matrix needs Python; choose another ", Setting("kernel", ...))
             cure = Advice(InPython("Pass K.toarray()", *elsewhere), ".")
-            raise InputError("a precomputed Gram matrix must be dense, and it is sparse", cure=cure)
+            raise InputError("a precomputed Gram matrix must be dense; it is sparse", cure=cure)
         if X.shape[0] != X.shape[1]:
             raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
         check_symmetric(X)
@@ -144,8 +144,8 @@ def check_nonnegative(kernel: str, X: Matrix) -> None:
     if lowest.size and lowest.min() < 0:
         column = int(np.argmin(lowest))
         raise InputError(
-            f"the {kernel} kernel is for counts, and column {column} goes down to {lowest[column]:g}",
-            cure=Advice("Use values ≥ 0 (no standardising), or ", Setting("kernel", "rbf"), "."),
+            f"the {kernel} kernel requires values ≥ 0, and column {column} contains {lowest[column]:g}",
+            cure=Advice("Do not standardise the columns, or use ", Setting("kernel", "rbf"), "."),
         )
 
 
@@ -159,7 +159,7 @@ def check_symmetric(gram: NDArray[Any]) -> None:
             i, j = np.unravel_index(int(off.argmax()), off.shape)
             found = f"K[{start + i}, {j}] is {gram[start + i, j]:g} and K[{j}, {start + i}] is {gram[j, start + i]:g}"
             raise InputError(
-                f"a Gram matrix must be symmetric, and {found}", cure="Pass (K + K.T) / 2 if that is rounding."
+                f"a Gram matrix must be symmetric; {found}", cure="Pass (K + K.T) / 2 if this is only rounding."
             )
 
 
@@ -169,7 +169,7 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
             raise ParameterError(Advice(f"sigma is {sigma}; only ", Setting("kernel", "rbf"), " has one. Use gamma."))
         check_number("sigma", sigma, above=0)
         if gamma != "scale":
-            raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; give one of them.")
+            raise ParameterError(f"sigma is {sigma} and gamma is {shown(gamma)}; set only one of them.")
         check_number("sigma²", sigma * sigma, above=_LEAST_VARIANCE)
         return 1.0 / (2.0 * sigma * sigma)
     if kernel in _NEEDS_NO_GAMMA:
@@ -179,9 +179,9 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = _variance(X)
             if not math.isfinite(variance):
-                raise InputError("the variance of X overflows", cure="Scale the columns, or give gamma as a number.")
+                raise InputError("the variance of X overflows", cure="Scale the columns, or set gamma to a number.")
             if 0 < variance < _LEAST_VARIANCE:
-                raise InputError("the variance of X vanishes", cure="Scale the columns, or give gamma as a number.")
+                raise InputError("the variance of X underflows", cure="Scale the columns, or set gamma to a number.")
             return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
         if gamma == "auto":
             return 1.0 / float(X.shape[1])
@@ -211,7 +211,7 @@ def _median_gamma(X: Matrix) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         squared = squared_distances(rows, rows)
     if not np.isfinite(squared).all():
-        raise InputError("the distances in X overflow", cure="Scale the columns, or give gamma as a number.")
+        raise InputError("the distances in X overflow", cure="Scale the columns, or set gamma to a number.")
     distinct = squared[np.triu_indices(rows.shape[0], k=1)]
     distinct = distinct[distinct > 0]
     return 1.0 / (2.0 * float(np.median(distinct))) if distinct.size else 1.0

@@ -33,6 +33,9 @@ class Native(Engine):
     name = NAME
     can = frozenset({Capability.TIME_LIMIT, Capability.CHECKPOINT})
 
+    def seconds(self, problem: Problem[object]) -> float:
+        return 1.0  # the unit in which other engines estimate
+
     def plan(self, problem: Problem[object]) -> str:
         return linear_svm.plan(problem)
 

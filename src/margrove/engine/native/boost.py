@@ -42,9 +42,9 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     learner = problem.learner
     check_asked(learner)
     if learner.is_regression:
-        raise EngineError(Advice(Setting("engine", "native"), " boosts classes, not numbers."))
+        raise EngineError(Advice(Setting("engine", "native"), " boosts only classifiers."))
     if any(column.monotone for column in learner.cells.columns):
-        words = " does not boost trees with monotonic_cst. Use monotonic_cst=None."
+        words = " does not support monotonic_cst in boosting. Use monotonic_cst=None."
         raise EngineError(Advice(Setting("engine", "native"), words))
     n = learner.cells.n_rows
     weight = np.full(n, 1 / n) if learner.weight is None else learner.weight / learner.weight.sum()

@@ -63,7 +63,7 @@ def points_of(X: Matrix) -> core.Points:
     """Return the core's view of the points, without a copy."""
     if sp.issparse(X):
         if X.shape[1] > np.iinfo(np.int32).max:
-            raise EngineError(f"X has {X.shape[1]} columns; the native engine takes fewer than 2³¹.")
+            raise EngineError(f"X has {X.shape[1]} columns; the native engine supports fewer than 2³¹.")
         return core.csr_points(
             X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False), X.shape[1]
         )

@@ -60,20 +60,20 @@ def choose(problem: LinearSvmProblem) -> MethodChoice:
     stored = int(problem.X.nnz) if sp.issparse(problem.X) else n * d
     is_held = d <= _LARGEST_MATRIX
     if problem.solver != "auto":
-        return MethodChoice(problem.solver, problem.solver, "asked for")
+        return MethodChoice(problem.solver, problem.solver, "as requested")
     width = stored / max(1, n)
     steps = _NEWTON_STEPS[is_squared(problem.loss)]
     gram = n * width**2 / 2 * (1.5 if sp.issparse(problem.X) else 1 / _BLAS_GAIN)
     newton = steps * (2 * stored + d**3 / 3 / _BLAS_GAIN) + gram if is_held else math.inf
     gradients = steps * _CG_ROUNDS * 2 * stored
     descent = _DESCENT_PASSES * _WALK * stored
-    shape = f"{n:,} rows, {d:,} columns, {width:.3g} numbers in a row"
+    shape = f"{n:,} rows, {d:,} columns, {width:.3g} values per row"
     if newton <= min(gradients, 4 * descent):
         return MethodChoice("newton", "newton", f"{shape}: a Hessian of {d + 1:,} columns is cheap")
     otherwise = "newton" if d < n and is_held and newton <= gradients else "row_newton"
     if is_squared(problem.loss) and n > 50 * d and gradients < descent:
         return MethodChoice(
-            "conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is dear, its products not"
+            "conjugate_gradients", "conjugate_gradients", f"{shape}: the Hessian is expensive, its products are cheap"
         )
     patience = _PATIENCE
     if otherwise == "row_newton":

@@ -75,7 +75,7 @@ def _(engine: Engine, problem: LeaveOneOutProblem, effort: Effort) -> tuple[Left
     room = cache_bytes(engine, problem.cache_bytes, needed)
     if needed > room:
         raise EngineError(
-            f"leaving one out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, and "
+            f"leave_one_out needs all kernel values, {needed / 2**30:.1f} GiB for {problem.X.shape[0]} rows, but "
             f"cache_size allows {room / 2**30:.1f} GiB. Raise cache_size, or cross-validate with SVCCV."
         )
     if problem.kernel.name != "precomputed":
@@ -108,7 +108,7 @@ def _left_out(problem: LeaveOneOutProblem, machine: Dual, gram: Any, effort: Eff
     )
 
     def on_slice() -> None:
-        report(Progress("leaving one out", float(solver.done), float(total)))
+        report(Progress("leave-one-out", float(solver.done), float(total)))
 
     status = run_until_done(solver.run, effort, on_slice)
     values = np.full(len(machine.y), np.nan)
@@ -173,7 +173,7 @@ def _search(problem: SearchProblem, threads: int, is_double: bool) -> core.Searc
     if problem.kernels[0].name == "precomputed":
         return core.search_on_gram(np.ascontiguousarray(problem.X), **settings)
     if not all(kernel.is_native for kernel in problem.kernels):
-        words = f" computes no {problem.kernels[0].name} kernel for a SearchProblem."
+        words = f" does not support the {problem.kernels[0].name} kernel for a SearchProblem."
         raise EngineError(Advice(Setting("engine", "native"), words))
     kernels = [spec_of(kernel) for kernel in problem.kernels]
     X = problem.X

@@ -97,7 +97,7 @@ def _duals(engine: Engine, problem: DualProblem, threads: int) -> core.Duals:
     if problem.kernel.name == "precomputed":
         return core.duals_on_gram(np.ascontiguousarray(problem.X), **settings)
     if not problem.kernel.is_native:
-        words = f" computes no {problem.kernel.name} kernel for a DualProblem."
+        words = f" does not support the {problem.kernel.name} kernel for a DualProblem."
         raise EngineError(Advice(Setting("engine", "native"), words))
     precision = core.Precision[problem.precision]
     return core.duals_on_points(points_of(problem.X), kernel=spec_of(problem.kernel), precision=precision, **settings)

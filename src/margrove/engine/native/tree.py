@@ -28,7 +28,7 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
     growth, cells, is_regression = problem.growth, problem.cells, problem.is_regression
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":
-        words = " takes no sparse matrix. Use X.toarray(), or 'squared_error'."
+        words = " does not support sparse X. Use X.toarray(), or 'squared_error'."
         raise EngineError(Advice(Setting("criterion", "absolute_error"), words))
     grower = core.TreeGrower(
         columns_for_core(cells),

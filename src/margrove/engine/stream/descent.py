@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from margrove.data.rows import Matrix
 from margrove.engine.stream.passes import Array, DualSums, Passes, StreamMachine
 from margrove.linear_svm.problem import balanced, bounds_of, implied_beta, is_of_signs, losses
-from margrove.linear_svm.stream_problem import Block, StreamProblem
+from margrove.linear_svm.stream_problem import RowBlock, StreamProblem
 from margrove.status import Status
 
 ROWS = 512  # of a block: K has 2 MB, and 30 visits cost less than to read the rows
@@ -105,7 +105,7 @@ class BlockDescent(Passes[DescentMachine]):
         s = self.problem.intercept
         return 0.0 if s == 0 or self.eta == 0 else 1 / (1 / s**2 + 1 / self.eta)
 
-    def _visit(self, machine: DescentMachine, X: Matrix, K: Array, block: Block, rows: slice, beta: Array) -> Array:
+    def _visit(self, machine: DescentMachine, X: Matrix, K: Array, block: RowBlock, rows: slice, beta: Array) -> Array:
         """Make D larger over the rows of one block; the new β."""
         problem = self.problem
         z, C = block.target[machine.number, rows], block.cost[machine.number, rows]

@@ -27,7 +27,7 @@ from margrove.data.rows import Matrix
 from margrove.engine.stream.passes import Array, DualSums, Passes, StreamMachine
 from margrove.linear_svm.problem import losses, relative_gap
 from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, after_steps, proximal_step, smoothed_loss
-from margrove.linear_svm.stream_problem import Block, StreamProblem
+from margrove.linear_svm.stream_problem import RowBlock, StreamProblem
 from margrove.status import Status
 
 BLOCK_CELLS = 1 << 20  # numbers of X held in float64 at once
@@ -134,7 +134,7 @@ class BlockNewton(Passes[NewtonMachine]):
             starts.append(starts[-1] + len(own))
         return np.array(parts).T, starts
 
-    def _add(self, machine: NewtonMachine, points: Matrix, values: Array, block: Block, rows: slice) -> None:
+    def _add(self, machine: NewtonMachine, points: Matrix, values: Array, block: RowBlock, rows: slice) -> None:
         loss, epsilon = self.problem.loss, self.problem.epsilon
         z, C = block.target[machine.number, rows], block.cost[machine.number, rows]
         f_centre, f_at, f_step = values[:, 0], values[:, 1], values[:, 2]
