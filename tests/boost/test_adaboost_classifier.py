@@ -195,7 +195,7 @@ class SlowStump(DecisionStump):
         return super().fit(X, y, sample_weight)
 
 
-def test_progress_is_told_and_a_time_limit_keeps_what_there_is(clouds):
+def test_progress_is_reported_and_a_time_limit_keeps_the_finished_rounds(clouds):
     X, y = clouds(2)
     seen = []
     with watched(seen.append):

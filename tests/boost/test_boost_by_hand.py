@@ -40,7 +40,7 @@ def test_errors_votes_and_alphas_are_those_on_paper(model):
     np.testing.assert_allclose(model.alphas_, VOTES / 2, rtol=1e-14)
 
 
-def test_every_learner_says_what_it_says_on_paper(model):
+def test_every_learner_predicts_as_computed_by_hand(model):
     for learner, said in zip(model.estimators_, SAID, strict=True):
         assert learner.predict(X).tolist() == said
     assert [float(learner.tree_.threshold[0]) for learner in model.estimators_] == [1.5, 1.5, 2.5]

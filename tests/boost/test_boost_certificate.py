@@ -166,7 +166,7 @@ def test_other_rows_are_found(fitted):
     assert certify(model, X, 1 - y).holds is False
 
 
-def test_a_sample_of_the_rounds_is_said_to_be_one(fitted):
+def test_a_sample_of_the_rounds_is_reported_as_one(fitted):
     model, X, y = fitted
     asked, *_ = model._problem_of(X, y)
     claims = certify_boost_problem(asked.problem, model.model_, model.rounds_, visit_limit=8_000)

@@ -84,7 +84,7 @@ def test_each_vote_makes_the_loss_of_its_round_smallest(engine, clouds, n_classe
         assert minimize_scalar(z).x == pytest.approx(a, abs=1e-5)
 
 
-def test_labels_drawn_anew_are_what_the_bound_cannot_get_rid_of(engine, clouds):
+def test_label_noise_keeps_the_bound_larger(engine, clouds):
     clean = AdaBoostClassifier(n_estimators=30, engine=engine).fit(*clouds(2)).rounds_.loss[-1]
     noisy = AdaBoostClassifier(n_estimators=30, engine=engine).fit(*clouds(2, noise=0.4)).rounds_.loss[-1]
     assert noisy > 1.1 * clean
@@ -116,7 +116,7 @@ def test_a_later_learner_no_better_than_chance_is_left_out(engine):
     assert model.estimator_errors_[0] == pytest.approx(1 / 3)
 
 
-def test_rounds_end_when_the_bound_is_as_low_as_asked(engine, clouds):
+def test_rounds_end_when_the_bound_is_as_low_as_requested(engine, clouds):
     X, y = clouds(2)
     model = AdaBoostClassifier(n_estimators=100, stop_at_bound=0.8, engine=engine).fit(X, y)
     assert model.status_ is Status.BOUND_REACHED

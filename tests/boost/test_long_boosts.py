@@ -24,7 +24,7 @@ def test_the_splits_of_nodes_that_are_almost_pure_are_the_best_to_many_digits(mo
     assert found["trees searched again"] == model.n_estimators_ > 20
 
 
-def test_many_small_trees_are_searched_in_part_and_the_claim_says_so():
+def test_many_small_trees_are_searched_in_part_and_the_claim_counts_them():
     labels = PENGUINS.labels()
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=200).fit(PENGUINS, labels)
     found = certify(model, PENGUINS, labels)

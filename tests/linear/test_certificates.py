@@ -87,7 +87,7 @@ def test_a_disturbed_model_is_not(name, attribute, separable):
 
 
 @pytest.mark.parametrize("variant", ["averaged", "voted"])
-def test_a_walk_cannot_be_made_up(variant, rng):
+def test_forged_corrections_fail(variant, rng):
     """On rows nobody can separate, every vector is a combination of rows; but not every one is a walk's."""
     X, y = rng.normal(size=(80, 3)), np.where(rng.random(80) < 0.5, "a", "b")
     with pytest.warns(UserWarning, match="max_iter"):
@@ -176,7 +176,7 @@ def test_weights_belong_to_the_certificate(rng, separable):
         assert not certify(model, X, y).holds, name
 
 
-def test_scikit_learns_perceptron_is_judged_too(separable):
+def test_scikit_learns_perceptron_is_certified_too(separable):
     X, y = separable
     peer = SklearnPerceptron(random_state=0, tol=None, max_iter=200).fit(X, y)
     certificate = certify(peer, X, y)

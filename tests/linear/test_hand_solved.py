@@ -59,7 +59,7 @@ def test_kernel_perceptron_solves_xor_and_the_linear_one_cannot():
     assert model.certificate_.holds
 
 
-def test_dual_and_primal_perceptron_walk_together(rng):
+def test_dual_and_primal_perceptron_make_the_same_corrections(rng):
     X = rng.normal(size=(40, 3))
     y = (X @ [1.0, -2.0, 0.5] + 0.3 > 0).astype(int)
     primal = Perceptron(random_state=3).fit(X, y)

@@ -149,7 +149,7 @@ def test_maps_are_found_whatever_the_order_of_the_channels_outside(tmp_path, str
     np.testing.assert_allclose(features.maps(stripes[0], [2]), wanted.maps(stripes[0], [2]), atol=1e-5)
 
 
-def test_a_branch_keeps_the_weights_that_it_asks_for(tmp_path, stripes):
+def test_a_branch_keeps_the_weights_that_it_uses(tmp_path, stripes):
     def branch(name, *nodes):
         out = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3, 12, 12])
         return helper.make_graph(list(nodes), name, [], [out])
@@ -168,7 +168,7 @@ def test_a_branch_keeps_the_weights_that_it_asks_for(tmp_path, stripes):
     np.testing.assert_allclose(found, stripes[0].transpose(0, 3, 1, 2).reshape(40, -1) / 127.5, atol=1e-5)
 
 
-def test_operators_that_nobody_knows_are_told(tmp_path, stripes):
+def test_unknown_operators_are_reported(tmp_path, stripes):
     nodes = [
         helper.make_node("Weird", ["pixels"], ["maps"], domain="elsewhere"),
         helper.make_node("Flatten", ["maps"], ["code"]),
@@ -209,12 +209,12 @@ def test_what_lies_behind_the_cut_is_not_run(tmp_path, stripes):
         ({"flip": "yes"}, "flip is 'yes'"),
     ],
 )
-def test_a_wrong_parameter_is_told(edges, stripes, parameters, words):
+def test_a_wrong_parameter_is_reported(edges, stripes, parameters, words):
     with pytest.raises(ParameterError, match=words):
         ConvFeatures(**{"network": edges, "size": 12, **parameters}).fit_transform(stripes[0])
 
 
-def test_a_file_that_is_no_network_is_told(tmp_path, stripes, edges):
+def test_a_file_that_is_not_a_network_is_refused(tmp_path, stripes, edges):
     (tmp_path / "junk.onnx").write_bytes(b"\xff\xfe not a network")
     with pytest.raises(InputError, match=r"junk\.onnx: it is not a valid ONNX network"):
         ConvFeatures(str(tmp_path / "junk.onnx")).fit(stripes[0])
@@ -244,14 +244,14 @@ def test_a_missing_extra_names_its_line(stripes, monkeypatch):
         ConvFeatures().fit(stripes[0])
 
 
-def test_nothing_is_downloaded_unless_asked(stripes, monkeypatch):
+def test_nothing_is_downloaded_unless_requested(stripes, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed")
     monkeypatch.setattr("margrove.transfer.networks.import_module", lambda name: None)  # as if it were installed
     with pytest.raises(ParameterError, match="nothing is downloaded unless requested"):
         ConvFeatures("timm:resnet18").fit(stripes[0])
 
 
-def test_a_library_that_is_not_installed_is_told_before_weights_are_asked_for(stripes, monkeypatch):
+def test_a_missing_library_is_reported_before_missing_weights(stripes, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed")
 
     def absent(name):
@@ -290,7 +290,7 @@ def test_a_second_run_computes_nothing(edges, stripes, tmp_path, monkeypatch):
     np.testing.assert_array_equal(second, plain[::-1])
 
 
-def test_another_question_finds_nothing_in_the_cache(edges, stripes, tmp_path, monkeypatch):
+def test_other_settings_find_nothing_in_the_cache(edges, stripes, tmp_path, monkeypatch):
     pictures, cache = stripes[0][:4], tmp_path / "cache"
     ConvFeatures(edges, size=12, cache=cache).fit_transform(pictures)
     counted = Counted(monkeypatch)
@@ -326,7 +326,7 @@ def test_ctrl_c_keeps_what_was_computed(edges, stripes, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found, ConvFeatures(edges, size=12).fit_transform(pictures))
 
 
-def test_a_damaged_file_of_the_cache_is_computed_anew(edges, stripes, tmp_path, monkeypatch):
+def test_a_damaged_file_of_the_cache_is_computed_again(edges, stripes, tmp_path, monkeypatch):
     pictures, _ = stripes
     monkeypatch.setattr(code_cache, "ROWS_PER_FILE", 8)
     features = ConvFeatures(edges, size=12, cache=tmp_path / "cache", batch_size=8).fit(pictures)
@@ -358,7 +358,7 @@ def test_a_cache_that_cannot_be_written_costs_no_codes(edges, stripes, tmp_path,
     np.testing.assert_array_equal(found, ConvFeatures(edges, size=12).fit_transform(stripes[0]))
 
 
-def test_a_file_of_the_cache_that_is_gone_is_computed_anew(edges, stripes, tmp_path, monkeypatch):
+def test_a_missing_file_of_the_cache_is_computed_again(edges, stripes, tmp_path, monkeypatch):
     features = ConvFeatures(edges, size=12, cache=tmp_path / "cache").fit(stripes[0])
     found, real = features.transform(stripes[0]), code_cache.CodeCache.fill
 
@@ -424,7 +424,7 @@ def test_an_svm_on_codes_is_certified(edges, stripes, stripes_folder):
 
 
 @pytest.mark.parametrize("thresholds", ["exact", "gaussian", "logistic"])
-def test_a_tree_asks_for_maps_by_name(edges, stripes, thresholds):
+def test_a_tree_tests_maps_by_name(edges, stripes, thresholds):
     tree = DecisionTreeClassifier(thresholds=thresholds)
     model = Pipeline([("maps", ConvFeatures(edges, size=12, named=True)), ("tree", tree)]).fit(*stripes)
     assert "map_" in str(tree.rules())

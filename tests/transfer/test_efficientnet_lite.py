@@ -27,7 +27,7 @@ def test_padding_of_stride_two_is_tensorflows(side, kernel):
     torch.testing.assert_close(out, wanted)
 
 
-def test_folding_changes_no_answer():
+def test_folding_does_not_change_the_output():
     torch.manual_seed(0)
     net = EfficientNetLite0(n_classes=3)
     for module in net.modules():

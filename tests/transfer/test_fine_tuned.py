@@ -186,12 +186,12 @@ def test_the_rate_falls_along_the_schedule(stripes, monkeypatch):
         ({"validation_fraction": 1}, "validation_fraction is 1"),
     ],
 )
-def test_a_wrong_parameter_is_told(stripes, parameters, words):
+def test_a_wrong_parameter_is_reported(stripes, parameters, words):
     with pytest.raises(ParameterError, match=words):
         tuned(**parameters).fit(*stripes)
 
 
-def test_what_cannot_be_learned_from_is_told(stripes, edges):
+def test_unusable_training_data_is_refused(stripes, edges):
     pictures, y = stripes
     with pytest.raises(InputError, match="40 pictures and y has the shape"):
         tuned().fit(pictures, y[:-1])
@@ -345,12 +345,12 @@ def test_the_seed_of_the_program_is_not_touched(stripes):
     ],
     ids=["nan", "none", "continuous"],
 )
-def test_labels_that_are_no_classes_are_told(stripes, y, words):
+def test_labels_that_are_not_classes_are_refused(stripes, y, words):
     with pytest.raises(ValueError, match=words):
         tuned().fit(stripes[0], y)
 
 
-def test_pictures_of_a_wrong_size_are_told(stripes):
+def test_pictures_of_a_wrong_size_are_refused(stripes):
     with pytest.raises(InputError, match=r"pictures of 3 × 3 pixels.*size=…"):
         tuned(size=3).fit(*stripes)
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.BatchNorm1d(4), nn.Linear(4, 2))

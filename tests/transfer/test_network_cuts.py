@@ -83,7 +83,7 @@ def test_a_linear_layer_before_a_convolution_is_no_classifier(stripes):
         ConvFeatures(Odd(gate), size=12).fit(stripes[0])
 
 
-def test_a_named_layer_with_several_answers_is_refused(stripes):
+def test_a_named_layer_with_several_outputs_is_refused(stripes):
     with pytest.raises(ParameterError, match="layer is 'relu'; the network uses it more than once"):
         ConvFeatures(Odd(relu_used_twice), size=12, layer="relu").fit(stripes[0])
 
@@ -93,7 +93,7 @@ def test_bfloat16_is_cut_where_float32_is(stripes):
     assert (half.layer_, half.has_maps) == (full.layer_, True)
 
 
-def test_a_picture_of_a_wrong_size_is_told(stripes):
+def test_a_picture_of_a_wrong_size_is_refused(stripes):
     with pytest.raises(InputError, match=r"pictures of 3 × 3 pixels and 3 channels.*size=…"):
         ConvFeatures(Small(), size=3).fit(stripes[0])
 
@@ -106,7 +106,7 @@ def test_codes_that_are_no_numbers_are_refused(stripes):
         ConvFeatures(net, size=12).fit_transform(stripes[0])
 
 
-def test_a_module_that_cannot_be_copied_is_told(stripes):
+def test_a_module_that_cannot_be_copied_is_refused(stripes):
     net = Small()
     net.last = net(torch.zeros(1, 3, 12, 12))  # a tensor with a history
     with pytest.raises(InputError, match="cannot be copied"):
@@ -121,7 +121,7 @@ def scaled_otherwise(net, x):
     return net.dense(functional.relu(3 * net.k * net.one(x)).mean(dim=(2, 3)))
 
 
-def test_the_digest_knows_settings_and_hidden_buffers():
+def test_the_digest_covers_settings_and_hidden_buffers():
     hidden = [Odd(scaled), Odd(scaled)]
     for value, net in enumerate(hidden):
         net.register_buffer("shift", torch.tensor(float(value)), persistent=False)
@@ -130,7 +130,7 @@ def test_the_digest_knows_settings_and_hidden_buffers():
     assert digest_of(Odd(scaled).eval()) == digest_of(Odd(scaled).train())
 
 
-def test_the_cache_knows_the_code_of_a_module(stripes, tmp_path):
+def test_the_cache_distinguishes_the_code_of_a_module(stripes, tmp_path):
     class Edited(nn.Module):
         factor = 2.0  # of the class: no digest of an instance sees it
 
@@ -148,7 +148,7 @@ def test_the_cache_knows_the_code_of_a_module(stripes, tmp_path):
     np.testing.assert_allclose(after, 2 * before, rtol=1e-5)
 
 
-def test_a_changed_parameter_is_asked_anew_or_refused(stripes, tmp_path):
+def test_a_changed_parameter_is_applied_or_refused(stripes, tmp_path):
     given = {"network": Small(), "size": 12, "cache": tmp_path}
     features = ConvFeatures(**given, layer="blocks.1").fit(stripes[0])
     features.pooling = "max"
@@ -158,7 +158,7 @@ def test_a_changed_parameter_is_asked_anew_or_refused(stripes, tmp_path):
         features.set_params(layer="blocks.0").transform(stripes[0])
 
 
-def test_the_digest_of_an_answer_knows_a_change_and_not_the_last_digits(rng):
+def test_the_digest_of_codes_changes_with_the_codes_but_not_with_their_last_digits(rng):
     codes = rng.exponential(size=(2, 300)).astype(np.float32)
     assert codes_digest(codes * np.float32(1 + 1e-7)) == codes_digest(codes)
     changed = codes.copy()

@@ -55,12 +55,14 @@ def test_the_file_names_the_network_and_neither_folder_nor_cache(edges, stripes,
     assert str(tmp_path) not in json.dumps(record)
 
 
-def test_a_network_that_is_not_here_is_asked_for(edges, stripes, tmp_path, monkeypatch):
+def test_a_missing_network_is_requested(edges, stripes, tmp_path, monkeypatch):
     loaded = again(svm_on(edges).fit(*stripes))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    with pytest.raises(InputError, match=r"was not found \(edges\.onnx, fingerprint [0-9a-f]{32}\)\. Set it: set_params"):
+    with pytest.raises(
+        InputError, match=r"was not found \(edges\.onnx, fingerprint [0-9a-f]{32}\)\. Set it: set_params"
+    ):
         loaded.predict(stripes[0])
     loaded[0].set_params(network=edges)
     assert loaded.score(*stripes) == 1.0

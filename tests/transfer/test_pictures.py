@@ -18,7 +18,7 @@ def pixels_of(X, mode="RGB"):
     return [np.asarray(picture.in_mode(mode)) for picture in as_pictures(X)]
 
 
-def test_files_arrays_and_images_of_the_same_pictures_are_alike(stripes, stripes_folder):
+def test_files_arrays_and_images_of_the_same_pictures_give_the_same_pixels(stripes, stripes_folder):
     pictures, _ = stripes
     folder = read_picture_folder(stripes_folder)
     by_label = {path.stem: path for path in folder}
@@ -42,7 +42,7 @@ def test_the_class_is_the_name_of_the_folder(stripes_folder):
     assert list(folder) == sorted(folder)
 
 
-def test_folders_within_a_class_belong_to_it_and_other_files_are_told(stripes_folder):
+def test_folders_within_a_class_belong_to_it_and_other_files_are_noted(stripes_folder):
     (stripes_folder / "lie" / "deep").mkdir()
     Image.new("RGB", (4, 4)).save(stripes_folder / "lie" / "deep" / "x.JPG", format="JPEG")
     (stripes_folder / "lie" / "notes.txt").write_text("no picture")
@@ -54,7 +54,7 @@ def test_folders_within_a_class_belong_to_it_and_other_files_are_told(stripes_fo
     assert [note.split(":")[0] for note in folder.notes] == ["1 file skipped", "1 picture skipped"]
 
 
-def test_too_few_classes_are_told_with_an_example(tmp_path):
+def test_too_few_classes_are_refused_with_an_example(tmp_path):
     (tmp_path / "cat").mkdir()
     Image.new("RGB", (4, 4)).save(tmp_path / "cat" / "1.png")
     with pytest.raises(InputError, match=r"of 1 class were found.*pets/cat/1\.jpg"):
@@ -131,7 +131,7 @@ def test_numbers_out_of_range_are_refused():
             seen.with_given(**{"size": None, "crop": None, "mean": None, "std": None, **given})
 
 
-def test_digests_tell_pictures_apart(rng):
+def test_digests_distinguish_pictures(rng):
     pictures = rng.integers(0, 256, (4, 6, 8, 3), dtype=np.uint8)
     forms = [*pictures, pictures[0].reshape(8, 6, 3), *(Image.fromarray(p) for p in pictures)]
     digests = [picture.digest() for picture in as_pictures(forms)]
@@ -139,7 +139,7 @@ def test_digests_tell_pictures_apart(rng):
     assert digests == [picture.digest() for picture in as_pictures(forms)]
 
 
-def test_one_picture_in_colour_is_not_taken_for_many_in_grey(stripes):
+def test_one_picture_in_colour_is_not_read_as_many_in_grey(stripes):
     with pytest.raises(InputError, match=r"shape \(12, 12, 3\), which looks like a single colour picture.*newaxis"):
         as_pictures(stripes[0][0])
     assert len(as_pictures(stripes[0][..., 0])) == 40
@@ -157,7 +157,7 @@ def test_an_image_of_pils_is_turned_as_its_file_is(tmp_path, stripes):
     assert digest == as_pictures([Image.fromarray(by_file)])[0].digest()
 
 
-def test_an_image_of_pils_that_cannot_be_decoded_is_told(tmp_path):
+def test_a_pil_image_that_cannot_be_decoded_is_refused(tmp_path):
     path = tmp_path / "cut.jpg"
     Image.effect_noise((64, 64), 50).save(path)
     path.write_bytes(path.read_bytes()[:900])
@@ -179,7 +179,7 @@ def test_links_to_folders_are_classes_too(tmp_path, stripes_folder):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are text there")
-def test_a_name_that_is_no_text_is_told_before_any_work(stripes_folder):
+def test_a_name_that_is_not_text_is_refused_before_any_work(stripes_folder):
     odd = os.path.join(os.fsencode(stripes_folder), b"caf\xe9")
     try:
         os.rename(stripes_folder / "lie", odd)
@@ -237,7 +237,7 @@ def test_folders_without_a_picture_and_files_that_are_none_are_named(stripes_fol
     assert "1 folder without a picture: empty" in notes
 
 
-def test_damaged_files_are_all_told_at_once_or_left_out(stripes_folder):
+def test_damaged_files_are_all_reported_at_once_or_left_out(stripes_folder):
     (stripes_folder / "lie" / "a.png").write_bytes(b"no picture")
     (stripes_folder / "stand" / "b.jpg").write_bytes(b"")
     with pytest.raises(InputError, match=r"2 files are damaged or not in a picture format: lie/a.png, stand/b.jpg"):

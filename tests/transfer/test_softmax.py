@@ -62,14 +62,14 @@ def test_the_gap_bounds_how_far_any_weights_are_from_the_optimum(rng, n_classes)
     assert not found.holds
 
 
-def test_too_few_steps_are_told(rng):
+def test_too_few_steps_give_a_warning(rng):
     X, y = sample(rng, 3)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = SoftmaxClassifier(C=1e3, max_iter=1).fit(X, y)
     assert model.certificate_.holds is False
 
 
-def test_probabilities_add_up_and_their_largest_is_the_answer(rng):
+def test_probabilities_sum_to_one_and_the_largest_is_the_prediction(rng):
     for n_classes in (2, 3):
         X, y = sample(rng, n_classes)
         model = SoftmaxClassifier().fit(X, y)
@@ -78,7 +78,7 @@ def test_probabilities_add_up_and_their_largest_is_the_answer(rng):
         assert (model.classes_[p.argmax(axis=1)] == model.predict(X)).all()
 
 
-def test_a_wrong_parameter_is_told():
+def test_a_wrong_parameter_is_reported():
     for parameters in ({"C": 0}, {"C": 1e101}, {"tol": -1}, {"max_iter": 0}):
         with pytest.raises(ParameterError, match=next(iter(parameters))):
             SoftmaxClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
@@ -159,7 +159,7 @@ def test_weights_that_are_no_numbers_prove_nothing(rng, value):
         assert found["relative duality gap"] > model.tol
 
 
-def test_columns_on_other_scales_are_told_and_no_step_more_is_asked_for(rng):
+def test_columns_on_different_scales_give_a_warning_that_does_not_suggest_more_steps(rng):
     X, y = sample(rng, 2, d=2)
     with pytest.warns(ConvergenceWarning, match="'stalled'.*scale of the columns") as caught:
         model = SoftmaxClassifier().fit(X * [1e-8, 1e8], y)

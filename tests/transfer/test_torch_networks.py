@@ -86,7 +86,7 @@ def test_grey_networks_see_grey(stripes):
     assert features.transform(stripes[0]).shape == (40, 6)
 
 
-def test_a_network_without_a_linear_layer_asks_for_a_name(stripes):
+def test_a_network_without_a_linear_layer_needs_a_named_layer(stripes):
     net = nn.Sequential(nn.Conv2d(3, 2, 3))
     with pytest.raises(InputError, match="no linear layer"):
         ConvFeatures(net, size=8).fit(stripes[0])
@@ -101,7 +101,7 @@ def test_bfloat16_is_near_and_other_than_float32(stripes):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_gpu_that_is_not_there_is_told(stripes):
+def test_a_missing_gpu_is_reported(stripes):
     with pytest.raises(EngineError, match="Use device='cpu'"):
         ConvFeatures(Small(), device="cuda").fit(stripes[0])
     assert ConvFeatures(Small(), device="auto", size=8).fit_transform(stripes[0]).shape == (40, 6)
@@ -150,7 +150,7 @@ def test_a_file_of_weights_cannot_run_code(stripes, tmp_path):
         ConvFeatures(Small(), weights=tmp_path / "list.pth").fit(stripes[0])
 
 
-def test_a_damaged_file_of_weights_is_told(tmp_path, rng):
+def test_a_damaged_file_of_weights_is_refused(tmp_path, rng):
     torch.save(Small().state_dict(), tmp_path / "w.pth")
     whole = (tmp_path / "w.pth").read_bytes()
     n_told = 0
@@ -169,7 +169,7 @@ def test_a_damaged_file_of_weights_is_told(tmp_path, rng):
         load_weights(Small(), tmp_path / "w.pth")
 
 
-def test_the_digest_knows_weights_and_structure():
+def test_the_digest_covers_weights_and_structure():
     assert digest_of(Small(seed=1)) == digest_of(Small(seed=1))
     other_stride = Small(seed=1)
     other_stride.second[0].stride = (1, 1)
@@ -183,7 +183,7 @@ def fake_library(monkeypatch, name, **content):
     monkeypatch.setitem(sys.modules, name, SimpleNamespace(**content))
 
 
-def test_networks_of_torchvision_and_timm_are_asked_for_by_name(stripes, tmp_path, monkeypatch):
+def test_networks_of_torchvision_and_timm_are_found_by_name(stripes, tmp_path, monkeypatch):
     asked = []
     transforms = SimpleNamespace(crop_size=[10], resize_size=[20], mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
 

@@ -139,7 +139,7 @@ def test_a_larger_alpha_never_leaves_a_larger_tree(written, one, other):
 
 @LAW
 @given(written_trees())
-def test_every_step_is_the_tree_it_says_and_is_nested(written):
+def test_every_step_has_its_tree_and_the_trees_are_nested(written):
     model = by_hand(written)
     path = cost_complexity_path(model)
     assert (np.diff(path.ccp_alphas) >= 0).all()
@@ -170,7 +170,7 @@ def test_a_leaf_alone_is_the_whole_path():
     assert not path.cut_at(1.0).any()
 
 
-def test_candidates_stand_between_their_neighbours():
+def test_candidates_lie_between_their_neighbours():
     np.testing.assert_allclose(candidate_alphas([0.0, 0.01, 0.04, 0.04, 0.09]), [0.0, 0.02, 0.06, 0.09])
     np.testing.assert_array_equal(candidate_alphas([0.0]), [0.0])
 

@@ -47,7 +47,7 @@ def test_sums_of_subtrees_take_tables_too():
 
 @LAW
 @given(written_trees())
-def test_bits_of_classes_are_never_negative_and_a_split_tells_the_data_no_worse(written):
+def test_bits_of_classes_are_never_negative_and_a_split_never_adds_data_bits(written):
     model = by_hand(written)
     model_bits, data_bits = subtree_bits(model)
     assert (model_bits >= 1).all()
@@ -85,7 +85,7 @@ def test_bits_of_numbers_do_not_depend_on_their_unit():
     assert lengths[0] == pytest.approx(lengths[1])
 
 
-def test_gaussian_entropy_tells_the_same_bits():
+def test_gaussian_entropy_gives_the_same_bits():
     model = by_hand(([1.0, 2.0, 4.0], [9.0, 9.5]), criterion="squared_error")
     as_entropy = replace(model, impurity=0.5 * (1 + np.log(2 * np.pi) + np.log(model.impurity)))
     expected = description_length(model, criterion="squared_error")
@@ -99,7 +99,7 @@ def test_bits_of_numbers_are_finite(written):
     assert np.isfinite(subtree_bits(model, criterion="squared_error")).all()
 
 
-def test_equal_targets_have_nothing_to_tell():
+def test_equal_targets_take_no_data_bits():
     assert description_length(by_hand([2.0, 2.0], criterion="squared_error"), criterion="squared_error") == (2.0, 0.0)
 
 

@@ -152,7 +152,7 @@ def test_the_table_of_python_predicts_as_its_statements(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_code_and_words_of_a_grown_tree_agree_with_it(seed, run_c):
+def test_code_and_rules_of_a_grown_tree_agree_with_it(seed, run_c):
     """As trees are: every branch has rows, and the words name what they had."""
     cells, _ = random_cells(random_tree(seed), 300, seed)
     known = [
@@ -173,7 +173,7 @@ def test_code_and_words_of_a_grown_tree_agree_with_it(seed, run_c):
 
 
 @pytest.mark.parametrize("depth", [89, 90, 91, 3_000])
-def test_a_deep_tree_meets_no_limit(depth, run_c):
+def test_a_deep_tree_is_exported_without_a_limit(depth, run_c):
     model = chain(depth)
     values = np.array([-1.0, 0.1, 45.0, 88.1, 89.2, depth + 3.0, np.nan])
     cells = Cells(model.columns, len(values), (values,))
@@ -184,7 +184,7 @@ def test_a_deep_tree_meets_no_limit(depth, run_c):
     assert run_c(to_c(model), cells, ctypes.c_double) == wanted
 
 
-def test_a_tree_of_five_thousand_nodes_meets_no_limit(run_c):
+def test_a_tree_of_five_thousand_nodes_is_exported_without_a_limit(run_c):
     model, X = grown()
     assert model.n_nodes > 5_000  # a table in Python and in C
     cells = Cells(model.columns, len(X), tuple(X.T))
@@ -215,7 +215,7 @@ def test_a_tree_of_one_leaf_is_a_constant(run_c):
     assert run_c(to_c(model, ["a", "b"]), cells, ctypes.c_int) == [1]
 
 
-def test_python_takes_keywords_and_asks_only_for_the_columns_on_its_way():
+def test_python_takes_keywords_and_needs_only_the_columns_on_its_path():
     data = load_iris()
     names = ["sl", "sw", "pl", "pw"]
     model = from_sklearn(DecisionTreeClassifier(max_depth=2, random_state=0).fit(data.data, data.target), names)

@@ -88,7 +88,7 @@ def test_a_cell_stored_in_parts_is_their_sum():
     assert X.nnz == 40  # the user's own is left as it is
 
 
-def test_booleans_and_numbers_of_any_size_are_told_apart():
+def test_booleans_and_numbers_of_any_size_are_distinguished():
     for values in (
         [-1e308, 1e308],
         [5e-324, 1e-323],

@@ -59,7 +59,7 @@ def test_the_prompt_shows_rules_as_print_does():
     assert repr(iris()) == "<TreeModel: 5 nodes, 3 leaves, depth 2>"
 
 
-def test_shares_of_rows_that_weigh_differently_are_said_to_be_by_weight():
+def test_shares_of_rows_of_different_weights_are_marked_by_weight():
     X, y = IRIS.data[50:, 2:3], IRIS.target[50:]
     plain, doubled, unequal = (
         margrove.DecisionStump(class_weight=weight).fit(X, y).rules() for weight in (None, {1: 2, 2: 2}, {1: 1, 2: 5})
@@ -71,7 +71,7 @@ def test_shares_of_rows_that_weigh_differently_are_said_to_be_by_weight():
 
 
 @pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy", "absolute_error"])
-def test_rules_of_numbers_say_how_far_the_rows_of_a_leaf_lie_from_it(criterion):
+def test_rules_of_regression_give_the_spread_of_each_leaf(criterion):
     X, y = IRIS.data[:, :3], IRIS.data[:, 3]
     tree = margrove.DecisionTreeRegressor(criterion=criterion, max_depth=2, min_samples_leaf=5).fit(X, y)
     leaf = tree.apply(X)
@@ -84,12 +84,12 @@ def test_rules_of_numbers_say_how_far_the_rows_of_a_leaf_lie_from_it(criterion):
         assert rule.data()["spread"] == rule.spread
 
 
-def test_a_leaf_of_equal_numbers_has_no_spread_and_one_of_a_single_row_says_none():
+def test_a_leaf_of_equal_numbers_has_spread_zero_and_one_of_a_single_row_has_none():
     tree = margrove.DecisionTreeRegressor().fit([[0.0], [0.0], [1.0]], [0.1 + 0.2, 0.3, 7.0])
     assert str(tree.rules()) == "if x0 ≤ 0.5: 0.3 ± 0 (2 rows)\nelse (x0 > 0.5): 7 (1 row)"
 
 
-def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
+def test_lines_merge_the_tests_of_one_column_and_are_sorted_by_support():
     first, second, third = tree_rules(iris(), IRIS.target_names, style="lines").text.splitlines()
     assert first.startswith(
         "IF 0.8 < petal width ≤ 1.75 THEN versicolor (support 54, share 36 %, confidence 90.7 %, p ="
@@ -100,7 +100,7 @@ def test_lines_merge_what_is_asked_of_one_column_and_come_by_support():
     assert third.startswith("IF petal width > 1.75 THEN virginica (support 46")  # not: > 0.8 AND > 1.75
 
 
-def test_categories_intervals_and_missing_cells_in_words():
+def test_rules_of_categories_intervals_and_missing_cells():
     threshold = split([1, 0], [0, 1], feature=0, threshold=2.45, missing=1, default=0)
     assert branches(tree_of(threshold, [AGE])) == ["age ≤ 2.45", "age > 2.45 or missing"]
     assert branches(tree_of(threshold, [TreeColumn("age", has_missing=False)])) == ["age ≤ 2.45", "age > 2.45"]
@@ -131,7 +131,7 @@ def test_other_levels_are_named_only_where_they_can_arrive():
     ]
 
 
-def test_long_lists_are_told_by_what_they_leave_out():
+def test_long_lists_are_written_by_the_levels_they_exclude():
     city = TreeColumn("city", "subset", tuple("abcdefgh"), has_missing=False)
     test = split([1, 0], [0, 9], feature=0, levels=[1, 0, 1, 1, 1, 1, 0, 1], missing=1, default=1)
     left, right = (place.branch for place in places(tree_of(test, [city])) if place.branch)
@@ -142,21 +142,21 @@ def test_long_lists_are_told_by_what_they_leave_out():
     assert right.words(most=3) == "city in {a, c, d, … 3 more}"  # an unseen city is not among them
 
 
-def test_conditions_with_or_stand_in_brackets_between_ands():
+def test_conditions_with_or_are_in_brackets_between_ands():
     below = Node([2, 1], [Node([2, 0]), Node([0, 1])], feature=1, levels=[0, 1, 1], missing=0, default=0)
     root = Node([2, 5], [below, Node([0, 4])], feature=0, threshold=1.5, missing=0, default=1)
     lines = tree_rules(tree_of(root, [AGE, ISLAND]), ["no", "yes"], style="lines").text.splitlines()
     assert "IF (age ≤ 1.5 or missing) AND (island = Biscoe or missing) THEN no" in lines[1]
 
 
-def test_levels_that_would_not_be_told_apart_are_quoted():
+def test_ambiguous_levels_are_quoted():
     odd = TreeColumn("c", "multiway", ("a, b", "", " x", "plain word"))
     test = split([1, 0], [0, 1], feature=0, levels=[0, 0, 0, 1], missing=1, default=1)
     assert branches(tree_of(test, [odd])) == ["c in {'a, b', '', ' x'}", "c = plain word or missing"]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_row_meets_the_conditions_of_its_leaf_and_of_no_other(seed):
+def test_every_row_satisfies_the_conditions_of_its_leaf_and_of_no_other(seed):
     model = random_tree(seed)
     cells, _ = random_cells(model, 200, seed)
     leaf = model.apply(cells)
@@ -182,7 +182,7 @@ def belongs(allowed: Allowed, cells):
     )
 
 
-def test_a_value_of_six_digits_is_on_the_side_that_the_words_say(rng):
+def test_a_value_of_six_digits_is_on_the_side_that_the_rule_states(rng):
     six = Context(prec=6, rounding=ROUND_HALF_EVEN)
     for theta in [*rng.normal(size=200), *rng.normal(size=200) * 1e4, 2.4499999, 0.79999999, 1 / 3, -2.5000001]:
         model = tree_of(split([1, 0], [0, 1], feature=0, threshold=theta, missing=0, default=0), [AGE])
@@ -194,7 +194,7 @@ def test_a_value_of_six_digits_is_on_the_side_that_the_words_say(rng):
             assert (x <= theta) == (x <= float(number) if side == "≤" else x < float(number))
 
 
-def test_both_ends_of_a_merged_interval_are_told_as_truly(rng):
+def test_both_ends_of_a_merged_interval_are_rounded_correctly(rng):
     for theta in rng.normal(size=200):
         words = Allowed(AGE, low=theta, high=theta + 10, missing=False).words()
         low, left, right, high = re.fullmatch(r"(\S+) ([<≤]) age ([<≤]) (\S+)", words).groups()
@@ -206,7 +206,7 @@ def test_large_whole_numbers_keep_their_digits():
     assert [rounded(x) for x in (1234567.0, 0.5, 123456.5, 1e12, -0.0)] == ["1234567", "0.5", "123456", "1e+12", "0"]
 
 
-def test_a_depth_that_is_cut_says_how_much_is_below():
+def test_rules_cut_at_a_depth_count_the_nodes_below():
     text = str(tree_rules(iris(None), IRIS.target_names, max_depth=1))
     assert (
         text.splitlines()[1]
@@ -234,7 +234,7 @@ def test_a_class_that_never_occurs_and_a_lone_class_have_p_values():
     assert root_p_values(tree_of(Node([5, 0]), [AGE]))[0] == 1.0
 
 
-def test_data_is_plain_and_says_the_same_in_both_styles():
+def test_data_is_plain_and_equal_in_both_styles():
     nested, lines = (tree_rules(iris(), IRIS.target_names, style=style) for style in ("nested", "lines"))
     assert json.loads(json.dumps(nested.data())) == lines.data()
     assert lines.data()[0]["conditions"] == [
@@ -248,7 +248,7 @@ def test_data_is_plain_and_says_the_same_in_both_styles():
         json.dumps(tree_rules(random_tree(seed), ["a", "b", "c"]).data())
 
 
-def test_regression_says_the_value_and_has_no_confidence():
+def test_rules_of_regression_have_a_value_and_no_confidence():
     fitted = DecisionTreeRegressor(max_depth=1).fit(IRIS.data, IRIS.data[:, 0] * 100)
     model = from_sklearn(fitted, NAMES)
     left, right = (f"{value:.6g}" for value in model.value[1:, 0])

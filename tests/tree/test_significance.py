@@ -155,12 +155,12 @@ def test_gamma_of_large_tables_is_near_the_permutation_p(rng):
         assert p_of(table) == pytest.approx(share, rel=0.25)
 
 
-def test_three_rows_tell_nothing():
+def test_three_rows_are_not_significant():
     assert p_of([[1, 0, 1], [0, 1, 0]]) == 1.0
     assert p_of([[1, 0], [0, 1]]) == 1.0
 
 
-def test_a_constant_statistic_tells_nothing():
+def test_a_constant_statistic_is_not_significant():
     assert p_of([[1, 0, 1, 0], [0, 1, 0, 1]]) == 1.0  # each class once: all tables have the same X²
 
 

@@ -116,7 +116,7 @@ def test_no_test_of_a_column_gains_more(ugly_problem, seed, criterion, least, we
 
 @settings(max_examples=200, deadline=None)
 @given(seed=seeds, criterion=st.sampled_from(CRITERIA))
-def test_a_split_tells_where_its_rows_go(ugly_problem, seed, criterion):
+def test_a_split_has_the_branch_of_each_row(ugly_problem, seed, criterion):
     problem = ugly_problem(seed, criterion)
     search, root = at_the_root(problem)
     split = search.best_split(root)

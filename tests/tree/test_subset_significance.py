@@ -81,7 +81,7 @@ def test_a_column_that_names_the_rows_is_chance(rng):
     assert numbers.p_values()[0] == 1.0
 
 
-def test_forty_levels_that_tell_something_are_significant(rng):
+def test_forty_informative_levels_are_significant(rng):
     codes = rng.integers(0, 40, 2000)
     target = (rng.random(2000) < np.where(codes < 20, 0.6, 0.4)).astype(int)
     table = pd.DataFrame({"c": named(codes), "x": rng.normal(size=2000)})

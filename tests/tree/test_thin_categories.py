@@ -30,7 +30,7 @@ def passengers(rng):
     return table, np.where(is_saved, "saved", "lost")
 
 
-def test_auto_tests_thin_categories_one_level_against_the_rest_and_says_why(passengers):
+def test_auto_tests_thin_categories_one_level_against_the_rest_and_records_the_reason(passengers):
     table, target = passengers
     tree = DecisionTreeClassifier().fit(table, target)
     kinds = {column.name: column.test for column in tree.tree_.columns}
@@ -41,7 +41,7 @@ def test_auto_tests_thin_categories_one_level_against_the_rest_and_says_why(pass
     assert certify(tree, table, target).holds
 
 
-def test_where_subsets_have_a_price_only_what_names_the_rows_is_apart(passengers):
+def test_with_a_complexity_penalty_only_columns_that_name_the_rows_are_tested_one_vs_rest(passengers):
     table, target = passengers
     tree = DecisionTreeClassifier(criterion="entropy", complexity=0.7).fit(table, target)
     kinds = {column.name: column.test for column in tree.tree_.columns}
@@ -51,7 +51,7 @@ def test_where_subsets_have_a_price_only_what_names_the_rows_is_apart(passengers
 
 
 @pytest.mark.parametrize("categorical", ["subset", "multiway", "one_vs_rest"])
-def test_what_is_asked_for_is_done_with_thin_categories_too(passengers, categorical):
+def test_a_requested_test_is_used_for_thin_categories_too(passengers, categorical):
     table, target = passengers
     tree = DecisionTreeClassifier(categorical=categorical).fit(table, target)
     assert {column.test for column in tree.tree_.columns if column.levels} == {categorical}
@@ -109,7 +109,7 @@ def test_data_and_exports_name_every_level(shops):
         assert "… " not in text
 
 
-def test_plots_name_as_many_levels_as_asked(shops):
+def test_plots_name_as_many_levels_as_requested(shops):
     drawn = {most: " ".join(t.get_text() for t in plot_tree(shops, max_levels=most).texts) for most in (2, 6, 20, None)}
     plt.close("all")
     assert "s00, s02, … 28" in drawn[2].replace("\n", " ")

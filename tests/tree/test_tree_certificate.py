@@ -108,7 +108,7 @@ def test_a_centred_target_is_certified_and_its_values_cannot_be_changed(rng, cri
         model.tree_ = model.grown_ = changed(model.tree_, "value", node, model.tree_.value[node] - 1e-6)
 
 
-def test_a_monotone_order_that_is_a_question_of_rounding_leaves_the_mean_gain_open(problem_of):
+def test_a_monotone_order_that_depends_on_rounding_leaves_the_mean_gain_open(problem_of):
     """Targets that are equal in nine digits: whether they are in order is not known, nor which columns compete."""
     columns = {"a": [None, None, 1.0], "b": [1.0, 3.0, 2.0], "c": list("vvu")}
     options = {"criterion": "gaussian_entropy", "split_score": "gain_ratio"}
@@ -332,7 +332,7 @@ def test_arrays_that_make_no_tree_are_found(blobs):
         assert broken(blobs, changed(tree, name, node, value)) == ["the rows are those it was fitted on"]
 
 
-def test_other_rows_are_told(blobs):
+def test_other_rows_fail_the_claim_on_rows(blobs):
     tree = grow(blobs)
     fewer = replace(blobs, cells=blobs.cells.take(slice(0, 50)), target=blobs.target[:50])
     (claim,) = certify_tree_problem(fewer, tree, tree)
@@ -372,7 +372,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_a_tree_cut_further_than_its_rule_says_is_denied(rng, rule, engine):
+def test_a_tree_cut_further_than_its_rule_allows_fails(rng, rule, engine):
     X = rng.normal(size=(120, 3))
     y = np.where(rng.random(120) < 0.1, rng.integers(0, 3, 120), (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5))
     model = TreeClassifier(engine=engine, random_state=0, **rule).fit(X, y)
@@ -400,14 +400,14 @@ def test_arrays_that_make_no_tree_are_denied_at_once(rng):
     assert certify(model, X, y).holds is False
 
 
-def test_without_the_grown_tree_nothing_is_said_of_leaves(blobs):
+def test_without_the_grown_tree_leaves_are_not_checked(blobs):
     pruned = grow(blobs).cut(grow(blobs).depth == 1)
     claims = {claim.name: claim for claim in certify_tree_problem(blobs, pruned)}
     assert claims["leaves that should be split"].holds is None
     assert all(claim.holds is not False for claim in claims.values())
 
 
-def test_drawn_columns_are_not_judged(blobs):
+def test_drawn_columns_are_not_compared(blobs):
     asked = replace(blobs, growth=replace(blobs.growth, max_features=1, seed=3))
     claims = {claim.name: claim for claim in certify_tree_problem(asked, grow(asked), grow(asked))}
     assert claims["a better column"].holds is None
@@ -418,7 +418,7 @@ def test_drawn_columns_are_not_judged(blobs):
 # ---------------------------------------------------------------------------------------------------- samples, seams
 
 
-def test_above_the_limit_a_sample_with_the_root_is_searched_and_said(blobs):
+def test_above_the_limit_a_sample_with_the_root_is_searched_and_counted(blobs):
     tree = grow(blobs)
     claims = {claim.name: claim for claim in certify_tree_problem(blobs, tree, tree, visit_limit=400)}
     n_searched = int(claims["a better column"].words.split(" of ")[0])
@@ -467,7 +467,7 @@ def test_certify_finds_the_certificate_of_a_tree(blobs):
     assert certify(model, None, blobs.target[::-1].copy()).holds is False
 
 
-def test_a_tree_of_scikit_learns_is_refused_in_words():
+def test_a_tree_of_scikit_learn_is_refused():
     model = SklearnTree().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(InputError, match="DecisionTreeClassifier is an estimator of sklearn"):
         certify(model, [[0.0], [1.0]], [0, 1])

@@ -283,7 +283,7 @@ def test_levels_that_were_declared_and_do_not_occur_are_no_levels(frame):
     assert set(tree.categorical_) == {"colour", "size", "ripe"}
 
 
-def test_unseen_categories_are_counted_and_told_once(frame):
+def test_unseen_categories_are_counted_in_one_warning(frame):
     table, y = frame
     tree = DecisionTreeClassifier().fit(table, y)
     new = table.head(10).assign(colour="violet", size="huge")
@@ -318,7 +318,7 @@ def test_columns_are_found_by_name(frame):
 
 
 @pytest.mark.parametrize("how", ["names", "positions", "negative", "mask", "one name"])
-def test_numbers_become_categories_where_asked(how, rng):
+def test_numbers_become_categories_on_request(how, rng):
     """Class by the parity of a code: two branches say it for a category, and not for a number."""
     code = rng.integers(0, 8, 200)
     X = pd.DataFrame({"noise": rng.normal(size=200), "code": code})
@@ -395,7 +395,7 @@ def test_importances_are_scikit_learns(rng):
         )
 
 
-def test_what_is_no_table_is_told_in_words():
+def test_an_input_that_is_not_a_table_is_refused():
     frame, y = pd.DataFrame({"fare": [1.0, 2.0, 3.0]}), [0, 1, 1]
     for column in (frame["fare"], pl.Series("fare", [1.0, 2.0, 3.0]), pa.chunked_array([[1.0, 2.0, 3.0]])):
         with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
@@ -407,7 +407,7 @@ def test_what_is_no_table_is_told_in_words():
 
 
 @pytest.mark.parametrize("max_features", [None, "sqrt", "log2", 2, 0.5])
-def test_attributes_that_scikit_learn_has_too_say_the_same(max_features, iris):
+def test_attributes_shared_with_scikit_learn_are_equal(max_features, iris):
     X, y = iris
     ours = DecisionTreeClassifier(max_features=max_features, random_state=0).fit(X, y)
     theirs = peers.DecisionTreeClassifier(max_features=max_features, random_state=0).fit(X, y)
@@ -427,7 +427,7 @@ def test_shuffling_the_column_that_matters_costs_most(rng):
     assert found.importances_mean[:2].tolist() == [0, 0]
 
 
-def test_permutation_importances_are_scikit_learns_where_it_can_tell_them(rng):
+def test_permutation_importances_equal_those_of_scikit_learn_where_it_supports_them(rng):
     X = rng.normal(size=(300, 3))
     for tree, y in [(DecisionTreeClassifier(max_depth=3), X[:, 2] > X[:, 0]), (DecisionTreeRegressor(), X[:, 1] ** 2)]:
         ours = tree.fit(X, y).permutation_importances(X, y, n_repeats=200, random_state=0)
@@ -598,7 +598,7 @@ def test_regression_trees_are_pruned_too(prune, rng):
 
 
 @pytest.mark.parametrize("how", [{"ccp_alpha": "cv"}, {"prune": "cost_complexity"}])
-def test_the_price_of_a_leaf_is_chosen_by_cross_validation(how, rng):
+def test_the_penalty_per_leaf_is_chosen_by_cross_validation(how, rng):
     X = rng.normal(size=(300, 4))
     y = np.where(rng.random(300) < 0.2, rng.integers(0, 2, 300), X[:, 0] > 0).astype(int)
     tree = DecisionTreeClassifier(**how).fit(X, y)
@@ -622,7 +622,7 @@ def test_significance_stops_where_there_is_nothing(rng):
 
 
 @pytest.mark.parametrize("thresholds", ["gaussian", "logistic"])
-def test_fitted_thresholds_tell_iris_apart(thresholds, iris):
+def test_fitted_thresholds_separate_iris(thresholds, iris):
     X, y = iris
     tree = DecisionTreeClassifier(thresholds=thresholds, max_depth=3).fit(X, y)
     assert tree.score(X, y) > 0.93
