@@ -155,10 +155,10 @@ def test_row_numbers_mention_rows_that_were_left_out(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     table = read_table(path, target="b", drop_unlabelled=True)
     model = fitted(REGRESSORS["tree"](), table)
-    assert "the same rows have higher numbers in the file" in said(report_of(model, table), "examples")
+    assert "row numbers in the file are higher" in said(report_of(model, table), "examples")
     whole = table.take(np.arange(table.n_rows))
     whole.notes = ()
-    assert "higher numbers in the file" not in said(report_of(model, whole), "examples")
+    assert "row numbers in the file" not in said(report_of(model, whole), "examples")
 
 
 @pytest.mark.parametrize(("rows", "is_shown"), [((200, 344), True), ((344, 344), False)])

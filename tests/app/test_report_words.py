@@ -194,7 +194,7 @@ def test_only_a_value_of_a_tenth_of_the_rows_is_called_usual():
 def test_perfect_training_score_warns_of_mistakes_on_new_rows():
     penguins = load_penguins()
     words = said(report_of(fitted(DecisionTreeClassifier(), penguins), penguins), "examples")
-    assert "on new rows it may make mistakes" in words
+    assert "on new rows it may be wrong" in words
 
 
 # --- what is proven ------------------------------------------------------------------------------------------------

@@ -188,18 +188,14 @@ def _tell_course(screen: Screen, learner: Any) -> None:
     screen.say(f"loss ({learner.loss}) from {first['loss']:.3g} to {last['loss']:.3g}", indent=2)
     if "held_out_accuracy" in last:
         best = min(learner.course_, key=lambda line: line["held_out_loss"])
-        screen.say(
-            f"best accuracy on the pictures held out for early stopping: {percent(best['held_out_accuracy'])}", indent=2
-        )
+        screen.say(f"best accuracy on pictures held out to stop early: {percent(best['held_out_accuracy'])}", indent=2)
 
 
 def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
     screen.heading("Pictures")
     if n := len(judged.rows):
         n_right = int(judged.is_right.sum())
-        screen.say(
-            f"{n_right:,} of {n:,} tested pictures are predicted correctly, {n - n_right:,} incorrectly", indent=2
-        )
+        screen.say(f"{n_right:,} of {n:,} tested pictures are correct, {n - n_right:,} are wrong", indent=2)
     for true, predicted, count in judged.confusions[:1]:
         times = "once" if count == 1 else f"{count:,} times"
         screen.say(f"most often confused: {true} mistaken for {predicted} ({times})", indent=2)

@@ -69,9 +69,7 @@ class ImageTraining:
         check_choice("--model", self.model, IMAGE_MODELS)
         check_folds(self.folds)
         if self.model == "finetune" and self.layer is not None:
-            raise ParameterError(
-                "--layer is for codes, but --model finetune trains the whole network. Leave out --layer."
-            )
+            raise ParameterError("--layer is for codes; --model finetune trains the whole network. Leave out --layer.")
 
     @property
     def choice(self) -> ImageModel:
@@ -143,9 +141,7 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
             raise InputError(problem, file=given, cure="Train a model that takes pictures: margrove images FOLDER.")
         return None
     if given is None or given == STANDARD_STREAM:
-        raise InputError(
-            "this model takes pictures", file=model_path, cure="Give a folder of pictures, or one picture."
-        )
+        raise InputError("this model takes pictures", file=model_path, cure="Give a folder of pictures, or one file.")
     first = network_of(model)
     if isinstance(first.network, str) and first.network.endswith(".onnx") and not Path(first.network).is_file():
         beside = Path(model_path).parent / first.network

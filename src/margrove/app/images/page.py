@@ -202,9 +202,7 @@ def _examples(
     of_all = f"{len(examples):,} of {n:,}" if len(examples) < n else f"all {n:,}"
     beside = ""
     if any(example.near for example in examples):
-        beside = (
-            " Below each: the nearest support vectors (training pictures that define the boundary) and their class."
-        )
+        beside = " Below each: its nearest support vectors (training pictures at the boundary), with their class."
     words = f"{capital(of_all)}, from each class in turn.{beside}"
     return Section(key, title, [Words(words), Gallery(examples)], data)
 

@@ -344,9 +344,7 @@ def pruning_chart(n_leaves: NDArray[Any], impurities: NDArray[Any], alphas: NDAr
     x = axis("leaves", **({"type": "log"} if int(np.max(n_leaves)) > 50 else {}))
     numbers_of = zip(n_leaves.tolist(), impurities.tolist(), alphas.tolist(), strict=True)
     rows = [[f"{int(n):,}", digits(impurity), digits(alpha, 3)] for n, impurity, alpha in numbers_of]
-    table = numbers(
-        ["leaves", "remaining impurity", "α at which it becomes best"], [rows[i] for i in some_of(len(rows))]
-    )
+    table = numbers(["leaves", "remaining impurity", "best from α"], [rows[i] for i in some_of(len(rows))])
     alt = (
         f"The remaining impurity, by the number of leaves, from {int(n_leaves[0]):,} down to {int(n_leaves[-1]):,}; "
         f"this tree has {kept:,}."

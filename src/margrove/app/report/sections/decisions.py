@@ -43,9 +43,7 @@ def decisions_section(found: Findings) -> Section | None:
     if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
         none = f"All {len(judged.truth):,} rows are predicted correctly, so there is no mistake to explain."
         seen = "has seen" if subject.is_training_known else "may have seen"
-        unfair = (
-            f" But the model {seen} them in training: on new rows it may make mistakes." if subject.is_training else ""
-        )
+        unfair = f" The model {seen} them in training: on new rows it may be wrong." if subject.is_training else ""
         blocks.append(note(f"{none}{unfair}"))
     return Section("examples", "Predictions explained", blocks, {"examples": [_data(example) for example in shown]})
 
@@ -55,10 +53,7 @@ def _introduction(subject: Subject, found: list[ExplainedRow]) -> str:
     n = {1: "One row", 2: "Two rows", 3: "Three rows"}[len(found)]
     text = f"{n} of {rows}, and the reasons for the prediction{'s' if len(found) > 1 else ''}."
     if any(note.endswith(UNLABELLED_LEFT_OUT) for note in subject.table.notes):
-        text += (
-            " Rows without a target were left out and are not counted, so the same rows have higher numbers in the "
-            "file."
-        )
+        text += " Rows without a target were left out and are not counted, so row numbers in the file are higher."
     return text
 
 
@@ -108,7 +103,7 @@ def _verdict(subject: Subject, example: ExplainedRow) -> str:
     if example.kind == "wrong":
         return f"{row} is {example.truth!r}, but the model predicts {example.predicted!r}{sure}."
     known = " The prediction is correct." if example.truth is not None else ""
-    close = f"; {example.rival!r} is a close second" if example.kind == "borderline" else ""
+    close = f"; the second most likely class is {example.rival!r}" if example.kind == "borderline" else ""
     return f"{row}: the model predicts {example.predicted!r}{sure}{close}.{known}"
 
 

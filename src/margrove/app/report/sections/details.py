@@ -199,9 +199,7 @@ def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
         if is_vote:
-            blocks.append(
-                note("The probabilities of a vote are computed from shares of votes and are usually too low.")
-            )
+            blocks.append(note("The probabilities of a vote come from shares of votes and are usually too low."))
     data = {
         "rows": len(judged.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
@@ -233,9 +231,7 @@ def scores_section(found: Findings) -> Section | None:
             f"Shuffled: the loss of accuracy or R² when the column's values are shuffled, on {importances.rows_words}."
         )
     if any(c.own is not None for c in importances.columns):
-        words.append(
-            "In the model: the share of a tree's gains, or of a linear model's weights in standard deviations."
-        )
+        words.append("In the model: the share of a tree's gains, or of a linear model's standardised weights.")
     if any(c.gain is not None for c in importances.columns):
         words.append(
             "Gain: the information about the class, in bits, from the best split of this column alone; the gain ratio "

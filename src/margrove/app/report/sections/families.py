@@ -42,8 +42,8 @@ _SHOWN_ROUNDS = 10
 _SHOWN_MACHINES = 12
 _MOST_LINES = 60  # of a tree's rules, nested
 _WHY_VOTES = (
-    "Each tree only needs to be slightly better than chance. Its error is weighted: rows that earlier trees got wrong "
-    "count more."
+    "Each tree only needs to be slightly better than chance. Its error is weighted: rows that earlier trees predicted "
+    "incorrectly count more."
 )
 _LOSS_IS_BOUND = " The training error stays below the mean exponential loss, which decreases in every round."
 _P_VALUE = "A small p-value means that the rows of a rule are unlikely to be a random draw from all rows."
@@ -131,10 +131,8 @@ def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[st
             series.append(("error on held-out rows", rounds.validation_error))
         series.append(("error of the tree itself", rounds.error))
         finite = [(name, values) for name, values in series if np.isfinite(values).all()]
-        blocks += [
-            rounds_chart(finite, rounds.n_rounds),
-            note(_WHY_VOTES + (_LOSS_IS_BOUND if rounds.n_classes == 2 else "")),
-        ]
+        words = _WHY_VOTES + (_LOSS_IS_BOUND if rounds.n_classes == 2 else "")
+        blocks += [rounds_chart(finite, rounds.n_rounds), note(words)]
         data["training_error"] = rounds.training_error.tolist()
     if subject.judged is not None and subject.classes is not None:
         blocks.append(_vote_margins(subject))
@@ -177,12 +175,8 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
     if not is_one:
         blocks.append(note(_OVER_ALL_MACHINES))
     if subject.is_training and grades is None:
-        seen = (
-            "The model was trained on these rows"
-            if subject.is_training_known
-            else "The model may have been trained on these rows"
-        )
-        blocks.append(note(f"{seen}; of new rows, more would be on the wrong side."))
+        was = "was" if subject.is_training_known else "may have been"
+        blocks.append(note(f"The model {was} trained on these rows; of new rows, more would be on the wrong side."))
     if grades is not None:
         counts = {grade: int((grades == grade).sum()) for grade in MEANINGS}
         over_all = "" if is_one else ", each graded by the machine for which it is hardest,"

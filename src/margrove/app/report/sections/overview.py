@@ -176,8 +176,8 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
     truth, predicted = np.unravel_index(int(off.argmax()), off.shape)
     worst, of_all = int(off[truth, predicted]), int(counts[truth].sum())
     return (
-        f"{among} it got {n_wrong:,} wrong. The most common mistake: {worst:,} of {of_all:,} rows that are "
-        f"{judged.classes[truth]!r} were predicted as {judged.classes[predicted]!r}."
+        f"{among} it got {n_wrong:,} wrong. The most common mistake: {judged.classes[truth]!r} was predicted as "
+        f"{judged.classes[predicted]!r} for {worst:,} of {of_all:,} rows."
     )
 
 
