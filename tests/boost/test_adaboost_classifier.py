@@ -128,7 +128,7 @@ def test_scikit_learns_learners_are_boosted_as_scikit_learn_does(clouds, learner
 
 @pytest.mark.filterwarnings("ignore:Perceptron ended with status 'max_iter'")
 @pytest.mark.parametrize("learner", [SVC(kernel="linear"), Perceptron(max_iter=5, tol=None), DecisionStump()])
-def test_learners_of_ours_with_labels_of_any_type(clouds, learner):
+def test_margrove_learners_are_boosted_with_labels_of_any_type(clouds, learner):
     X, y = clouds(2, noise=0.2)
     names = np.array(["no", "yes"], dtype=object)[y]
     with np.errstate(all="raise"):
@@ -150,7 +150,7 @@ def test_learners_of_ours_with_labels_of_any_type(clouds, learner):
     ],
     ids=["pruned", "significant", "columns drawn", "random order", "monotone", "class weights"],
 )
-def test_trees_that_no_problem_describes_are_boosted_round_by_round(clouds, learner):
+def test_trees_that_an_engine_cannot_boost_are_boosted_round_by_round(clouds, learner):
     X, y = clouds(2, n_rows=400, noise=0.1)
     model = AdaBoostClassifier(learner, n_estimators=6, random_state=0).fit(X, y)
     again = AdaBoostClassifier(learner, n_estimators=6, random_state=0).fit(X, y)
@@ -255,7 +255,7 @@ def _press(progress):
     raise KeyboardInterrupt
 
 
-def test_an_interrupted_learner_is_no_round(clouds, monkeypatch):
+def test_an_interrupted_learner_is_discarded(clouds, monkeypatch):
     monkeypatch.setattr(slices, "SLICE", 1e-5)
     X, y = clouds(2, noise=0.3)
     HalfPerceptron.n_left = 2
@@ -321,7 +321,7 @@ def test_predictions_that_are_not_one_label_for_each_row_are_named(answer, cloud
         AdaBoostClassifier(Misbehaving(answer)).fit(X, y)
 
 
-def test_a_label_that_is_no_class_is_a_wrong_one(clouds):
+def test_a_predicted_label_that_is_not_a_class_counts_as_an_error(clouds):
     X, y = clouds(2)
     model = AdaBoostClassifier(Misbehaving("some None"), n_estimators=1).fit(X, y)
     wrong = (GaussianNB().fit(X, y).predict(X) != y) | (np.arange(len(y)) % 9 == 0)
@@ -447,7 +447,7 @@ def test_too_few_rows_to_hold_any_out_are_refused(engine):
         AdaBoostClassifier(early_stopping=True, engine=engine).fit(X, y)
 
 
-def test_a_warm_start_on_something_else_is_refused(engine, clouds):
+def test_a_warm_start_with_other_data_or_parameters_is_refused(engine, clouds):
     X, y = clouds(2)
     model = AdaBoostClassifier(n_estimators=5, warm_start=True, engine=engine).fit(X, y)
     with pytest.raises(ParameterError, match="rounds already fitted, 5"):

@@ -130,7 +130,7 @@ def test_a_perfect_learner_is_the_last(engine):
     assert certify(model, X, y).holds
 
 
-def test_a_first_learner_no_better_than_chance_is_kept_for_want_of_another(engine):
+def test_a_first_learner_no_better_than_chance_is_kept_as_the_only_one(engine):
     X, y = np.zeros((9, 1)), np.array([0.0] * 4 + [1.0] * 5)  # a constant: half of its losses are the largest
     model = AdaBoostRegressor(engine=engine, random_state=0).fit(X, y)
     theirs = ScikitBoost(random_state=0).fit(X, y)
@@ -148,7 +148,7 @@ def test_the_median_is_that_of_rows_repeated_by_their_votes():
         assert found == repeated[(len(repeated) - 1) // 2]
 
 
-def test_a_regressor_holds_and_a_forged_one_does_not(engine, waves):
+def test_the_certificate_of_a_regressor_holds_and_that_of_a_forged_one_does_not(engine, waves):
     X, y = waves
     model = AdaBoostRegressor(n_estimators=6, random_state=3, engine=engine).fit(X, y)
     assert certify(model, X, y).holds

@@ -34,7 +34,7 @@ def model(engine):
     return AdaBoostClassifier(n_estimators=3, engine=engine).fit(X, Y)
 
 
-def test_errors_votes_and_alphas_are_those_on_paper(model):
+def test_errors_votes_and_alphas_are_those_computed_by_hand(model):
     np.testing.assert_allclose(model.estimator_errors_, ERRORS, rtol=1e-14)
     np.testing.assert_allclose(model.estimator_weights_, VOTES, rtol=1e-14)
     np.testing.assert_allclose(model.alphas_, VOTES / 2, rtol=1e-14)
@@ -46,7 +46,7 @@ def test_every_learner_predicts_as_computed_by_hand(model):
     assert [float(learner.tree_.threshold[0]) for learner in model.estimators_] == [1.5, 1.5, 2.5]
 
 
-def test_loss_bound_and_training_error_are_those_on_paper(model):
+def test_loss_bound_and_training_error_are_those_computed_by_hand(model):
     z = [2 * np.sqrt(2) / 3, np.sqrt(3) / 2, np.sqrt(5) / 3]
     np.testing.assert_allclose(model.rounds_.normaliser, z, rtol=1e-14)
     np.testing.assert_allclose(model.rounds_.loss[-1], np.sqrt(30) / 9, rtol=1e-14)
@@ -57,7 +57,7 @@ def test_loss_bound_and_training_error_are_those_on_paper(model):
     np.testing.assert_allclose(model.rounds_.training_error, [1 / 3, 1 / 3, 0], atol=1e-15)
 
 
-def test_votes_and_margins_are_those_on_paper(model):
+def test_votes_and_margins_are_those_computed_by_hand(model):
     first, second, third = np.log(6 / 5), np.log(15 / 2), np.log(10 / 3)
     np.testing.assert_allclose(model.margins(X, Y), np.array([first, second, third]) / np.log(30), rtol=1e-12)
     after_two = np.array([np.log(6), np.log(3 / 2), np.log(2 / 3)]) / np.log(6)
@@ -69,7 +69,7 @@ def test_votes_and_margins_are_those_on_paper(model):
     ]
 
 
-def test_weights_after_each_round_are_those_on_paper():
+def test_weights_after_each_round_are_those_computed_by_hand():
     said = [np.array([0, 0, 0]), np.array([0, 1, 1]), np.array([1, 1, 0])]
     rows = TreeProblem(Cells((), 3), np.array([0, 1, 0], dtype=np.int32), n_classes=2)
     seen = []

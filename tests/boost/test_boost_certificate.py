@@ -27,7 +27,7 @@ def failed(certificate):
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("settings", [{}, {"learning_rate": 0.4}, {"early_stopping": True}], ids=str)
-def test_what_was_boosted_holds(engine, clouds, n_classes, settings):
+def test_the_certificate_of_a_boosted_model_holds(engine, clouds, n_classes, settings):
     X, y = clouds(n_classes, noise=0.2)
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     model = AdaBoostClassifier(n_estimators=12, engine=engine, **settings).fit(X, y, weight)
@@ -42,14 +42,14 @@ def test_what_was_boosted_holds(engine, clouds, n_classes, settings):
     assert ("error on held-out rows" in names) == model.early_stopping
 
 
-def test_right_after_fit_the_solver_does_not_vouch_for_itself(fitted):
+def test_the_certificate_of_a_fit_has_no_verdict(fitted):
     model, X, y = fitted
     assert model.certificate_.source == "solver"
     assert model.certificate_.holds is None
     assert model.certificate_["training error"] == pytest.approx(np.mean(model.predict(X) != y))
 
 
-def test_a_perfect_learner_holds(engine):
+def test_the_certificate_of_a_perfect_learner_holds(engine):
     X, y = np.arange(8.0)[:, None], np.arange(8) // 4
     assert certify(AdaBoostClassifier(engine=engine).fit(X, y), X, y).holds
 
@@ -152,7 +152,7 @@ def test_a_split_that_is_not_the_best_is_found_though_its_numbers_are_true(engin
     assert "weighted error of each learner" not in found
 
 
-def test_arrays_that_make_no_trees_are_found(fitted):
+def test_arrays_that_do_not_form_trees_are_found(fitted):
     model, X, y = fitted
     forge_grove(model, child=model.model_.grove.child[::-1].copy())
     certificate = certify(model, X, y)

@@ -43,7 +43,7 @@ def ugly_boost(number):
 
 
 @pytest.mark.parametrize("number", range(60))
-def test_what_an_engine_boosts_from_any_table_holds(engine, number):
+def test_the_certificate_of_an_engine_holds_for_any_table(engine, number):
     problem = ugly_boost(number)
     solution = solve(problem, engine)
     if solution.rounds.n_rounds == 0:
@@ -78,7 +78,7 @@ def _labels(grove, t, problem):
 
 
 @pytest.mark.parametrize("number", range(10))
-def test_rounds_that_are_done_already_are_the_same_again(engine, number):
+def test_repeated_rounds_are_the_same(engine, number):
     problem = replace(ugly_boost(number), n_rounds=6)
     whole = solve(problem, engine)
     if whole.rounds.n_rounds < 3:

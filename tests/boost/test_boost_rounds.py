@@ -73,7 +73,7 @@ def test_training_error_of_two_classes_is_at_most_the_loss_in_every_round(engine
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_each_vote_makes_the_loss_of_its_round_smallest(engine, clouds, n_classes):
+def test_each_vote_minimises_the_loss_of_its_round(engine, clouds, n_classes):
     X, y = clouds(n_classes)
     rounds = AdaBoostClassifier(n_estimators=8, engine=engine).fit(X, y).rounds_
     for error, a in zip(rounds.error, rounds.vote, strict=True):
@@ -143,7 +143,7 @@ def test_early_stopping_keeps_the_rounds_up_to_the_best_on_rows_held_out(engine,
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
-def test_rounds_in_two_parts_are_the_rounds_at_once(engine, clouds, early_stopping):
+def test_rounds_in_two_parts_equal_the_rounds_at_once(engine, clouds, early_stopping):
     X, y = clouds(3, noise=0.3)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     settings = {"early_stopping": early_stopping, "n_iter_no_change": 6, "engine": engine}
@@ -158,7 +158,7 @@ def test_rounds_in_two_parts_are_the_rounds_at_once(engine, clouds, early_stoppi
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
 
 
-def test_a_row_of_weight_two_is_two_rows_and_one_of_no_weight_none(engine, clouds):
+def test_a_row_of_weight_two_is_two_rows_and_one_of_weight_zero_is_ignored(engine, clouds):
     X, y = clouds(3, noise=0.2)
     times = np.random.default_rng(1).integers(0, 4, len(y))
     weighted = AdaBoostClassifier(n_estimators=10, engine=engine).fit(X, y, times)
@@ -187,6 +187,6 @@ def test_rounds_are_printed_as_a_table_of_the_first_and_the_last_ones():
     assert len({len(line) for line in lines}) == 1
 
 
-def test_a_loss_beyond_all_numbers_is_infinite_without_a_warning():
+def test_a_loss_that_overflows_is_infinite_without_a_warning():
     rounds = Rounds(np.full(900, 0.3), np.full(900, 20.0), np.zeros(900))
     assert rounds.loss[-1] == np.inf

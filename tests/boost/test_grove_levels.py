@@ -22,7 +22,7 @@ def boosted(engine: str) -> AdaBoostClassifier:
     return AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4, engine=engine).fit(X, y)
 
 
-def test_both_engines_keep_the_same_of_levels():
+def test_both_engines_keep_the_same_level_statistics():
     one, other = (boosted(engine).model_.grove for engine in ("reference", "native"))
     assert (one.n_levels > 2).any()
     for name in LEVELS:

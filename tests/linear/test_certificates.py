@@ -44,7 +44,7 @@ def separable(request, rng):
 
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: X.astype(np.float32)], ids=["f64", "csr", "f32"])
-def test_sound_models_are_certified(name, form, separable):
+def test_correct_models_are_certified(name, form, separable):
     X, y = form(separable[0]), separable[1]
     certificate = certify(copy.deepcopy(LEARNERS[name]).fit(X, y), X, y)
     assert certificate.holds is True, str(certificate)
@@ -76,7 +76,7 @@ def disturb(model, attribute, size=0.05):
         ("poly", "dual_coef_"),
     ],
 )
-def test_a_disturbed_model_is_not(name, attribute, separable):
+def test_a_changed_model_is_not_certified(name, attribute, separable):
     X, y = separable[0] + 0.1, separable[1]
     model = copy.deepcopy(LEARNERS[name]).fit(X, y)
     if not np.any(getattr(model, attribute)):
@@ -113,7 +113,7 @@ def test_forged_corrections_fail(variant, rng):
         model.n_steps_[0] += 1
 
 
-def test_nothing_is_ticked_where_nothing_is_bounded():
+def test_claims_without_a_bound_have_no_verdict():
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     with pytest.warns(UserWarning, match="max_iter"):
         model = Perceptron(max_iter=5, random_state=0).fit(X, y)
@@ -167,7 +167,7 @@ def test_novikoffs_bound_is_recomputed_by_hand(separable):
     assert model.n_mistakes_[0] <= bound
 
 
-def test_weights_belong_to_the_certificate(rng, separable):
+def test_the_certificate_depends_on_the_weights(rng, separable):
     X, y = separable
     weight = rng.integers(1, 4, size=len(y)).astype(float)
     for name, learner in LEARNERS.items():
@@ -192,7 +192,7 @@ def test_a_pipeline_is_certified_at_its_end(separable):
         certify(StandardScaler().fit(X), X, y)
 
 
-def test_large_fits_carry_the_solvers_numbers_and_no_verdict(rng):
+def test_large_fits_have_the_solvers_numbers_and_no_verdict(rng):
     X = rng.normal(size=(60_000, 10)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
     model = BasicLinearClassifier().fit(X, y)
@@ -210,7 +210,7 @@ def test_unknown_labels_and_lengths_are_refused(separable):
         certify(model, X, y[:-1])
 
 
-def test_it_prints_and_travels(separable):
+def test_a_certificate_is_printed_and_written_as_json(separable):
     X, y = separable
     certificate = certify(Perceptron(random_state=0).fit(X, y), X, y)
     text = str(certificate)

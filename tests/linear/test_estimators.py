@@ -103,7 +103,7 @@ def test_sparse_equals_dense(learner, three_classes):
 
 
 @pytest.mark.parametrize("learner", LEARNERS[:6], ids=repr)
-def test_frames_of_numbers_go_in_and_keep_their_names(learner, three_classes):
+def test_frames_of_numbers_are_accepted_and_keep_their_names(learner, three_classes):
     X, y = three_classes
     settings = {"random_state": 1} if hasattr(learner, "random_state") else {}
     plain = clone(learner).set_params(**settings).fit(X, y)
@@ -132,7 +132,7 @@ def test_float32_is_not_copied(learner, rng, monkeypatch):
     assert all(np.shares_memory(X, points) and points.dtype == np.float32 for points in seen)
 
 
-def test_a_memory_map_goes_in(rng, tmp_path):
+def test_a_memory_map_is_accepted(rng, tmp_path):
     X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float32, shape=(30, 4))
     X[:] = rng.normal(size=(30, 4))
     X.flush()
@@ -149,7 +149,7 @@ def test_perceptron_that_cannot_separate_warns_and_fails_its_certificate():
     assert "the rows are not separated" in str(model.certificate_)
 
 
-def test_tol_gives_up_when_mistakes_no_longer_fall(rng):
+def test_tol_stops_when_mistakes_no_longer_decrease(rng):
     X, y = rng.normal(size=(200, 2)), rng.integers(0, 2, size=200)
     model = Perceptron(tol=1e-3, max_iter=10_000, random_state=0).fit(X, y)
     assert model.status_ == "stalled"
@@ -204,7 +204,7 @@ def test_partial_fit_passes_over_pieces(rng):
     assert not hasattr(Perceptron(variant="voted"), "partial_fit")
 
 
-def test_warm_start_goes_on(rng):
+def test_warm_start_continues(rng):
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, size=60)
     twice = Perceptron(shuffle=False, max_iter=3, warm_start=True).fit(X, y)
     twice.fit(X, y)
@@ -252,7 +252,7 @@ def test_a_voted_perceptron_has_no_margins(three_classes):
         Perceptron(variant="voted", max_iter=3).fit(X, y).margins(X, y)
 
 
-def test_scikit_learn_tools_take_them(three_classes):
+def test_scikit_learn_tools_accept_them(three_classes):
     X, y = three_classes
     assert cross_val_score(BasicLinearClassifier(), X, y, cv=3).mean() > 0.8
     search = GridSearchCV(KernelPerceptron(random_state=0), {"gamma": [0.1, "scale"]}, cv=3).fit(X, y)
@@ -326,7 +326,7 @@ def test_unfitted_and_foreign_models_are_refused():
         margins(KNeighborsClassifier(1).fit(X, y), X, y)
 
 
-def test_engines_to_come_are_named():
+def test_missing_engines_are_named():
     with pytest.raises(EngineError, match="the GPU engine is not part of this version"):
         Perceptron(engine="gpu").fit([[0.0], [1.0]], [0, 1])
 

@@ -40,7 +40,7 @@ def test_clusters_far_apart_keep_their_fine_structure(rng):
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e140])
-def test_wrong_models_are_caught_at_any_scale(scale, separable):
+def test_wrong_models_are_found_at_any_scale(scale, separable):
     X, y = separable[0] * scale, separable[1]
     if scale < 1e-150:  # b, a product of two means, is below every number
         with pytest.warns(ConvergenceWarning, match="'stalled': the boundary lies halfway"):
@@ -102,7 +102,7 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads(rng):
 
 
 @pytest.mark.parametrize("learner", [Perceptron(max_iter=10**9), KernelPerceptron(max_iter=10**9, gamma=1.0)], ids=repr)
-def test_a_machine_without_end_leaves_time_for_the_others(learner, rng):
+def test_a_machine_that_does_not_converge_leaves_time_for_the_others(learner, rng):
     """Two rows contradict each other in one class; the other machines must still be walked."""
     codes = np.arange(150) % 3
     X = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])[codes] + rng.normal(size=(150, 2))
@@ -141,7 +141,7 @@ def test_cells_in_several_parts_are_added_up():
     assert parts.nnz == 6  # the user's matrix is left alone
 
 
-def test_huge_weights_do_not_swallow_the_other_classes():
+def test_huge_weights_do_not_hide_the_other_classes():
     X = np.array([[1.0, 2], [3, 4], [5, 6], [7, 9], [8, 8], [9, 7]])
     y, weight = np.array([0, 0, 1, 1, 2, 2]), np.array([1e16, 1e16, 1, 1, 1, 1.0])
     native = BasicLinearClassifier().fit(X, y, sample_weight=weight)
@@ -175,14 +175,14 @@ def test_labels_of_another_type_are_refused(separable):
         certify(model, X, pd.Series(y.astype(str)))
 
 
-def test_no_time_at_all(separable):
+def test_a_tiny_time_limit_stops_the_fit(separable):
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model = KernelPerceptron(kernel="laplacian", time_limit=1e-12).fit(*separable)
     assert model.support_.size == 0
     assert model.predict(separable[0]).shape == (80,)
 
 
-def test_sigma_and_gamma_are_not_both_taken(separable):
+def test_sigma_and_gamma_together_are_refused(separable):
     with pytest.raises(ValueError, match="set only one of them"):
         KernelPerceptron(sigma=2.0, gamma=50.0).fit(*separable)
 

@@ -87,7 +87,7 @@ def test_a_named_layer_is_relued_and_pooled(edges, stripes):
         ConvFeatures(edges, layer="head").fit(pictures)
 
 
-def test_a_vector_that_is_no_mean_of_maps_is_taken_as_it_is(tmp_path, stripes, rng):
+def test_a_vector_that_is_not_a_mean_of_maps_is_used_as_it_is(tmp_path, stripes, rng):
     kernels, dense = rng.normal(size=(2, 3, 3, 3)), rng.normal(size=(2, 4))
     nodes = [
         helper.make_node("Conv", ["pixels", "kernels"], ["maps"]),  # no ReLU: their mean may be negative
@@ -112,7 +112,7 @@ def _pictures(X):
     return as_pictures(X)
 
 
-def test_channels_last_grey_and_a_fixed_batch_are_understood(tmp_path, stripes):
+def test_channels_last_grey_and_a_fixed_batch_are_supported(tmp_path, stripes):
     dense = np.eye(8 * 8, dtype=np.float32)
     nodes = [
         helper.make_node("Flatten", ["pixels"], ["code"]),
@@ -182,7 +182,7 @@ def test_unknown_operators_are_reported(tmp_path, stripes):
         ConvFeatures(path, size=12).fit(stripes[0])
 
 
-def test_what_lies_behind_the_cut_is_not_run(tmp_path, stripes):
+def test_layers_after_the_cut_are_not_run(tmp_path, stripes):
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixels"], ["pooled"]),
         helper.make_node("Flatten", ["pooled"], ["code"]),
@@ -229,7 +229,7 @@ def test_a_file_that_is_not_a_network_is_refused(tmp_path, stripes, edges):
         ConvFeatures(table).fit(stripes[0])
 
 
-def test_a_missing_extra_names_its_line(stripes, monkeypatch):
+def test_a_missing_extra_names_its_install_line(stripes, monkeypatch):
     import margrove.transfer.networks as networks
 
     real = networks.import_module
@@ -345,7 +345,7 @@ def test_a_damaged_file_of_the_cache_is_computed_again(edges, stripes, tmp_path,
     assert counted.n == 16
 
 
-def test_a_cache_that_cannot_be_written_costs_no_codes(edges, stripes, tmp_path, monkeypatch):
+def test_codes_are_computed_without_a_writable_cache(edges, stripes, tmp_path, monkeypatch):
     def full(path, content):
         raise OSError(28, "No space left on device")
 

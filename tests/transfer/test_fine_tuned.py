@@ -47,7 +47,7 @@ def test_several_classes_and_their_probabilities(stripes):
     assert model.score(pictures, y) > 0.9
 
 
-def test_changed_weights_are_found_out(stripes):
+def test_changed_weights_are_found(stripes):
     model = tuned().fit(*stripes)
     model.weights_["classifier.weight"] = -model.weights_["classifier.weight"]
     assert not certify(pickle.loads(pickle.dumps(model)), *stripes).holds
@@ -64,7 +64,7 @@ def test_only_the_last_blocks_are_trained(stripes, n_blocks, frozen):
             assert is_same == any(name.startswith(part) for part in frozen), name
 
 
-def test_the_owners_network_stays_as_it_is(stripes):
+def test_the_given_network_is_not_changed(stripes):
     net = Small()
     before = {name: each.clone() for name, each in net.state_dict().items()}
     FineTuned(net, size=12, epochs=1).fit(*stripes)
@@ -90,7 +90,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize("early_stopping", [True, False])
-def test_a_fit_that_was_broken_off_goes_on_and_ends_the_same(stripes, tmp_path, early_stopping):
+def test_an_interrupted_fit_resumes_and_ends_with_the_same_weights(stripes, tmp_path, early_stopping):
     given = {"early_stopping": early_stopping, "patience": 9}
     whole = tuned(**given).fit(*stripes)
     path = tmp_path / "tuning.checkpoint"
@@ -220,7 +220,7 @@ def test_what_is_frozen_stays_to_the_bit(stripes, affine):
 
 
 @pytest.mark.parametrize("end", [nn.Softmax(1), nn.Sigmoid(), nn.ReLU()], ids=repr)
-def test_a_network_that_goes_on_after_its_scores_is_refused(stripes, end):
+def test_a_network_with_a_layer_after_its_scores_is_refused(stripes, end):
     with pytest.raises(InputError, match="something follows it, such as a softmax"):
         tuned(network=Small(end=end)).fit(*stripes)
 
@@ -260,7 +260,7 @@ class Twice(nn.Module):
     ],
     ids=["gated", "twice", "list"],
 )
-def test_a_network_without_a_classifier_of_its_own_is_refused(stripes, network, words):
+def test_a_network_without_a_separate_classifier_is_refused(stripes, network, words):
     with pytest.raises(InputError, match=words):
         tuned(network=network).fit(*stripes)
 
@@ -274,7 +274,7 @@ def test_a_network_of_nan_is_refused(stripes):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_networks_of_other_numbers_are_trained_in_float32(stripes, dtype):
+def test_networks_of_other_types_are_trained_in_float32(stripes, dtype):
     model = tuned(network=Small().to(dtype)).fit(*stripes)
     assert {each.dtype for name, each in model.weights_.items() if "num_batches" not in name} == {np.dtype("float32")}
     assert model.score(*stripes) == 1.0
@@ -299,7 +299,7 @@ def test_weights_from_before_an_overflow_are_kept(stripes, monkeypatch, early_st
     assert all(np.isfinite(each).all() for each in model.weights_.values())
 
 
-def test_a_free_seed_and_another_time_limit_go_on_from_a_checkpoint(stripes, tmp_path):
+def test_a_fit_without_a_seed_or_with_another_time_limit_resumes_from_a_checkpoint(stripes, tmp_path):
     path = tmp_path / "tuning.checkpoint"
     first = tuned(random_state=None, early_stopping=False, checkpoint=Checkpoint(path, interval=0))
     with watched(StopAt(2.2)):

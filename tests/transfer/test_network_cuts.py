@@ -71,14 +71,14 @@ def gate(net, x):
 
 
 @pytest.mark.parametrize("use", [relu_used_twice, changed_in_place, classifier_used_twice, nothing_fires])
-def test_codes_are_what_the_classifier_is_given(stripes, use):
+def test_codes_are_the_input_of_the_classifier(stripes, use):
     net = Odd(use)
     features = ConvFeatures(net, size=12).fit(stripes[0])
     wanted = given_to_the_classifier(net, features, stripes[0])
     np.testing.assert_allclose(features.transform(stripes[0]), wanted, atol=1e-5)
 
 
-def test_a_linear_layer_before_a_convolution_is_no_classifier(stripes):
+def test_a_linear_layer_before_a_convolution_is_not_a_classifier(stripes):
     with pytest.raises(InputError, match="no linear layer, before which it is usually cut"):
         ConvFeatures(Odd(gate), size=12).fit(stripes[0])
 
@@ -98,7 +98,7 @@ def test_a_picture_of_a_wrong_size_is_refused(stripes):
         ConvFeatures(Small(), size=3).fit(stripes[0])
 
 
-def test_codes_that_are_no_numbers_are_refused(stripes):
+def test_codes_that_are_not_finite_are_refused(stripes):
     net = Small()
     with torch.no_grad():
         net.blocks[1][0].weight[0, 0, 0, 0] = float("nan")

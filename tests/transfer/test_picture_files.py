@@ -27,7 +27,7 @@ def svm_on(edges, **given):
     return Pipeline([("codes", codes), ("scale", TableEncoder()), ("learn", SVC())])
 
 
-def test_a_pipeline_comes_back_and_predicts_the_same(edges, stripes, monkeypatch, tmp_path):
+def test_a_loaded_pipeline_predicts_the_same(edges, stripes, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # where the network is
     model = svm_on(edges, flip=True, crop=0.9, mean=(0.4, 0.5, 0.6), normalise="l2").fit(*stripes)
     loaded = again(model)
@@ -35,7 +35,7 @@ def test_a_pipeline_comes_back_and_predicts_the_same(edges, stripes, monkeypatch
     assert certify(loaded, *stripes).holds
 
 
-def test_a_tree_on_named_maps_comes_back(edges, stripes, monkeypatch, tmp_path):
+def test_a_tree_on_named_maps_is_saved_and_loaded(edges, stripes, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     features = ConvFeatures(edges, size=12, named=True)
     model = Pipeline([("maps", features), ("tree", DecisionTreeClassifier(thresholds="gaussian"))]).fit(*stripes)
@@ -105,7 +105,7 @@ def test_a_forged_record_is_refused(edges, stripes, changes):
         load(forged(svm_on(edges).fit(*stripes), **changes))
 
 
-def test_a_fine_tuned_network_comes_back(stripes):
+def test_a_fine_tuned_network_is_saved_and_loaded(stripes):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from margrove import FineTuned
 

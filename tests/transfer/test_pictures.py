@@ -78,7 +78,7 @@ def test_too_few_classes_are_refused_with_an_example(tmp_path):
         ([Image.new("I;16", (4, 4))], "more than 8 bits"),
     ],
 )
-def test_what_is_no_picture_is_refused(given, words):
+def test_an_input_that_is_not_a_picture_is_refused(given, words):
     with pytest.raises(InputError, match=words):
         pixels_of(given)
 
@@ -92,7 +92,7 @@ def test_a_broken_file_is_named(tmp_path):
             pixels_of([tmp_path / name])
 
 
-def test_a_picture_is_turned_as_its_camera_says(tmp_path):
+def test_a_picture_is_turned_as_its_exif_states(tmp_path):
     image = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40)
     exif = image.getexif()
     exif[0x0112] = 6  # turned by a quarter
@@ -145,7 +145,7 @@ def test_one_picture_in_colour_is_not_read_as_many_in_grey(stripes):
     assert len(as_pictures(stripes[0][..., 0])) == 40
 
 
-def test_an_image_of_pils_is_turned_as_its_file_is(tmp_path, stripes):
+def test_a_pil_image_is_turned_as_its_file_is(tmp_path, stripes):
     exif = Image.Exif()
     exif[0x112] = 6  # orientation: lying on its side
     path = tmp_path / "turned.png"
@@ -212,7 +212,7 @@ def test_tensors_are_arrays(stripes):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_a_column_of_paths_will_do(stripes_folder, kind):
+def test_a_column_of_paths_is_accepted(stripes_folder, kind):
     frames = pytest.importorskip(kind)
     paths = [str(path) for path in read_picture_folder(stripes_folder)]
     frame = frames.DataFrame({"path": paths, "size": [1] * len(paths)})
@@ -222,14 +222,14 @@ def test_a_column_of_paths_will_do(stripes_folder, kind):
         as_pictures(frame)
 
 
-def test_a_file_that_is_not_there_is_no_file_to_mend(tmp_path):
+def test_a_missing_file_is_reported_with_its_own_cure(tmp_path):
     gone = as_pictures([tmp_path / "gone.png"])[0]
     for ask in (gone.digest, gone.image):
         with pytest.raises(InputError, match=r"gone.png: there is no such file. Check the path"):
             ask()
 
 
-def test_folders_without_a_picture_and_files_that_are_none_are_named(stripes_folder):
+def test_folders_without_a_picture_and_other_files_are_named(stripes_folder):
     (stripes_folder / "empty").mkdir()
     (stripes_folder / "lie" / "notes.txt").write_text("no picture")
     notes = read_picture_folder(stripes_folder).notes
@@ -247,7 +247,7 @@ def test_damaged_files_are_all_reported_at_once_or_left_out(stripes_folder):
     assert kept.notes[-1] == "2 files left out, damaged or not in a picture format: lie/a.png, stand/b.jpg"
 
 
-def test_a_picture_that_breaks_off_is_found_by_decoding_it(stripes_folder):
+def test_a_truncated_picture_is_found_by_decoding_it(stripes_folder):
     cut = stripes_folder / "lie" / "cut.jpg"
     Image.effect_noise((64, 64), 50).save(cut)
     cut.write_bytes(cut.read_bytes()[:900])

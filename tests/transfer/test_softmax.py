@@ -17,7 +17,7 @@ from margrove.status import Status
 
 
 @parametrize_with_checks([SoftmaxClassifier()])
-def test_it_is_a_classifier_of_scikit_learns(estimator, check):
+def test_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
@@ -84,7 +84,7 @@ def test_a_wrong_parameter_is_reported():
             SoftmaxClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_a_file_keeps_it(rng):
+def test_it_is_saved_and_loaded(rng):
     X, y = sample(rng, 3)
     model, file = SoftmaxClassifier(class_weight="balanced").fit(X, y), io.BytesIO()
     save(model, file)
@@ -149,7 +149,7 @@ def test_no_weights_beat_the_dual_objective(rng, shift, C, is_weighted):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
-def test_weights_that_are_no_numbers_prove_nothing(rng, value):
+def test_weights_that_are_not_finite_fail_the_certificate(rng, value):
     X, y = sample(rng, 3)
     for name in ("coef_", "intercept_"):
         model = SoftmaxClassifier().fit(X, y)

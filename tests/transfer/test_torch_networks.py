@@ -43,7 +43,7 @@ def seen_by(features, pictures):
     return torch.from_numpy(z.transpose(0, 3, 1, 2)).float()
 
 
-def test_codes_are_what_the_classifier_is_given(stripes):
+def test_codes_are_the_input_of_the_classifier(stripes):
     net = Small().train()
     before = digest_of(net)
     features = ConvFeatures(net, size=16, batch_size=9).fit(stripes[0])
@@ -59,7 +59,7 @@ def test_codes_are_what_the_classifier_is_given(stripes):
     np.testing.assert_allclose(features.maps(stripes[0], [2, 0]), maps[:, [2, 0]], atol=1e-5)
 
 
-def test_a_vector_that_is_no_mean_of_maps_is_taken_before_the_classifier(stripes):
+def test_a_vector_that_is_not_a_mean_of_maps_is_used_as_the_code(stripes):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(2 * 36, 7), nn.Linear(7, 3))
     features = ConvFeatures(net, size=8).fit(stripes[0])
@@ -93,7 +93,7 @@ def test_a_network_without_a_linear_layer_needs_a_named_layer(stripes):
     assert ConvFeatures(net, size=8, layer="0").fit_transform(stripes[0]).shape == (40, 2)
 
 
-def test_bfloat16_is_near_and_other_than_float32(stripes):
+def test_bfloat16_is_close_to_but_different_from_float32(stripes):
     full = ConvFeatures(Small(), size=16).fit_transform(stripes[0])
     half = ConvFeatures(Small(), size=16, precision="bfloat16").fit_transform(stripes[0])
     assert half.dtype == np.float32

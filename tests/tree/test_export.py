@@ -195,7 +195,7 @@ def test_a_tree_of_five_thousand_nodes_is_exported_without_a_limit(run_c):
 
 
 @pytest.mark.parametrize("fan", [2, 3, 1_500])
-def test_many_branches_meet_no_limit(fan, run_c):
+def test_many_branches_are_exported_without_a_limit(fan, run_c):
     column = TreeColumn("city", "multiway", tuple(f"c{k}" for k in range(fan)))
     leaves = [Node([float(k)], n_rows=1) for k in range(fan)]
     root = Node([0.0], leaves, feature=0, levels=range(fan), missing=1, default=0, n_rows=fan)
@@ -279,7 +279,7 @@ def test_thresholds_are_written_to_the_last_bit():
     assert theta.hex() in to_c(model)
 
 
-def test_what_cannot_be_written_is_refused_by_name():
+def test_values_that_cannot_be_written_are_refused_by_name():
     model = tree_of(Node([1.0, 3.0]), [TreeColumn("x")])
     for name in ("", "1st", "class", "a b"):
         with pytest.raises(ParameterError, match="name is"):

@@ -124,12 +124,12 @@ def test_an_offset_of_the_target_changes_no_split(criterion, offset, rng):
 
 
 @pytest.mark.parametrize("size", [1e200, 1e-200])
-def test_targets_whose_squares_no_number_holds_are_refused(size):
+def test_targets_whose_squares_overflow_are_refused(size):
     with pytest.raises(InputError, match=r"y holds numbers up to .* Multiply y"):
         DecisionTreeRegressor().fit([[0.0], [1.0], [2.0]], [0, size, 2 * size])
 
 
-def test_a_tree_goes_to_another_process(table, tmp_path):
+def test_a_tree_is_sent_to_another_process(table, tmp_path):
     X, y = table
     tree = DecisionTreeClassifier().fit(X, y)
     (tmp_path / "tree.pkl").write_bytes(pickle.dumps((tree, X)))
@@ -170,7 +170,7 @@ def test_a_million_rows_take_seconds(rng):
 
 
 @pytest.mark.parametrize("form", ["frame", "sparse", "array"])
-def test_infinite_cells_take_a_branch_when_it_comes_to_predicting(form):
+def test_infinite_cells_take_a_branch_in_prediction(form):
     X, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
     make = {"frame": lambda cells: pd.DataFrame(cells, columns=["x"]), "sparse": sp.csr_matrix, "array": np.asarray}[
         form

@@ -321,7 +321,7 @@ def test_a_node_that_is_almost_pure_is_split_where_it_gains_most(thresholds, lig
         assert tree.gain[0] * weight.sum() == pytest.approx(taken, rel=1e-9, abs=0)
 
 
-def test_bins_know_the_gain_of_a_node_that_is_almost_pure_to_the_last_digits(rng):
+def test_bins_have_the_gain_of_a_node_that_is_almost_pure_to_the_last_digits(rng):
     X, target = rng.normal(size=(20_000, 2)), np.zeros(20_000, dtype=np.int64)
     target[rng.choice(len(target), 3, replace=False)] = [1, 2, 2]
     tree = DecisionTreeClassifier(max_depth=1, thresholds="histogram").fit(X, target).tree_
@@ -329,7 +329,7 @@ def test_bins_know_the_gain_of_a_node_that_is_almost_pure_to_the_last_digits(rng
     assert tree.gain[0] * len(target) == pytest.approx(expected, rel=1e-13, abs=0)
 
 
-def test_more_bins_than_any_number_counts_are_as_many_as_there_are_values(rng):
+def test_the_number_of_bins_is_limited_by_the_number_of_values(rng):
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
     many = DecisionTreeClassifier(thresholds="histogram", n_bins=2**62).fit(X, y)
     few = DecisionTreeClassifier(thresholds="histogram", n_bins=40).fit(X, y)

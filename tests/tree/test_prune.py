@@ -79,7 +79,7 @@ def test_a_leaf_alone_stays_a_leaf(rule):
 # χ²
 
 
-def test_chi2_keeps_what_leads_to_a_significant_split():
+def test_chi2_keeps_splits_above_a_significant_split():
     xor = by_hand((([9, 0], [0, 9]), ([0, 9], [9, 0])))
     assert nodes(chi2(xor, 0.05)) == []
     assert nodes(stop_by_significance(xor, 0.05)) == [0]  # where growing would have stopped
@@ -334,6 +334,6 @@ def test_cost_complexity_at_zero_cuts_nothing():
         ({"rule": "chi2", "criterion": "absolute_error"}, "no significance test"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_cure(how, message):
+def test_impossible_parameters_are_refused_with_a_cure(how, message):
     with pytest.raises(ParameterError, match=message):
         prune(by_hand(([2, 1], [1, 3])), **how)

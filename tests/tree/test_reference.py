@@ -74,7 +74,7 @@ def test_given_intervals_make_one_branch_each(problem_of):
     assert tree.apply(problem.cells).tolist() == [1, 2, 2, 3, 3, 4, 4]
 
 
-def test_categories_that_training_did_not_meet_go_with_the_heaviest_branch(problem_of):
+def test_categories_unseen_in_training_take_the_heaviest_branch(problem_of):
     problem = problem_of({"a": list("xxxyzz")}, list("llllhh"), tests={"a": "multiway"})
     tree = grow(replace(problem, cells=problem.cells.take([0, 1, 2, 4, 5]), target=problem.target[[0, 1, 2, 4, 5]]))
     assert tree.levels(0).tolist() == [0, -1, 1]
@@ -95,7 +95,7 @@ def test_categories_that_training_did_not_meet_go_with_the_heaviest_branch(probl
     ],
     ids=["one row", "one class", "constant", "all missing", "one level", "one value"],
 )
-def test_what_cannot_be_split_is_a_leaf(problem_of, target, columns):
+def test_a_node_without_a_split_is_a_leaf(problem_of, target, columns):
     tree = grow(problem_of(columns, target))
     assert (tree.n_nodes, tree.n_leaves, tree.max_depth) == (1, 1, 0)
     assert tree.n_rows[0] == len(target)
@@ -260,7 +260,7 @@ def test_the_largest_gain_is_split_first(problem_of, rng):
         assert np.flatnonzero(is_split).tolist() == [int(gained.argmax())]
 
 
-def test_a_split_with_too_many_branches_is_passed_over(problem_of):
+def test_a_split_with_too_many_branches_is_skipped(problem_of):
     problem = problem_of({"a": list("aabbccdd")}, list("mmnnmmnn"), max_leaf_nodes=3)
     assert grow(problem).n_nodes == 1
     assert grow(replace(problem, growth=replace(problem.growth, max_leaf_nodes=4))).n_leaves == 4
@@ -283,7 +283,7 @@ def test_seeds_draw_columns_and_repeat_themselves(problem_of, rng):
     assert len(roots) > 1
 
 
-def test_a_draw_without_a_test_is_drawn_on(problem_of):
+def test_drawing_continues_until_a_column_offers_a_test(problem_of):
     """Of five columns four are constant: the fifth is found though one is looked at."""
     columns = {**{f"c{j}": [0.0] * 4 for j in range(4)}, "x": [1.0, 2.0, 3.0, 4.0]}
     for seed in range(5):
@@ -296,7 +296,7 @@ def test_ties_between_columns_go_to_the_first_unless_a_seed_is_given(problem_of)
     assert len({int(grow(problem_of(columns, list("aabb"), seed=seed)).feature[0]) for seed in range(20)}) > 2
 
 
-def test_the_reference_engine_grows_trees_and_keeps_no_clock(problem_of):
+def test_the_reference_engine_grows_trees_and_has_no_time_limit(problem_of):
     problem = problem_of({"x": [1.0, 2.0]}, list("ab"))
     assert Reference().solve(problem, Effort()).model.n_leaves == 2
     with pytest.raises(EngineError, match="does not support time_limit"):

@@ -42,7 +42,7 @@ def branches(model):
     return [place.branch.words() for place in places(model) if place.branch is not None]
 
 
-def test_a_tree_is_written_as_on_a_blackboard():
+def test_a_tree_is_written_as_nested_rules():
     assert str(tree_rules(iris(), IRIS.target_names)) == (
         "if petal width ≤ 0.8: setosa (50 rows, 100 %)\n"
         "else (petal width > 0.8):\n"
@@ -51,7 +51,7 @@ def test_a_tree_is_written_as_on_a_blackboard():
     )
 
 
-def test_the_prompt_shows_rules_as_print_does():
+def test_repr_of_rules_equals_their_text():
     for style in ("nested", "lines"):
         rules = tree_rules(iris(), IRIS.target_names, style=style)
         assert repr(rules) == str(rules)

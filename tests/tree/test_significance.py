@@ -274,7 +274,7 @@ def test_numbers_of_scikit_learns_tree(rng):
             assert p[node] == pytest.approx(scipy.stats.f_oneway(*groups).pvalue, rel=1e-5)
 
 
-def test_one_row_in_each_branch_proves_nothing_and_branches_without_spread_no_more_than_a_permutation():
+def test_one_row_in_each_branch_is_not_significant_and_branches_without_spread_no_more_than_a_permutation():
     for branches, p in (
         (([1.0], [2.0]), 1.0),
         (([1.0, 1.0], [2.0, 2.0]), 1 / 6),  # of the six ways to part four rows
@@ -292,7 +292,7 @@ def test_one_row_in_each_branch_proves_nothing_and_branches_without_spread_no_mo
     st.lists(st.integers(-3, 3), min_size=1, max_size=4),
     st.sampled_from([1.0, 1e-9, 1e9]),
 )
-def test_few_numbers_are_no_surer_than_the_best_permutation_of_them_could_be(first, second, unit):
+def test_p_of_few_numbers_is_at_least_that_of_their_best_permutation(first, second, unit):
     branches = [unit * x for x in first], [unit * x for x in second]
     p = split_p_values(by_hand(branches, criterion="squared_error"), criterion="squared_error", correct=False)[0]
     assert p >= 1 / math.comb(len(first) + len(second), len(first)) - 1e-12
@@ -315,7 +315,7 @@ def test_many_rows_with_a_spread_keep_the_f_test(rng):
     assert split_p_values(model, criterion="squared_error")[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_levels_without_spread_are_no_surer_than_a_permutation_either():
+def test_p_of_levels_without_spread_is_at_least_that_of_a_permutation():
     cells, y = pandas.DataFrame({"level": ["a"] * 3 + ["b"] * 3 + ["c"] * 3}), np.repeat([1.0, 2.0, 3.0], 3)
     tree = margrove.DecisionTreeRegressor(max_depth=1, categorical="subset").fit(cells, y)
     assert tree.tree_.n_levels[0] == 3
@@ -372,7 +372,7 @@ def test_tables_are_those_of_the_rows_of_a_grown_tree(seed, ugly_problem):
     assert (split_p_values(model)[~model.is_leaf] <= 1).all()
 
 
-def test_what_monotone_constraints_hold_back_is_tested_as_predicted():
+def test_values_clipped_by_monotone_constraints_are_tested_as_predicted():
     # A parent held at (4, 4) over branches that sum to (6, 2): the test is that of the branches.
     model = stump([[4, 0], [2, 2]])
     held = replace(model, value=np.array([[4.0, 4.0], [4.0, 0.0], [2.0, 2.0]]))

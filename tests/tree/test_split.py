@@ -199,7 +199,7 @@ ROW_NUMBER = {
 
 
 @pytest.mark.parametrize(("score", "picked"), [("gain", 0), ("skew_adjusted", 0), ("gain_ratio", 1)])
-def test_only_the_gain_ratio_passes_over_the_row_number(problem_of, score, picked):
+def test_only_the_gain_ratio_avoids_the_row_number(problem_of, score, picked):
     """The row number gains all there is, 1 bit, for 3 bits of split information; the sign 0.55 for 0.95."""
     search, root = at_the_root(problem_of(ROW_NUMBER, list("ggggssss"), criterion="entropy", split_score=score))
     assert search.best_split(root).column == picked
@@ -209,7 +209,7 @@ def test_only_the_gain_ratio_passes_over_the_row_number(problem_of, score, picke
     assert sign.information == pytest.approx(0.9544, abs=1e-4)
 
 
-def test_the_gain_ratio_passes_over_columns_below_the_mean_gain(problem_of):
+def test_the_gain_ratio_skips_columns_below_the_mean_gain(problem_of):
     """The sign's ratio is the largest, but beside the row number alone its gain is below the mean."""
     columns = {name: ROW_NUMBER[name] for name in ("row", "sign")}
     search, root = at_the_root(problem_of(columns, list("ggggssss"), criterion="entropy", split_score="gain_ratio"))
@@ -248,7 +248,7 @@ def test_present_or_missing_is_a_test(problem_of):
     assert split.branch.tolist() == [0, 0, 1, 1]
 
 
-def test_complexity_charges_the_bits_that_name_the_test(problem_of):
+def test_complexity_penalises_the_bits_that_encode_the_test(problem_of):
     """Four columns cost 2 bits; five thresholds log2 5."""
     columns = {"x": [1.0, 2, 3, 4, 5, 6], "a": list("aaabbb"), "b": list("ababab"), "c": list("aabbaa")}
     problem = problem_of(columns, list("lllhhh"), criterion="entropy", complexity=0.5)
@@ -272,7 +272,7 @@ def test_a_subset_costs_a_bit_for_each_level_but_one(problem_of):
 # ---------------------------------------------------------------------------------------------------- thresholds
 
 
-def test_halfway_parts_neighbours_that_rounding_would_join():
+def test_the_midpoint_separates_neighbours_that_rounding_would_join():
     for low, high in ((1.0, np.nextafter(1.0, 2.0)), (0.0, 5e-324), (-1e308, 1e308), (1.7e308, 1.79e308)):
         (theta,) = halfway(np.array([low, high]))
         assert low <= theta < high
@@ -388,7 +388,7 @@ def test_impurities_of_one_odd_row_in_a_million_keep_their_digits():
     assert impurity.error([n - 1, 1]) == 1 / n
 
 
-def test_no_weight_is_no_impurity():
+def test_zero_weight_has_zero_impurity():
     for of in (impurity.entropy, impurity.gini, impurity.error):
         assert of(np.zeros((2, 3))).tolist() == [0.0, 0.0]
 

@@ -71,7 +71,7 @@ def test_a_column_of_subsets_counts_as_one_candidate(problem_of, rng):
     assert tree.n_candidates[0] == 79 + 1 + 8
 
 
-def test_a_column_that_names_the_rows_is_chance(rng):
+def test_a_column_that_names_the_rows_is_not_significant(rng):
     target = rng.integers(0, 2, 200)
     rows = pd.DataFrame({"row": named(range(200))})
     tree = DecisionTreeClassifier(categorical="subset", max_depth=1).fit(rows, target)
@@ -90,7 +90,7 @@ def test_forty_informative_levels_are_significant(rng):
     assert tree.p_values()[0] < 0.01
 
 
-def test_noise_of_many_levels_is_found_significant_no_more_often_than_the_level_says(rng):
+def test_noise_of_many_levels_is_significant_no_more_often_than_the_level(rng):
     found = []
     for _ in range(150):
         table = pd.DataFrame({name: named(rng.integers(0, size, 120)) for name, size in (("a", 12), ("b", 30))})

@@ -77,7 +77,7 @@ def changed(tree, name, node, value):
         },
     ),
 )
-def test_what_the_reference_grows_is_certified(ugly_problem, seed, criterion, score, thresholds, options):
+def test_trees_of_the_reference_are_certified(ugly_problem, seed, criterion, score, thresholds, options):
     if criterion not in ("entropy", "gini", "error") and thresholds in ("gaussian", "logistic"):
         thresholds = "exact"
     problem = ugly_problem(seed, criterion, split_score=score, thresholds=thresholds, n_bins=4, **options)
@@ -324,7 +324,7 @@ def test_of_nodes_that_gain_the_same_any_may_be_split_first(problem_of, engine):
     assert broken(problem, tree.cut(np.isin(np.arange(tree.n_nodes), inner[:1]))) == ["leaves that should be split"]
 
 
-def test_arrays_that_make_no_tree_are_found(blobs):
+def test_arrays_that_do_not_form_a_tree_are_found(blobs):
     tree = grow(blobs)
     for name, node, value in (("feature", 0, 99), ("child", 0, 2), ("feature", 1, -1), ("child_start", 1, 0)):
         if getattr(tree, name)[node] == value:
@@ -352,7 +352,7 @@ def test_a_branch_that_no_row_takes_is_found(problem_of):
 AS_PRUNED = "pruning the grown tree gives this tree"
 
 
-def test_a_pruned_tree_is_what_the_rule_leaves_of_the_grown_one(blobs):
+def test_pruning_the_grown_tree_gives_the_pruned_tree(blobs):
     grown = grow(blobs)
     pruned = grown.cut(grown.depth == 2)
     assert pruned.n_nodes < grown.n_nodes
@@ -386,7 +386,7 @@ def test_a_tree_cut_further_than_its_rule_allows_fails(rng, rule, engine):
         assert certify(model, X, y).holds is False
 
 
-def test_arrays_that_make_no_tree_are_denied_at_once(rng):
+def test_arrays_that_do_not_form_a_tree_fail_at_once(rng):
     X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
     model = TreeClassifier().fit(X, y)
     whole = model.tree_

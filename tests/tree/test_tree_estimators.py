@@ -177,14 +177,14 @@ def test_class_weights_are_scikit_learns(iris):
         (None, "even", "class_weight"),
     ],
 )
-def test_weights_that_make_no_sense_are_refused(sample_weight, class_weight, message):
+def test_invalid_weights_are_refused(sample_weight, class_weight, message):
     with pytest.raises(ValueError, match=message):
         DecisionTreeClassifier(class_weight=class_weight).fit([[0], [1], [2], [3]], [0, 0, 1, 1], sample_weight)
 
 
 @pytest.mark.parametrize("light", [1e-5, 1e-30, 1e-300])
 @pytest.mark.parametrize("split_score", ["gain", "gain_ratio"])
-def test_weights_of_very_different_size_lose_no_branch(light, split_score):
+def test_weights_of_very_different_size_keep_all_branches(light, split_score):
     """Boosting makes such weights. In a branch of light rows only they decide; rounding of the heavy ones does not."""
     X = np.column_stack([np.arange(60) >= 30, np.arange(60) % 30])
     y = (np.arange(60) // 10) % 2
@@ -274,7 +274,7 @@ def test_frames_of_any_library_give_the_same_tree(library, categorical, frame):
     np.testing.assert_array_equal(tree.predict(other), again.predict(table))
 
 
-def test_levels_that_were_declared_and_do_not_occur_are_no_levels(frame):
+def test_declared_levels_that_do_not_occur_are_dropped(frame):
     table, y = frame
     tree = DecisionTreeClassifier().fit(table, y)
     levels = {column.name: column.levels for column in tree.tree_.columns}
@@ -459,7 +459,7 @@ def test_permutation_importances_of_every_kind_of_table_are_the_same(rng):
         DecisionTreeClassifier().fit(complete, species).permutation_importances(complete, species, n_repeats=0)
 
 
-def test_rules_of_a_sparse_matrix_speak_of_missing_cells_only_where_some_are(rng):
+def test_rules_of_a_sparse_matrix_mention_missing_cells_only_where_there_are_some(rng):
     X = np.where(rng.random((80, 3)) < 0.6, 0.0, rng.normal(size=(80, 3)))
     X[:8, 1] = np.nan
     y = (np.nan_to_num(X[:, 0]) > 0) ^ np.isnan(X[:, 1])
@@ -486,7 +486,7 @@ def test_cost_complexity_path_is_scikit_learns(is_regression, rng):
     assert not hasattr(ours, "tree_")  # scikit-learn's call does not fit either
 
 
-def test_monotone_predictions_go_their_way_and_are_as_good_as_scikit_learns(rng):
+def test_monotone_predictions_are_monotone_and_as_good_as_scikit_learns(rng):
     X = rng.uniform(size=(500, 3))
     signal = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=500)
     line = np.linspace(0, 1, 101)
@@ -520,7 +520,7 @@ def test_every_criterion_of_a_regression_keeps_the_monotone_order(criterion, eng
     assert proof.holds, str(proof)
 
 
-def test_monotone_classes_may_not_be_three(iris):
+def test_monotone_constraints_with_three_classes_are_refused(iris):
     with pytest.raises(ParameterError, match=r"multiclass.*monotonic_cst.*3 classes"):
         DecisionTreeClassifier(monotonic_cst=[1, 0, 0, 0]).fit(*iris)
 
@@ -568,7 +568,7 @@ def test_leaves_paths_and_probabilities_agree(iris):
     np.testing.assert_allclose(np.exp(tree.predict_log_proba(X)), shares)
 
 
-def test_smoothing_is_laplaces(iris):
+def test_smoothing_of_one_is_laplaces(iris):
     X, y = iris
     plain = DecisionTreeClassifier(max_depth=2).fit(X, y)
     smooth = DecisionTreeClassifier(max_depth=2, smoothing=1).fit(X, y)
@@ -607,14 +607,14 @@ def test_the_penalty_per_leaf_is_chosen_by_cross_validation(how, rng):
     assert tree.tree_.n_leaves < tree.grown_.n_leaves
 
 
-def test_rows_held_out_by_a_random_state_object_are_those_the_certificate_speaks_of(rng):
+def test_the_certificate_uses_the_rows_held_out_by_a_random_state_object(rng):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     for random_state in (None, 3, np.random.RandomState(3)):
         tree = DecisionTreeClassifier(prune="reduced_error", random_state=random_state).fit(X, y)
         assert certify(tree, X, y).holds
 
 
-def test_significance_stops_where_there_is_nothing(rng):
+def test_significance_stops_growth_on_noise(rng):
     X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
     assert DecisionTreeClassifier(significance=0.01).fit(X, y).tree_.n_nodes == 1
     y = (X[:, 2] > 0).astype(int)
@@ -735,7 +735,7 @@ def test_a_bad_parameter_is_named_with_its_value_and_a_cure(parameter, value, me
     assert parameter in str(found.value)
 
 
-def test_what_does_not_go_together_is_refused(frame, iris):
+def test_incompatible_parameters_are_refused(frame, iris):
     table, y = frame
     with pytest.raises(ParameterError, match="split_values names the column 'colour', which is not numeric"):
         DecisionTreeClassifier(split_values={"colour": [1]}).fit(table, y)
