@@ -95,10 +95,10 @@ def test_input_that_cannot_be_drawn_is_refused(features, pictures):
         plot_feature_maps(features, pictures)
     with pytest.raises(InputError, match="which holds 'edges'; a map is a number, or a name such as 'map_17'"):
         plot_feature_maps(features, pictures, which="edges")
-    with pytest.raises(InputError, match="10 pictures and y has the shape"):
+    with pytest.raises(InputError, match="10 pictures, but y has the shape"):
         plot_feature_maps(features, pictures, ["stands"], which=0)
     with pytest.raises(InputError, match="model is a DecisionTreeClassifier; a ConvFeatures"):
         plot_feature_maps(DecisionTreeClassifier(), pictures, which=0)
     tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InputError, match="no maps"):
+    with pytest.raises(InputError, match="not maps"):
         used_maps(tree)

@@ -106,7 +106,8 @@ def test_a_scheme_in_a_pipeline_comes_back(content, loaded):
 def test_a_learner_of_another_package_is_refused_with_the_cure(base, content):
     model = OneVsRestClassifier(base).fit(*rows(""))
     with pytest.raises(
-        ModelFileError, match=r"OneVsRestClassifier's estimator, sklearn.* is not a class that it supports.*Use one of Margrove's"
+        ModelFileError,
+        match=r"OneVsRestClassifier's estimator, sklearn.* is not a class that it supports.*Use one of Margrove's",
     ):
         content(model)
 
@@ -120,8 +121,12 @@ def test_a_boosted_learner_of_another_package_is_refused_with_the_cure(content):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("estimator", "parameters", "estimator", "class"), "DecisionTreeRegressor", "none that AdaBoostClassifier"),
-        (("estimator", "parameters", "estimator", "class"), "Popen", "'Popen', which is none"),
+        (
+            ("estimator", "parameters", "estimator", "class"),
+            "DecisionTreeRegressor",
+            "which AdaBoostClassifier cannot boost",
+        ),
+        (("estimator", "parameters", "estimator", "class"), "Popen", "'Popen', which AdaBoostClassifier cannot boost"),
         (("estimator", "parameters", "learning_rate"), -1.0, "learning_rate is -1"),
         (("estimator", "class"), "AdaBoostRegressor", "parameters"),
         (("estimator", "parameters"), [], "parameters"),
@@ -184,7 +189,10 @@ FORGERIES = {
     "a machine less": (drop_machine, "do not match the 3 columns of its code"),
     "machines that are none": (put("machines", value={}), "columns of its code"),
     "another estimator": (put("estimator", value={"class": "OneClassSVM", "parameters": {}}), "has no"),
-    "an unknown estimator": (put("estimator", value={"class": "Popen", "parameters": {}}), "'Popen', which this version"),
+    "an unknown estimator": (
+        put("estimator", value={"class": "Popen", "parameters": {}}),
+        "'Popen', which this version",
+    ),
     "an estimator as a parameter": (put("parameters", "estimator", value="SVC"), "estimator is 'SVC'"),
     "a pipeline of nothing": (put("estimator", value={"class": "Pipeline", "steps": []}), "without steps"),
     "a step without a name": (
@@ -193,7 +201,7 @@ FORGERIES = {
     ),
     "other labels": (put("machines", 0, "labels", "values", value=[0, 1]), r"labels of a machine are \[0, 1\]"),
     "columns too many": (put("n_features_in", value=4), "number of columns"),
-    "names too many": (put("feature_names", value=["a", "b"]), "3 different texts"),
+    "names too many": (put("feature_names", value=["a", "b"]), "3 distinct strings"),
     "rows of no Gram matrix": (put("rows", value=[True, False, False]), "rows of machine 0"),
     "rows in words": (put("rows", value="none"), "true or false was expected"),
     "a field more": (put("code", value=1), "'code', which is unknown"),

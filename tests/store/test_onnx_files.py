@@ -147,7 +147,7 @@ def gram() -> np.ndarray:
     ("model", "words"),
     [
         (SVC(kernel="precomputed").fit(gram(), Y), "precomputed.*kernel='rbf'"),
-        (SVC(kernel=lambda A, B: A @ B.T).fit(X, Y), "is a function.*kernel by name"),
+        (SVC(kernel=lambda A, B: A @ B.T).fit(X, Y), "is a function.*named kernel"),
         (KernelPerceptron(kernel="precomputed").fit(gram(), Y), "precomputed"),
         (OneVsOneClassifier(SVC(kernel="precomputed")).fit(gram(), Y), "precomputed"),
         (sklearn.svm.SVC().fit(X, Y), "from_sklearn"),

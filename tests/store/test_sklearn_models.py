@@ -241,7 +241,7 @@ def test_models_that_cannot_be_converted_are_refused_with_a_remedy(iris):
         (their_trees.DecisionTreeRegressor(criterion="poisson").fit(X, y + 1.0), "poisson"),
         (theirs.SVC(kernel=lambda a, b: a @ b.T).fit(X, y), "precomputed"),
         (margrove.SVC().fit(X, y), "already a Margrove model"),
-        ("SVC", "Those that can be taken over: SVC"),
+        ("SVC", "Models that can be converted: SVC"),
     ]
     for model, words in refused:
         with pytest.raises(InputError, match=words):
