@@ -273,7 +273,7 @@ def test_no_wrong_example_is_shown_if_all_predictions_are_correct():
     assert [example["kind"] for example in section.data["examples"]] == ["sure", "other", "other"]
     assert {example["predicted"] for example in section.data["examples"]} == {"Adelie", "Chinstrap", "Gentoo"}
     assert len([block for block in section.blocks if isinstance(block, Card)]) == 3
-    assert "All 344 rows are predicted correctly" in section.blocks[-1].text
+    assert "None of the 344 rows is predicted incorrectly" in section.blocks[-1].text
 
 
 # --- what matters --------------------------------------------------------------------------------------------------

@@ -56,19 +56,19 @@ def of_penguins(learner):
     return make_pipeline(TableEncoder(), learner).fit(penguins, penguins.labels()), penguins
 
 
-def test_a_learner_that_explains_nothing_gets_what_can_be_said_of_any_classifier():
+def test_learner_without_an_explanation_gets_the_general_report():
     model, penguins = of_penguins(NearestMean())
     report = report_of(model, penguins)
     assert report.subtitle.startswith("A nearest mean on ")
     assert [section.key for section in report.sections] == FOR_ANY
-    worth = report.to_dict()["what_matters"]
-    assert worth["by"] == "loss"
-    assert all(column["own"] is None for column in worth["columns"])
+    importances = report.to_dict()["what_matters"]
+    assert importances["by"] == "loss"
+    assert all(column["own"] is None for column in importances["columns"])
     assert "95 % interval" in to_markdown(report)
     assert "the certificate held" in to_markdown(report)
 
 
-def test_a_learner_that_explains_itself_gets_more():
+def test_learner_with_an_explanation_gets_more_sections():
     model, penguins = of_penguins(ExplainedMeans())
     report = report_of(model, penguins)
     data = report.to_dict()
@@ -83,7 +83,7 @@ def test_a_learner_that_explains_itself_gets_more():
 
 
 @pytest.mark.parametrize(("learner", "kind"), [(NearestMean(), "columns"), (ExplainedMeans(), "weights")])
-def test_it_is_shown(learner, kind, tmp_path):
+def test_learner_is_shown(learner, kind, tmp_path):
     model, _ = of_penguins(learner)
     save(model, tmp_path / "m.margrove")
     ran = CliRunner().invoke(app, ["show", str(tmp_path / "m.margrove"), "--json"])
@@ -94,7 +94,7 @@ def test_it_is_shown(learner, kind, tmp_path):
     assert found["status"] == "converged"
     printed = CliRunner().invoke(app, ["show", str(tmp_path / "m.margrove")])
     assert printed.exit_code == 0
-    assert "tells apart" in printed.stdout
+    assert "predicts species: Adelie, Chinstrap, Gentoo" in printed.stdout
 
 
 def test_a_model_without_a_certificate_has_a_report_without_a_proof():

@@ -64,7 +64,7 @@ _OF_TRAINING = (
 )
 _NEW = "Every picture was classified by the saved model."
 _OF_SEEN = (
-    "The model learned from these pictures, so the accuracy on new ones may be much lower. Use a folder of other "
+    "The model learned from these pictures, so the accuracy on new ones may be lower. Use a folder of other "
     "pictures, or see the page that `margrove images` wrote: there, each picture was classified by a model that had "
     "not seen it."
 )
@@ -140,12 +140,12 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     near = _nearest_support(learner, codes)
     maker = f"{capital(explanation_of(learner).called)}: {first.network_name_}"
     if first is not learner:
-        made = f"{first.n_features_out_:,} numbers that {first.network_name_} makes of each picture"
+        made = f"{first.n_features_out_:,} numbers that {first.network_name_} computes from each picture"
         maker = f"{capital(explanation_of(learner).called)}, on {made}"
     sections = [_in_short(judged, maker)]
     if len(judged.rows):
-        sections.append(_examples("wrong", "Wrong", judged, ~judged.is_right, near))
-        sections.append(_examples("right", "Correct", judged, judged.is_right, near))
+        sections.append(_examples("wrong", "Wrong predictions", judged, ~judged.is_right, near))
+        sections.append(_examples("right", "Correct predictions", judged, judged.is_right, near))
         sections.append(_mistakes(judged))
     if explanation_of(learner).has_rules:
         sections.append(_tree(model, judged.pictures))

@@ -293,8 +293,8 @@ def margins_chart(
         rows.append([part, f"{len(some):,}", f"{int((some <= 0).sum()):,}", *ends])
     table = numbers(["group", "rows", "on the wrong side", "median", "smallest"], rows, texts=(0,))
     alt = (
-        f"Margins of {len(values):,} rows: {int((values <= 0).sum()):,} are 0 or less, on the wrong side of the "
-        f"boundary; the median is {digits(float(np.median(values)))}."
+        f"Margins of {len(values):,} rows. On the wrong side of the boundary (0 or less): "
+        f"{int((values <= 0).sum()):,}. Median: {digits(float(np.median(values)))}."
     )
     title, x, y = "Distance from the boundary (margins)", axis(across), axis("rows")
     return chart_of("margins", title, data, x, y, alt, table, **look, showlegend=True)

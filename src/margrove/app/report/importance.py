@@ -137,7 +137,7 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    new = "that the models had not seen" if is_new else "that the model has learned from"
+    new = "that were not used for training" if is_new else "that the model was trained on"
     return losses, f"{len(truth):,} rows {new}"
 
 

@@ -54,8 +54,8 @@ def write_report(model: Any, table: Table, path: str | Path, format: str = "html
     model : a fitted estimator of Margrove's, or a ``Pipeline`` of a `TableEncoder` and one
         As `margrove train` saves it. Its ``training_record_``, where it has one, describes the training.
     table : Table
-        Rows to predict, with the true values as its target where they are known. Of more than 20,000 rows the report
-        is of a sample, and says so.
+        Rows to predict, with the true values as its target where they are known. With more than 20,000 rows the report
+        covers a sample, and states so.
     path : str or Path
         The file; one that exists is replaced in one step.
     format : {"html", "json", "md"}

@@ -41,7 +41,7 @@ def decisions_section(found: Findings) -> Section | None:
     judged = subject.judged
     has_wrong = any(example.kind == "wrong" for example in shown)
     if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
-        none = f"All {len(judged.truth):,} rows are predicted correctly, so there is no mistake to explain."
+        none = f"None of the {len(judged.truth):,} rows is predicted incorrectly, so there is no mistake to explain."
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" The model {seen} them in training: on new rows it may be wrong." if subject.is_training else ""
         blocks.append(note(f"{none}{unfair}"))
@@ -72,8 +72,8 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     if example.questions:
         rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
         outcome = "their estimate" if subject.classes is None else "their most common class"
-        header = ["", "condition", "value in this row", f"training rows that also meet it, and {outcome}"]
-        blocks.append(Words("The tree applies a sequence of tests. This row meets these conditions:"))
+        header = ["", "condition", "value in this row", f"training rows that also satisfy it, and {outcome}"]
+        blocks.append(Words("The tree applies a sequence of tests. This row satisfies these conditions:"))
         blocks.append(Grid(header, rows, numeric=frozenset({0}), long=frozenset({1})))
     if example.shares:
         bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
