@@ -118,16 +118,16 @@ def test_the_words_say_why() -> None:
         return choice_words(auto_estimate.Chosen(result_of(trials, prefer), Estimate(CLASSES)))
 
     clear = [trial("svm", [0.9, 0.902]), trial("basic", [0.7, 0.7])]
-    assert words(clear).endswith("since its score is the best, by more than one standard error.")
+    assert words(clear).endswith("because its score is the best, by more than one standard error.")
     near = [trial("svm", [0.88, 0.92]), trial("tree", [0.89, 0.89])]
-    assert "and simpler: decision tree; --prefer simple takes it." in words(near)
-    assert words(near, "simple").startswith("Taken: decision tree. It is the simplest within one standard error")
+    assert "Simpler and within one standard error: decision tree (--prefer simple)." in words(near)
+    assert words(near, "simple").startswith("Chosen: decision tree. It is the simplest within one standard error")
     ties = [trial("tree", [1.0, 1.0]), trial("svm", [1.0, 1.0])]
-    assert "the simplest of those that share it" in words(ties)
-    assert "nothing else was scored" in words(clear[:1])
+    assert "the simplest of those with the best score" in words(ties)
+    assert "no other learner was scored" in words(clear[:1])
     slow = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
-    assert "since its score is the best of those that the budget allows. A larger --budget would allow" in words(slow)
-    assert words([trial("svm", [])]).startswith("Nothing could be scored")
+    assert "because its score is the best that the budget allows. A larger --budget would allow" in words(slow)
+    assert words([trial("svm", [])]).startswith("No learner could be scored")
 
 
 def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None:
@@ -140,12 +140,12 @@ def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None
         "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, 1 of them then on all 1,000:"
     )
     assert words(on_sample, trial("tree", [0.8], 500)) == (
-        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, and none on more; "
+        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, and none on more rows; "
         "1 of them on fewer folds, for lack of time:"
     )
     assert words(on_all, on_sample, n_rows=3000).endswith("of 3,000 rows, 1 of them then on 1,000:")
-    assert words(trial("tree", [0.8])) == "It was scored on 1 of 2 folds of 1,000 rows:"
-    assert words(trial("tree", [])) == "None was scored."
+    assert words(trial("tree", [0.8])) == "Scored on 1 of 2 folds of 1,000 rows:"
+    assert words(trial("tree", [])) == "No learner was scored."
 
 
 def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
@@ -159,13 +159,13 @@ def test_the_plan_speaks_of_a_sample_only_where_there_will_be_one(
     capsys: pytest.CaptureFixture[str], n_rows: int, n_columns: int, is_said: bool
 ) -> None:
     tell_plan(Screen(), Training(), 60.0, is_sampled=meets_on_sample(n_rows, n_columns))
-    assert ("meet on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
+    assert ("scored on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
 
 
 def test_the_record_tells_a_status_in_plain_words() -> None:
     stopped = trial("perceptron", [0.9, 0.9], status="max_iter")
     line = leaderboard_of(result_of([stopped]))[0]
-    assert (line["status"], line["note"]) == ("max_iter", "it was still learning when its steps were used up")
+    assert (line["status"], line["note"]) == ("max_iter", "it reached its limit of iterations before it converged")
 
 
 # --------------------------------------------------------------------------------------------------------- the contest
@@ -177,10 +177,12 @@ def test_a_perfect_simple_candidate_ends_the_contest() -> None:
     assert result.chosen is not None
     assert [t.candidate.name for t in result.trials if t.is_scored] == ["basic"]
     assert result.is_whole
-    assert all(t.note == "a simpler one makes no mistakes" for t in result.trials if not t.is_scored)
+    assert all(t.note == "a simpler learner makes no errors" for t in result.trials if not t.is_scored)
 
 
-def test_many_rows_meet_on_a_sample_first_and_the_best_again_on_all(monkeypatch: pytest.MonkeyPatch, few: None) -> None:
+def test_large_tables_are_scored_on_a_sample_first_and_the_best_on_all_rows(
+    monkeypatch: pytest.MonkeyPatch, few: None
+) -> None:
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
     table = table_of(["a", "b", "c"], n=400, apart=1.5)
@@ -222,7 +224,7 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
     result = Contest(Training(), table_of(["a", "b"]), budget, 120, Countdown(Budget(600))).run()
     assert seen == ["basic"]
     assert not result.is_whole
-    assert {t.note for t in result.trials if not t.is_scored} == {"the budget was spent"}
+    assert {t.note for t in result.trials if not t.is_scored} == {"the budget was used up"}
 
 
 def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +319,7 @@ def test_many_rows_are_judged_by_a_final_hold_out(run: Run, few: None, monkeypat
     again.fit(table.take(rest), table.labels()[rest])
     answers = again.predict(table.take(np.array(kept["rows"])))
     assert [kept["classes"][k] for k in kept["predicted"]] == answers.tolist()
-    assert "a final hold-out: 69 rows set aside before anything was tried" in said_by(run("train"))
+    assert "a final hold-out of 69 rows, set aside before any learner was tried" in said_by(run("train"))
 
 
 def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,11 +354,11 @@ def test_too_few_rows_to_set_any_aside_are_said(run: Run, folder: Path) -> None:
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
     record = document(run("train", "few.csv", "--json"))
     assert record["estimate"]["method"] == "cross-validation"
-    assert "flatters" in record["estimate"]["words"]
+    assert "too optimistic" in record["estimate"]["words"]
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
     said = said_by(run("train", "one.csv"))
-    assert "Nothing could be scored, so the simplest learner is taken." in said
-    assert "not estimated: all classes but one have a single row" in said
+    assert "No learner could be scored, so the simplest is chosen." in said
+    assert "not estimated: fewer than two classes have more than one row" in said
 
 
 def test_the_learning_curve_ends_at_the_estimate(run: Run, few: None) -> None:
@@ -384,7 +386,7 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert {line["candidate"] for line in record["leaderboard"]} == {"basic", "perceptron"}
     assert record["estimate"]["method"] == "hold-out"
     assert record["certificate"]["holds"] is True
-    assert "Interrupted: the best so far is taken, and fitted." in run("train").stdout
+    assert "Interrupted: the best learner so far is chosen and fitted." in run("train").stdout
 
 
 def test_ctrl_c_before_anything_was_scored_writes_nothing(
@@ -398,12 +400,12 @@ def test_ctrl_c_before_anything_was_scored_writes_nothing(
     assert list(folder.iterdir()) == []
 
 
-def test_it_is_said_what_was_tried_taken_and_why(run: Run, few: None) -> None:
+def test_output_lists_the_trials_and_explains_the_choice(run: Run, few: None) -> None:
     said = said_by(run("train"))
-    assert "Trying 3 learners, at most 1 min for everything (--budget)" in said
+    assert "Trying 3 learners in at most 1 min (--budget)" in said
     assert "Each scored on the same 5 folds of 344 rows:" in said
-    assert "Taken: perceptron, since its score is the best" in said
-    assert "These scores chose it, and so flatter it" in said
+    assert "Chosen: perceptron, because its score is the best" in said
+    assert "These scores were used to choose it, so they are too optimistic" in said
     quiet = run("train", "--quiet").stdout.splitlines()
     assert len(quiet) == 2
     assert quiet[1].startswith("perceptron: ")
@@ -425,8 +427,8 @@ def test_the_document_has_the_leaderboard(run: Run, few: None) -> None:
 def test_show_tells_the_leaderboard_and_the_estimate(run: Run, few: None) -> None:
     run("train", "--quiet")
     said = said_by(run("show", "penguins.margrove"))
-    assert "What was tried, as saved when it was trained" in said
-    assert "Taken: perceptron" in said
+    assert "Learners tried, as saved after training" in said
+    assert "Chosen: perceptron" in said
     assert "(nested)" in said
     assert "R²" not in said
     record = json.loads(run("show", "penguins.margrove", "--json").stdout)["record"]
@@ -465,7 +467,7 @@ def test_a_quantity_is_estimated_by_the_best_of_its_learners(run: Run, folder: P
     assert "mean absolute error" in said
     shown = said_by(run("show", "line.margrove"))
     assert "linear machine R² " in shown
-    assert f"not seen, as saved when it was trained R² {kept['value']:.3f}, 95 % interval " in shown
+    assert f"unseen rows, as saved after training R² {kept['value']:.3f}, 95 % interval " in shown
     assert f"; mean absolute error {kept['mean_absolute_error']:.4g} ({kept['method']})" in shown
 
 
@@ -475,7 +477,7 @@ def test_text_is_for_those_that_take_it(run: Run, folder: Path) -> None:
     (folder / "t.csv").write_text(f"n,body,kind\n{rows}")
     record = document(run("train", "t.csv", "--text", "body", "--json"))
     notes = {line["candidate"]: line["note"] for line in record["leaderboard"]}
-    assert notes["tree"] in ("it does not take text", "a simpler one makes no mistakes")
+    assert notes["tree"] in ("it does not take text", "a simpler learner makes no errors")
     assert record["estimate"]["value"] > 0.9
 
 
@@ -529,7 +531,7 @@ def test_a_page_that_is_no_report_is_not_overwritten(
     (folder / "flowers.report.html").write_text("<html>my flowers</html>")
     result = run("train", flowers, "--report")
     assert result.exit_code == 2
-    assert "no Margrove report, so it is not overwritten" in result.stderr
+    assert "not a Margrove report, so it is not overwritten" in result.stderr
     assert "--no-report" in result.stderr
     assert (folder / "flowers.report.html").read_text() == "<html>my flowers</html>"
     assert run("train", flowers, "--model", "basic").exit_code == 0

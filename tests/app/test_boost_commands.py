@@ -47,7 +47,7 @@ def stumps(run: Run, outings: str) -> str:
 
 def test_trees_are_boosted_on_the_table_as_it_is_and_the_defaults_are_said(run: Run, outings: str) -> None:
     said = said_by(run("train", outings, "--model", "adaboost", "--folds", "2"))
-    assert "missing cells in 2 columns, taken as they are" in said
+    assert "missing cells in 2 columns, handled directly" in said
     assert choices()["adaboost"].remark in said
     assert "The certificate HOLDS" in said
     assert "trees vote, each of at most" in said
@@ -94,12 +94,12 @@ def test_the_rounds_are_a_table_of_tests_errors_and_alphas(run: Run, stumps: str
         assert line in lines
     assert f"… and {model.n_estimators_ - 10} more" in lines
     said = " ".join(lines)
-    assert "tells apart 'out': go, stay" in said
+    assert "predicts 'out': go, stay" in said
     assert "sky (category), is_warm (boolean), wind" in said
     assert "estimator=DecisionTreeClassifier(" in said
     assert "n_estimators=12" in said
     assert "estimator__" not in said
-    assert "All of it: margrove show --rules MODEL" in said
+    assert "All rules: margrove show --rules MODEL" in said
 
 
 def test_a_stump_is_told_with_both_answers(run: Run, stumps: str) -> None:
@@ -139,16 +139,16 @@ def test_rules_are_those_of_every_tree(run: Run, outings: str) -> None:
         assert [each["rules"] for each in record["rounds"]] == [tree.rules().data() for tree in model.estimators_]
     refused = run("export", "outings.margrove", "--to", "sql")
     assert refused.exit_code == 2
-    assert "--to sql is for one tree, and AdaBoostClassifier has" in refused.stderr
+    assert "--to sql is for a single tree, and AdaBoostClassifier has" in refused.stderr
 
 
-def test_rounds_that_were_given_up_are_told(run: Run, outings: str) -> None:
+def test_removed_rounds_are_reported(run: Run, outings: str) -> None:
     words = ["--param", "early_stopping=true", "--param", "n_estimators=60", "--param", "n_iter_no_change=5"]
     said = said_by(run("train", outings, "--model", "adaboost", "--folds", "0", *words))
     model = margrove.load("outings.margrove")
     given_up = model.rounds_.n_rounds - model.n_estimators_
     assert given_up == 5
-    assert "5 later rounds did not help on rows held out and were given up" in said
+    assert "5 later rounds did not improve the score on rows held out and were removed" in said
     assert "status 'early_stopped': nothing to do" in said
 
 
@@ -215,7 +215,7 @@ def test_trees_of_numbers_that_python_saved_are_shown_predict_and_certify(run: R
     assert [float(cell) for cell in predicted[1:]] == model.predict(table).tolist()
     assert run("certify", "lengths.margrove", "lengths.csv").exit_code == 0
     said = said_by(run("show", "lengths.margrove"))
-    assert "estimates 'length'" in said
+    assert "predicts the number 'length'" in said
     assert "5 trees vote" in said
     assert run("show", "lengths.margrove", "--rules").stdout.count("round ") == 5
     assert run("predict", "lengths.margrove", "lengths.csv", "--scores").exit_code == 2
@@ -239,7 +239,7 @@ def test_a_quantity_is_estimated_by_a_vote_of_regression_trees(run: Run, lengths
     said = said_by(run("train", lengths, "--model", "adaboost", "--folds", "3"))
     numbers = choices()["adaboost"].regression
     assert numbers is not None
-    assert "it is estimated (a regression)" in said
+    assert "(regression)" in said
     assert numbers.remark in said
     assert "R² 0.9" in said
     assert "The certificate HOLDS" in said
@@ -251,7 +251,7 @@ def test_a_quantity_is_estimated_by_a_vote_of_regression_trees(run: Run, lengths
     predicted = run("predict", "lengths.margrove", lengths).stdout.splitlines()
     assert [float(cell) for cell in predicted[1:]] == model.predict(table).tolist()
     assert "R² 1.000" in said_by(run("predict", "lengths.margrove", lengths, "-o", "estimates.csv"))
-    assert "estimates 'length'" in said_by(run("show", "lengths.margrove"))
+    assert "predicts the number 'length'" in said_by(run("show", "lengths.margrove"))
     assert run("show", "lengths.margrove", "--rules").stdout.count("round ") == 50
     assert run("certify", "lengths.margrove", lengths).exit_code == 0
 
@@ -274,7 +274,7 @@ def test_a_vote_of_numbers_takes_its_task_its_seed_and_its_parameters(run: Run, 
     ("param", "words"),
     [
         ("early_stopping=true", "adaboost has no parameter 'early_stopping'"),
-        ("learning_rate=7", "learning_rate is 7; it must be 5 at most"),
+        ("learning_rate=7", "learning_rate is 7; it must be at most 5"),
         ("estimator__significance=0.05", "--param estimator__significance: .* may lack levels of the category 'kind'"),
     ],
 )

@@ -47,7 +47,7 @@ def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
     result = run("compare", flowers, "--folds", "0")
     assert result.exit_code == 0
     assert "Best" not in result.stdout
-    assert "not estimated, as asked" in result.stdout
+    assert "not estimated, as requested" in result.stdout
 
 
 def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
@@ -98,4 +98,4 @@ def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
     (folder / "easy.csv").write_text(f"x,y\n{rows}")
     said = run("compare", "easy.csv", "--folds", "2").stdout
     assert "Best: basic, 100.00 %, 95 % interval " in said
-    assert "so perhaps as good: least-squares, " in said
+    assert "and possibly as good: least-squares, " in said

@@ -70,7 +70,7 @@ def test_parameters_are_json_or_words() -> None:
 def test_a_long_check_of_the_certificate_is_announced() -> None:
     assert warning_words(2.0, 5.0) == ""
     assert warning_words(12.0, 4.0) == (
-        "Checking the certificate takes about 12 s, and 4 s of the budget are left: it is checked all the same."
+        "Checking the certificate takes about 12 s, and 4 s of the budget is left: it is checked anyway."
     )
 
 
@@ -91,7 +91,7 @@ def test_advice_names_options() -> None:
 
 def test_progress_in_words() -> None:
     report = Progress("svm", 2, 3, 0.0417, "violation", goal=0.001)
-    assert in_words(report) == "2 of 3, violation 0.042, to fall to 0.001"
+    assert in_words(report) == "2 of 3, violation 0.042, target 0.001"
 
 
 def test_rows_are_known_by_their_fingerprint() -> None:

@@ -21,28 +21,28 @@ def table_of(**columns: object) -> margrove.Table:
     return margrove.as_table(pd.DataFrame({**columns, "kind": np.array(["a", "b"])[np.arange(200) % 2]}), target="kind")
 
 
-def test_a_column_that_alone_tells_the_classes_is_asked_about() -> None:
+def test_column_that_alone_predicts_the_classes_gives_a_hint() -> None:
     rng = np.random.default_rng(0)
     is_b = np.arange(200) % 2
     table = table_of(noise=rng.normal(size=200), number=is_b + 0.1 * rng.normal(size=200))
     assert hints_of(table) == (
-        "'number' alone tells 'kind' in 100.0 % of the rows: is it known when you predict? "
+        "'number' alone predicts 'kind' in 100.0 % of the rows. Is it known at prediction time? "
         "If not, leave it out: --without number",
     )
     assert hints_of(table, without=("number",)) == ()
 
 
-def test_a_column_that_is_there_only_for_one_class_tells_it() -> None:
+def test_column_that_is_present_only_for_one_class_predicts_it() -> None:
     boats = [None if k % 2 else f"boat {k % 7}" for k in range(200)]
     boats[1], boats[2] = "boat 3", None  # one of each against the rule
     (hint,) = hints_of(table_of(boat=boats))
-    assert hint.startswith("'boat' alone tells 'kind' in 99.0 % of the rows")
+    assert hint.startswith("'boat' alone predicts 'kind' in 99.0 % of the rows")
 
 
 def test_values_of_their_own_tell_nothing_and_are_said_to_be_scattered() -> None:
     tickets = [f"ticket {k if k % 3 else 0}" for k in range(200)]
     assert hints_of(table_of(ticket=tickets)) == (
-        "So many different values tell little of new rows: 'ticket' (134 in 200 rows)",
+        "Columns with so many distinct values rarely help on new rows: 'ticket' (134 in 200 rows)",
     )
     assert share_wrong(np.arange(200), np.arange(200) % 2) == 1.0
 
@@ -60,11 +60,11 @@ def test_few_rows_and_the_penguins_give_no_hint() -> None:
     assert hints_of(margrove.load_penguins()) == ()
 
 
-def test_train_says_it_in_words_in_the_document_and_in_the_record(run: Run, folder: Path) -> None:
+def test_hint_is_printed_and_kept_in_the_document_and_the_record(run: Run, folder: Path) -> None:
     rows = "".join(f"{k % 2},{k % 10},{'ab'[k % 2]}\n" for k in range(120))
     (folder / "t.csv").write_text(f"x,y,kind\n{rows}")
     result = run("train", "t.csv", "--model", "basic", "--folds", "2")
-    assert "'x' alone tells 'kind' in 100.0 % of the rows: is it known" in " ".join(result.stdout.split())
+    assert "'x' alone predicts 'kind' in 100.0 % of the rows. Is it known" in " ".join(result.stdout.split())
     facts = json.loads(run("train", "t.csv", "--model", "basic", "--folds", "2", "--json").stdout)["table"]
     assert len(facts["hints"]) == 2  # y is even where x is 0
     assert margrove.load("t.margrove").training_record_["warnings"] == facts["hints"]

@@ -57,7 +57,7 @@ def test_c_is_searched_along_its_path_and_estimated_on_other_rows(run: Run, peop
     assert "Searching C for at most 1 min" in said
     assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
     assert "gamma" not in said
-    assert "(nested, 5 rounds: each searches the other rows anew" in said
+    assert "(nested cross-validation, 5 rounds: each searches and trains on the other rows" in said
     assert "The certificate HOLDS" in said
     assert "relative duality gap" in said
     assert "yes rather than no: high age (+" in said
@@ -82,11 +82,11 @@ def test_the_best_c_is_that_of_the_library(run: Run, people: str) -> None:
     assert record["parameters"]["C"] == record["search"]["best"]["C"]
 
 
-@pytest.mark.parametrize(("words", "price"), [(["--param", "C=0.5"], 0.5), (["--budget", "0"], 1.0)])
-def test_without_a_search_c_is_as_typed_or_as_by_default(run: Run, people: str, words: list[str], price: float) -> None:
+@pytest.mark.parametrize(("words", "C"), [(["--param", "C=0.5"], 0.5), (["--budget", "0"], 1.0)])
+def test_without_a_search_c_is_as_typed_or_as_by_default(run: Run, people: str, words: list[str], C: float) -> None:
     said = said_by(run("train", people, "--target", "is_rich", "--model", "linear", "--folds", "2", *words))
     assert "Searching" not in said
-    assert margrove.load("people.margrove")[-1].get_params()["C"] == price
+    assert margrove.load("people.margrove")[-1].get_params()["C"] == C
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_show_says_solver_gap_weights_and_margin(run: Run, people: str) -> None:
 
 def test_show_tells_the_weights_that_train_told(run: Run, people: str) -> None:
     words = ["--target", "is_rich", "--without", "pay", "--model", "linear", "--param", "C=1", "--folds", "0"]
-    trained = said_by(run("train", people, *words)).partition("What it learned")[2].partition("Saved")[0]
-    shown = said_by(run("show", "people.margrove")).partition("What it learned")[2]
-    assert "In brackets the weight of one standard deviation" in trained
+    trained = said_by(run("train", people, *words)).partition("What the model learned")[2].partition("Saved")[0]
+    shown = said_by(run("show", "people.margrove")).partition("What the model learned")[2]
+    assert "In parentheses: the weight per standard deviation" in trained
     assert shown.strip() == trained.strip()
 
 
@@ -154,7 +154,7 @@ def test_one_machine_for_all_classes_has_a_score_for_each(run: Run) -> None:
 
 def test_a_sparse_file_is_taken_as_it_is(run: Run, sparse: str) -> None:
     said = said_by(run("train", sparse, "--model", "linear", "--folds", "3"))
-    assert "The numbers are sparse and taken as they are, not scaled." in said
+    assert "The columns are sparse and are not scaled." in said
     assert "The certificate HOLDS" in said
     model = margrove.load("rows.margrove")
     table = margrove.read_table(sparse)
@@ -163,7 +163,7 @@ def test_a_sparse_file_is_taken_as_it_is(run: Run, sparse: str) -> None:
     assert abs(encoded - kept.sparse).max() == 0
     assert run("certify", "rows.margrove", sparse).exit_code == 0
     assert "Wrote 150 predictions" in said_by(run("predict", "rows.margrove", sparse, "-o", "out.csv"))
-    assert "In brackets the weight of one standard deviation; 1 is the strongest" in said_by(
+    assert "In parentheses: the weight per standard deviation, relative to the largest" in said_by(
         run("show", "rows.margrove")
     )
 
@@ -179,12 +179,12 @@ def test_other_learners_scale_a_sparse_file(run: Run, sparse: str) -> None:
 def test_numbers_are_estimated_whatever_their_unit(run: Run, people: str, words: list[str]) -> None:
     result = run("train", people, "--target", "pay", "--without", "is_rich", "--model", "linear", *words)
     said = said_by(result)
-    assert "it is estimated (a regression)" in said
+    assert "(regression)" in said
     assert "so that the unit and the zero of the target do not matter." in said
     assert "a high value rather than a low one: high age (+1.00)" in said
     assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
-    assert "These scores chose the cell, and so flatter it; the errors below are none of them." in said
-    assert "(nested, 5 rounds: each searches the other rows anew" in said
+    assert "These scores were used to choose the cell, so they are too optimistic; the errors below are not." in said
+    assert "(nested cross-validation, 5 rounds: each searches and trains on the other rows" in said
     assert ", 95 % interval " in said
     assert "The certificate HOLDS" in said
     learner = margrove.load("people.margrove")[-1]
@@ -220,7 +220,7 @@ def test_a_c_that_was_typed_and_no_budget_are_not_searched(run: Run, people: str
     for more in (["--param", "C=1"], ["--budget", "0"]):
         said = said_by(run("train", people, *words, *more))
         assert "Searching" not in said
-        assert "(2 rounds: each learns from the other rows" in said
+        assert "(2-fold cross-validation: each round trains on the other rows" in said
         assert margrove.load("people.margrove")[-1].C == 1
 
 
@@ -230,10 +230,10 @@ def test_a_regression_short_of_time_is_held_out(run: Run, people: str, monkeypat
     record = json.loads(run("train", people, *words).stdout)
     assert record["estimate"]["method"] == "hold-out"
     assert record["estimate"]["mean_absolute_error"] < record["estimate"]["baseline_mean_absolute_error"]
-    assert "a final hold-out: 40 rows" in said_by(run("train", people, *words[:-1]))
+    assert "a final hold-out of 40 rows" in said_by(run("train", people, *words[:-1]))
 
 
-def test_a_regression_worse_than_the_median_says_so(run: Run, folder: Path) -> None:
+def test_regression_worse_than_the_median_is_reported(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(5)
     lines = ["a,b,pay"]
     for row in range(150):
@@ -241,22 +241,25 @@ def test_a_regression_worse_than_the_median_says_so(run: Run, folder: Path) -> N
         lines.append(f"{a:.3f},{b:.3f},{np.exp(3 * rng.normal()) if row % 3 else 0.0:.4f}")
     (folder / "skewed.csv").write_text("\n".join(lines) + "\n")
     said = said_by(run("train", "skewed.csv", "--target", "pay", "--model", "linear", "--budget", "0"))
-    assert "It is no better than the mean: this learner finds nothing in these columns. Try `margrove compare`." in said
+    assert (
+        "It is no better than predicting the mean: this learner finds no signal in these columns. Try `margrove compare`."
+        in said
+    )
 
 
 def test_compare_compares_what_estimates_numbers(run: Run, people: str) -> None:
     words = ["compare", people, "--target", "pay", "--without", "is_rich", "--folds", "3"]
     said = said_by(run(*words))
-    assert "it is estimated (a regression)" in said
+    assert "(regression)" in said
     assert "Best: linear, R² 0.9" in said
-    assert "always answering the median is off by" in said
+    assert "always predicting the median has error" in said
     record = json.loads(run(*words, "--task", "regress", "--json").stdout)
     assert [each["learner"] for each in record["learners"]] == ["linear", "tree", "adaboost"]
     assert record["best"] == "linear"
     for each in record["learners"]:
         assert each["certificate"]["holds"]
         assert each["cross_validation"]["folds"] == 3
-    assert "How far off they are: not estimated" in said_by(run(*words[:-1], "0"))
+    assert "Errors: not estimated" in said_by(run(*words[:-1], "0"))
 
 
 def test_compare_takes_numbers_as_classes_where_asked(run: Run, folder: Path) -> None:
@@ -291,11 +294,13 @@ def test_text_of_a_review_is_estimated(run: Run, folder: Path) -> None:
 
 def test_compare_has_the_linear_machine_and_says_what_train_would_search(run: Run, people: str) -> None:
     said = said_by(run("compare", people, "--target", "is_rich", "--without", "pay", "--folds", "2"))
-    assert "linear and svm are compared as they are; `margrove train` searches C, and gamma of svm." in said
+    assert (
+        "linear and svm are compared with default parameters; `margrove train` searches C, and gamma for svm." in said
+    )
 
 
 def test_many_rows_are_searched_on_a_sample(run: Run, people: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "MOST_ROWS_LINEAR", 80)
     said = said_by(run("train", people, "--target", "is_rich", "--model", "linear", "--folds", "0"))
-    assert "on a sample of 80 rows, each class in its proportion" in said
+    assert "on a sample of 80 rows, stratified by class" in said
     assert "rows drawn from 200" in said

@@ -1,4 +1,4 @@
-"""The progress bar: how far it has come, and what it says of the solver's objective."""
+"""The progress bar: the share that is done, and the solver's objective."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def test_a_search_says_how_long_it_will_take(bar: Bar, monkeypatch: pytest.Monke
     meter.begin("round 1")
     for now, done, words in (
         (0.5, 30, ""),  # too soon to say
-        (4.0, 40, "about 21 s left of this search"),  # the last ten took 3.5 s
-        (8.0, 80, "about 2 s left of this search"),
+        (4.0, 40, "about 21 s left in this search"),  # the last ten took 3.5 s
+        (8.0, 80, "about 2 s left in this search"),
     ):
         clock[0] = now
         meter.watch(Progress("search", done, 100))

@@ -48,8 +48,8 @@ def test_rows_that_it_learned_from_are_told_with_what_to_expect_of_others(run: R
     run("train", flowers, "--model", "basic", "--folds", "2", "-o", "m.margrove")
     told = " ".join(run("predict", "m.margrove", flowers).stderr.split())
     kept = margrove.load("m.margrove").training_record_["estimate"]
-    assert f"These are the rows it learned from: on new rows expect {100 * kept['value']:.1f} % (95 % interval " in told
-    assert "on rows held out when it was trained)." in told
+    assert f"These are the training rows; on new rows expect {100 * kept['value']:.1f} % (95 % interval " in told
+    assert "on rows held out in training)." in told
     header, *rows = (folder / flowers).read_text().splitlines()
     others = {
         "shorter.csv": rows[:-1],
@@ -67,13 +67,13 @@ def test_numbers_that_it_learned_from_are_told_with_their_error(run: Run, folder
     (folder / "line.csv").write_text("x,y\n" + "".join(f"{k},{2.5 * k + k % 3}\n" for k in range(40)))
     run("train", "line.csv", "--model", "tree", "--folds", "2")
     told = " ".join(run("predict", "line.margrove", "line.csv").stderr.split())
-    assert "These are the rows it learned from: on new rows expect R² 0." in told
+    assert "These are the training rows; on new rows expect R² 0." in told
     assert ", mean absolute error " in told
 
 
 def test_a_model_that_was_not_judged_says_only_whose_rows_they_are(run: Run, flowers: str) -> None:
     run("train", flowers, "--model", "basic", "--folds", "0", "-o", "m.margrove")
-    assert "learned from: on new rows expect less." in run("predict", "m.margrove", flowers).stderr
+    assert "training rows; expect a lower score on new rows." in run("predict", "m.margrove", flowers).stderr
 
 
 @pytest.mark.parametrize("mark", [None, "abc", {}, {"columns": 3}, {"target": 1, "columns": {"petal": 2}}])
@@ -125,9 +125,9 @@ def test_json_holds_rows_and_accuracy(run: Run, model: str, flowers: str) -> Non
 
 
 def test_json_writes_the_file_too_and_names_it(run: Run, model: str, flowers: str, folder: Path) -> None:
-    record = json.loads(run("predict", model, flowers, "--json", "-o", "answers.csv").stdout)
-    assert record["output"] == "answers.csv"
-    assert (folder / "answers.csv").read_text().splitlines() == ["kind", *(label for [label] in record["rows"])]
+    record = json.loads(run("predict", model, flowers, "--json", "-o", "predictions.csv").stdout)
+    assert record["output"] == "predictions.csv"
+    assert (folder / "predictions.csv").read_text().splitlines() == ["kind", *(label for [label] in record["rows"])]
     assert json.loads(run("predict", model, flowers, "--json").stdout)["output"] is None
 
 
@@ -225,7 +225,7 @@ def test_a_model_without_probabilities_says_so_and_what_to_do(run: Run, flowers:
     run("train", flowers, "--model", "svm", "--budget", "0", "--folds", "0", "-o", "svm.margrove")
     result = run("predict", "svm.margrove", flowers, "--probabilities")
     assert result.exit_code == 2
-    assert "--probabilities: this SVC gives none. Train it with --param probability=true" in result.stderr
+    assert "--probabilities: this SVC has none. Train it with --param probability=true" in result.stderr
     assert run("predict", "svm.margrove", flowers, "--probabilities", "--scores").exit_code == 2
 
 

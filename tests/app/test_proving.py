@@ -45,7 +45,7 @@ def test_ctrl_c_leaves_the_certificate_out_and_saves_the_model(
     result = run("train", flowers, "--model", "tree", "--folds", "0", "-o", "m.margrove")
     assert result.exit_code == 0
     assert "Not checked yet" in result.output
-    assert "left out (Ctrl-C" in " ".join(result.output.split())
+    assert "not checked (Ctrl-C" in " ".join(result.output.split())
     model = margrove.load(folder / "m.margrove")
     assert learner_of(model).certificate_.holds is None
     assert model.training_record_["certifying"]["is_left_out"] is True
@@ -58,18 +58,18 @@ def test_ctrl_c_leaves_the_certificate_of_auto_out(run: Run) -> None:
     assert told["certificate"]["source"] == "solver"
 
 
-def test_the_report_says_that_the_certificate_was_left_out(
+def test_report_mentions_that_the_certificate_was_not_checked(
     run: Run, flowers: str, folder: Path, interrupted: None
 ) -> None:
     run("train", flowers, "--model", "tree", "--folds", "0", "-o", "m.margrove", "--report")
-    assert "left out (Ctrl-C" in next(folder.glob("m*.html")).read_text(encoding="utf-8")
+    assert "not checked (Ctrl-C" in next(folder.glob("m*.html")).read_text(encoding="utf-8")
 
 
 def test_a_certificate_beyond_the_budget_is_said_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     table = as_table([[0.0, 0], [1.0, 0], [5.0, 1], [6.0, 1]], target=1)
     model = margrove.DecisionTreeClassifier().fit(table, table.labels())
     proof = prove(Screen(), model, table, Budget(0.0), predicted=20.0)
-    assert "takes about 20 s, and the budget is spent" in capsys.readouterr().out
+    assert "takes about 20 s, and the budget is used up" in capsys.readouterr().out
     assert proof.certificate.holds is True
     assert proof.beyond > 0
 

@@ -102,12 +102,12 @@ def _endless(folder: Path, learner: str) -> list[str]:
     """What to type for a fit that never ends by itself, nor within any time that a test has."""
     if learner == "perceptron":  # every point has both labels
         rows = "".join(f"{i},{label}\n" for i in range(300) for label in "ab")
-        price = []
-    else:  # labels at random, and a price for which every one of them has to be right
+        penalty = []
+    else:  # labels at random, and a penalty for which every one of them has to be right
         rows = "".join(f"{(i * 7919) % 1009 / 1009},{'ab'[i * i % 7 % 2]}\n" for i in range(900))
-        price = ["--param", "C=1e9", "--param", "gamma=scale"]  # and nothing to search
+        penalty = ["--param", "C=1e9", "--param", "gamma=scale"]  # and nothing to search
     (folder / "noise.csv").write_text(f"x,y\n{rows}")
-    return ["train", "noise.csv", "--model", learner, "--param", "max_iter=2000000000", *price]
+    return ["train", "noise.csv", "--no-report", "--model", learner, "--param", "max_iter=2000000000", *penalty]
 
 
 def _begun(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
@@ -149,7 +149,7 @@ def test_ctrl_c_during_the_search_goes_on_to_the_fit(folder: Path) -> None:
     command = _begun([*words, "--time-limit", "0.5"], folder)
     output, complaint = _interrupt_after(command, b"Searching gamma")
     assert command.returncode == 0, complaint
-    assert b"Interrupted: the best so far is kept, and fitted." in output
+    assert b"Interrupted: the best cell so far is kept, and fitted." in output
     assert b"status 'time_limit'" in output  # of the fit, not of the search
     assert (folder / "noise.margrove").exists()
 
@@ -160,22 +160,20 @@ def test_ctrl_c_while_learners_are_tried_keeps_the_best_so_far(folder: Path) -> 
     command = _begun(["train", "noise.csv", "--budget", "1h"], folder)
     assert command.stdout is not None
     for line in command.stdout:
-        if b"is taken (--prefer best)" in line:
+        if b"is chosen (--prefer best)" in line:
             break
     time.sleep(4)  # the first few take less, and all of them more
     command.send_signal(signal.SIGINT)
     output, complaint = command.communicate(timeout=120)
     assert command.returncode in (0, 130), complaint  # 130: this machine is so slow that nothing was scored
     if command.returncode == 0:
-        assert b"Taken: " in output
+        assert b"Chosen: " in output
         assert b"HOLDS" in output
         assert (folder / "noise.margrove").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(
-    ("learner", "objective"), [("perceptron", "mistakes in the pass"), ("svm", ", to fall to 0.001")]
-)
+@pytest.mark.parametrize(("learner", "objective"), [("perceptron", "mistakes in the pass"), ("svm", ", target 0.001")])
 def test_a_terminal_gets_a_bar_with_the_objective_and_no_color_is_respected(
     folder: Path, learner: str, objective: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""The search of `margrove train`: what is searched, what it says, and that its estimate is honest."""
+"""The search of `margrove train`: its parameters, its output, and its unbiased estimate."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_the_penguins_are_searched_and_what_was_tried_is_said(run: Run) -> None:
     assert "48 cells, each scored on 5 folds of 344 rows: C 0.1 … 316 (8 values), gamma " in said
     assert "best C=" in said
     assert "runner-up C=" in said
-    assert "These scores chose the cell, and so flatter it" in said
-    assert "(nested, 5 rounds: each searches the other rows anew" in said
+    assert "These scores were used to choose the cell, so they are too optimistic" in said
+    assert "(nested cross-validation, 5 rounds: each searches and trains on the other rows" in said
     model = margrove.load("penguins.margrove")[-1]
     assert f"best C={model.C:.3g}, gamma={model.gamma:.3g}: " in said
 
@@ -168,7 +168,7 @@ def test_too_small_a_budget_for_rounds_holds_rows_out(run: Run, monkeypatch: pyt
     p = estimate["mean"]
     assert (estimate["low"], estimate["high"]) == pytest.approx(wilson(69 * p, 69))
     said = said_by(run("train"))
-    assert "(a final hold-out: 69 rows that neither the search nor the fit tested here saw)" in said
+    assert "(a final hold-out of 69 rows that neither the search nor the fit has seen)" in said
     assert "a nested estimate, with a search in each of 5 rounds: --budget " in said
 
 
@@ -254,10 +254,10 @@ def test_a_best_cell_at_the_edge_widens_the_grid_there_once(
 
 def test_an_edge_that_remains_is_said(run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, lambda C, gamma: math.log(C))
-    assert "still lies at the edge of the grid (largest C)." in said_by(run("train", flowers, "--folds", "0"))
+    assert "is still at the edge of the grid (largest C)." in said_by(run("train", flowers, "--folds", "0"))
     monkeypatch.setattr(searching, "_SLOWER", 1e9)
     said = said_by(run("train", flowers, "--folds", "0"))
-    assert "lies at the edge of the grid (largest C); the budget left no time to widen it." in said
+    assert "is at the edge of the grid (largest C); the budget left no time to widen it." in said
 
 
 def test_cells_that_were_not_reached_are_counted(run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +268,7 @@ def test_cells_that_were_not_reached_are_counted(run: Run, flowers: str, monkeyp
     assert "a final hold-out" in said  # no time for rounds
     pretend(monkeypatch, lambda C, gamma: math.nan, status=Status.TIME_LIMIT)
     result = run("train", flowers)
-    assert "So C and gamma stay as they are." in said_by(result)
+    assert "C and gamma keep their default values." in said_by(result)
     assert margrove.load("flowers.margrove")[-1].get_params()["gamma"] == "scale"
     assert "no cell scored in time" in run("train", flowers, "--quiet").stdout
 
@@ -280,7 +280,7 @@ def test_ctrl_c_keeps_the_best_so_far(run: Run, flowers: str, monkeypatch: pytes
     assert record["parameters"]["C"] == 1
     assert record["estimate"]["method"] == "hold-out"
     assert record["certificate"]["holds"] is True
-    assert "Interrupted: the best so far is kept" in run("train", flowers).stdout
+    assert "Interrupted: the best cell so far is kept" in run("train", flowers).stdout
 
 
 def test_ctrl_c_in_a_later_round_shortens_the_estimate(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +288,7 @@ def test_ctrl_c_in_a_later_round_shortens_the_estimate(run: Run, monkeypatch: py
     pretend(monkeypatch, lambda C, gamma: 0.5, status=property(lambda _: next(ends)))
     record = document(run("train", "--json"))
     assert (record["estimate"]["method"], record["estimate"]["folds"]) == ("nested", 2)
-    assert record["estimate"]["notes"] == ["interrupted: 2 of 5 rounds"]
+    assert record["estimate"]["notes"] == ["interrupted after 2 of 5 rounds"]
     assert record["search"]["rows"] == 344
 
 
@@ -297,11 +297,11 @@ def test_ctrl_c_in_the_search_on_all_rows_falls_back_on_the_first(run: Run, monk
     pretend(monkeypatch, lambda C, gamma: 0.5, status=property(lambda _: next(ends)))
     record = document(run("train", "--json"))
     assert (record["estimate"]["method"], record["search"]["rows"]) == ("hold-out", 275)
-    assert record["estimate"]["notes"] == ["interrupted: 1 of 5 rounds"]
+    assert record["estimate"]["notes"] == ["interrupted after 1 of 5 rounds"]
 
 
 def test_a_class_of_one_row_leaves_nothing_to_search_by(run: Run, folder: Path) -> None:
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
-    assert "Not searched: all classes but one have a single row." in run("train", "one.csv").stdout
+    assert "Not searched: fewer than two classes have more than one row." in run("train", "one.csv").stdout
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
-    assert "2 of the rounds had nothing to choose by" in run("train", "few.csv").stdout
+    assert "2 of the rounds could not score any cell" in run("train", "few.csv").stdout

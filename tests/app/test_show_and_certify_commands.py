@@ -40,7 +40,7 @@ def test_show_does_not_speak_as_if_it_had_verified(run: Run, model: str, options
     pipeline[-1].coef_[0, 0] += 0.1  # the saved certificate is no longer true, and `show` cannot know
     margrove.save(pipeline, model)
     said = run("show", model, *options).stdout
-    assert "as saved when it was trained; `margrove certify MODEL FILE` recomputes it" in said
+    assert "as saved after training; `margrove certify MODEL FILE` recomputes it" in said
     assert "When it was saved, the certificate held" in said
     assert "HOLDS" not in said
     assert "and is true" not in said
@@ -56,7 +56,7 @@ def test_a_saved_certificate_that_did_not_hold_is_told_in_the_past(run: Run, fol
 
 def test_show_counts_the_rows_of_a_kernel_model(run: Run, flowers: str) -> None:
     run("train", flowers, "--model", "kernel-perceptron", "--folds", "0")
-    assert "training rows carry the decision" in run("show", "flowers.margrove").stdout
+    assert "training rows; the others have weight 0" in run("show", "flowers.margrove").stdout
 
 
 def test_a_model_from_the_pipe_can_be_shown(run: Run, flowers: str) -> None:

@@ -34,14 +34,14 @@ def clouds(folder: Path) -> Callable[[int], str]:
     return write
 
 
-def test_show_tells_whose_rows_carry_the_decision_and_what_that_bounds(run: Run, clouds: Callable[[int], str]) -> None:
+def test_show_prints_support_vectors_and_bounds(run: Run, clouds: Callable[[int], str]) -> None:
     run("train", clouds(3), "--model", "svm", "--folds", "0")
     model = margrove.load("clouds.margrove")[-1]
     said = said_by(run("show", "clouds.margrove"))
     counts = ", ".join(f"{label} {count}" for label, count in zip(model.classes_, model.n_support_, strict=True))
-    assert f"{len(model.support_)} of 36 training rows carry the decision (support vectors)" in said
+    assert f"{len(model.support_)} of 36 training rows are support vectors" in said
     assert counts in said
-    assert f"at most {100 * model.loo_bound_:.1f} % of them would be misjudged" in said
+    assert f"at most {100 * model.loo_bound_:.1f} % of the rows" in said
     assert f"kernel: rbf, gamma {model.gamma_:.4g}" in said
     for claim in ("margin width", "easy points", "marginal points", "hard points", "leave-one-out bound: "):
         assert claim in said
@@ -61,7 +61,7 @@ def test_show_tells_whose_rows_carry_the_decision_and_what_that_bounds(run: Run,
 def test_a_linear_machine_says_which_columns_matter(run: Run, flowers: str) -> None:
     result = run("train", flowers, "--model", "svm", "--param", "kernel=linear", "--folds", "0", "--budget", "0")
     assert "tulip rather than daisy: high height (+1.00)" in said_by(result)
-    assert "rows carry the decision (support vectors)" in result.stdout
+    assert "rows are support vectors" in result.stdout
     assert "straight learner" not in result.stdout
 
 
@@ -141,8 +141,8 @@ def test_a_solve_that_ended_early_bounds_nothing(run: Run, folder: Path) -> None
     said = said_by(run("train", "noise.csv", *words))
     assert "does NOT hold" in said
     assert "train with more: --param max_iter=…" in said
-    assert "rows carry the decision (support vectors):" in said
-    assert "would be misjudged" not in said
+    assert "rows are support vectors:" in said
+    assert "Leave-one-out" not in said
 
 
 def test_a_terminal_without_unicode_can_spell_every_claim() -> None:
@@ -173,7 +173,7 @@ def test_a_regression_from_python_is_shown_predicted_and_certified(
     model = margrove.SVR(kernel="linear").fit(X, z)
     margrove.save(model, "line.margrove")
     said = said_by(run("show", "line.margrove"))
-    assert "estimates a number" in said
+    assert "predicts a number" in said
     assert "a high value rather than a low one: high x1 (+1.00)" in said
     assert json.loads(run("show", "line.margrove", "--json").stdout)["classes"] is None
     lines = run("predict", "line.margrove", "points.csv").stdout.splitlines()
@@ -181,8 +181,8 @@ def test_a_regression_from_python_is_shown_predicted_and_certified(
     assert run("certify", "line.margrove", "numbers.csv").exit_code == 0
     scores = run("predict", "line.margrove", "points.csv", "--scores")
     assert scores.exit_code == 2
-    assert "SVR predicts values and has no others" in scores.stderr
-    assert "estimates numbers" in run("certify", "line.margrove").stderr  # the penguins' species are none
+    assert "SVR predicts numbers and has no scores" in scores.stderr
+    assert "predicts numbers" in run("certify", "line.margrove").stderr  # the penguins' species are none
 
 
 def test_a_regression_on_a_table_compares_no_labels(run: Run, line_of_numbers: tuple[np.ndarray, np.ndarray]) -> None:
@@ -203,8 +203,8 @@ def test_a_one_class_machine_from_python_is_shown_predicted_and_certified(
     model = margrove.OneClassSVM(nu=0.3).fit(X)
     margrove.save(model, "cloud.margrove")
     said = said_by(run("show", "cloud.margrove"))
-    assert "tells rows like those it was trained on (1) from others (-1)" in said
-    assert f"{len(model.support_)} of 20 training rows carry the decision" in said
+    assert "distinguishes rows like its training rows (1) from others (-1)" in said
+    assert f"{len(model.support_)} of 20 training rows" in said
     lines = run("predict", "cloud.margrove", "points.csv", "--scores").stdout.splitlines()
     assert lines[0] == "prediction,score one class"
     assert [int(line.split(",")[0]) for line in lines[1:]] == model.predict(X).tolist()

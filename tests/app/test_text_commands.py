@@ -54,15 +54,15 @@ def test_every_learner_of_numbers_takes_text(run: Run, reviews: str, learner: st
 def test_what_is_said_of_text(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--text", "body", "--model", "perceptron", "--folds", "2")
     said = said_by(result)
-    assert "4 columns to learn from: 1 text, 1 number, 1 category, 1 yes/no; left out: 'key'" in said
-    assert "text 'body', 10 words in a cell, 5 cells empty: its words become numbers" in said
+    assert "4 feature columns: 1 text, 1 numeric, 1 categorical, 1 yes/no; left out: 'key'" in said
+    assert "text 'body', 10 words per cell, 5 cells empty: its words become features" in said
     assert "in 2 columns, filled in" in said  # an empty text is no gap
     assert any(f"'{word}' in body (+" in said for word in LIKES)
     assert any(f"'{word}' in body (-" in said.partition("; against it ")[2] for word in DISLIKES)
     assert "body" not in result.stderr
     said = said_by(run("show", "reviews.margrove"))
     assert "body (text)" in said
-    assert "In brackets the weight of one standard deviation" in said
+    assert "In parentheses: the weight per standard deviation" in said
 
 
 def test_text_is_predicted_by_its_words(run: Run, reviews: str, folder: Path) -> None:
@@ -113,7 +113,7 @@ def test_without_text_it_is_said_what_would_use_it(run: Run, reviews: str) -> No
 
 def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) -> None:
     said = said_by(run("compare", reviews, "--text", "body", "--folds", "2"))
-    assert "tree, adaboost: without the text, which they do not take" in said
+    assert "tree, adaboost: trained without the text columns, which they do not take" in said
     record = json.loads(run("compare", reviews, "--text", "body", "--folds", "2", "--json").stdout)
     means = {
         entry["learner"]: np.mean(entry["cross_validation"]["accuracies"])
@@ -138,12 +138,15 @@ def test_trees_fail_alone_where_all_columns_are_text(run: Run, folder: Path) -> 
     [
         (["--text", "body", "--text", "body"], "--text body is given twice."),
         (["--text", "soul"], "there is no column 'soul' to read text from. The columns are 'key', 'body'"),
-        (["--text", "price"], "column 'price': holds numbers, not text. Leave out its --text; the column is used anyway."),
+        (
+            ["--text", "price"],
+            "column 'price': holds numbers, not text. Leave out its --text; the column is used anyway.",
+        ),
         (["--text", "old"], "column 'old': holds truth values, not text."),
         (["--text", "happy"], "column 'happy': is the target"),
         (["--text", "body", "--without", "body"], "column 'body': is named by --text and by --without"),
         (["--text", "body", "--text-features", "bert"], "--text-features is 'bert'; it must be one of tfidf, hashing."),
-        (["--text-features", "hashing"], "--text-features hashing goes with --text"),
+        (["--text-features", "hashing"], "--text-features hashing requires --text"),
         (["--text", "key"], "column 'key': no word of two or more letters occurs in at least 2 of 150 rows"),
     ],
 )
@@ -159,7 +162,7 @@ def test_nonsense_is_refused_in_one_line(run: Run, reviews: str, words: list[str
 def test_trees_refuse_text_before_reading(run: Run, learner: str) -> None:
     result = run("train", "absent.csv", "--text", "body", "--model", learner)
     assert result.exit_code == 2
-    assert f"and {learner} asks of columns as they are. What takes text: --model basic" in " ".join(
+    assert f"and {learner} takes columns as they are. Learners that take text: --model basic" in " ".join(
         result.stderr.split()
     )
 
@@ -174,4 +177,4 @@ def test_a_sparse_file_has_no_text(run: Run, folder: Path) -> None:
 def test_numbers_estimated_from_text_are_refused_by_trees(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--text", "body", "--target", "price", "--task", "regress", "--model", "tree")
     assert result.exit_code == 2
-    assert "What takes text" in result.stderr
+    assert "Learners that take text" in result.stderr

@@ -22,7 +22,7 @@ def test_without_a_file_the_penguins_are_trained_certified_explained_and_saved(r
     assert result.exit_code == 0
     for said in ("Palmer penguins", "344 rows", "19 missing cells", "'species'", "Adelie (152)", "Learner: svm"):
         assert said in result.stdout
-    for said in (" %, 95 % interval ", "always answering 'Adelie'", "HOLDS", "rows carry the decision"):
+    for said in (" %, 95 % interval ", "always predicting 'Adelie'", "HOLDS", "rows are support vectors"):
         assert said in result.stdout
     assert "margrove certify penguins.margrove" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["penguins.margrove"]
@@ -36,7 +36,7 @@ def test_the_accuracy_of_a_named_learner_comes_with_the_interval_of_its_answers(
     assert (kept["low"], kept["high"]) == share_interval(n_right, 344, 5, 344)
     low, high = (f"{100 * end:.1f}" for end in share_interval(n_right, 344, 5, 344))
     said = " ".join(run("train", "--model", "basic").stdout.split())
-    assert f" %, 95 % interval {low} … {high} % (5 rounds: each learns from the other rows" in said
+    assert f" %, 95 % interval {low} … {high} % (5-fold cross-validation: each round trains on the other rows" in said
 
 
 def test_the_saved_model_is_a_pipeline_that_predicts_in_python(run: Run, model: str, flowers: str) -> None:
@@ -114,7 +114,7 @@ def test_a_device_may_take_the_model(run: Run, flowers: str, folder: Path) -> No
 
 def test_an_accuracy_no_better_than_the_largest_class_is_said_to_be_so(run: Run, folder: Path) -> None:
     (folder / "noise.csv").write_text("x,y\n" + "1,a\n1,b\n2,a\n2,b\n" * 5)
-    assert "no better than that" in run("train", "noise.csv", "--model", "basic").stdout
+    assert "No better than the baseline" in run("train", "noise.csv", "--model", "basic").stdout
 
 
 def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(run: Run, folder: Path) -> None:
@@ -171,16 +171,16 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["--folds", "-3"], "--folds is -3"),
         (["--model", "svm", "--folds", "1"], "--folds is 1"),
         (["--folds", "0"], "--folds is 0, and --model auto chooses by cross-validation"),
-        (["--budget", "0"], "--budget is 0, and --model auto has to try learners"),
+        (["--budget", "0"], "--budget is 0, and --model auto needs time to try learners"),
         (["--param", "C=1"], "--param C is a parameter of one learner, and --model auto tries many"),
         (["--prefer", "fast"], "--prefer is 'fast'; it must be one of best, simple"),
-        (["--prefer", "simple", "--model", "svm"], "--prefer simple goes with --model auto, and --model is svm"),
-        (["--without", "kind"], "'kind' is the target"),
+        (["--prefer", "simple", "--model", "svm"], "--prefer simple requires --model auto, and --model is svm"),
+        (["--without", "kind"], "--without kind: this column is the target"),
         (["--without", "kin"], "no column 'kin'"),
         (["--target", "kin"], "Did you mean 'kind'"),
         (["-o", "nowhere/model.margrove"], "no folder 'nowhere'"),
         (["-o", "."], "is a folder"),
-        (["-o", "-", "--json"], "both want standard output"),
+        (["-o", "-", "--json"], "both write to standard output"),
         (["--time-limit", "-1"], "error: --time-limit is -1"),
         (["--model", "svm", "--budget", "0", "--param", "colour=red"], "svm has no parameter"),
         (["--budget", "soon"], "--budget is 'soon'; it must be a time such as 90, 60s, 5m or 1h. 0 means"),
@@ -208,7 +208,7 @@ def test_small_classes_shrink_or_cancel_the_estimate_and_that_is_said(run: Run, 
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
     result = run("train", "one.csv", "--model", "svm")
     assert result.exit_code == 0
-    assert "not estimated: all classes but one have a single row" in result.stdout
+    assert "not estimated: fewer than two classes have more than one row" in result.stdout
 
 
 def test_what_cannot_be_separated_is_saved_with_a_certificate_that_does_not_hold(run: Run, folder: Path) -> None:

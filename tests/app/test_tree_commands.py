@@ -46,12 +46,12 @@ def tree(run: Run, outings: str) -> str:
 
 def test_a_tree_is_trained_on_the_table_as_it_is_and_says_what_was_chosen(run: Run, outings: str) -> None:
     said = said_by(run("train", outings, "--model", "tree"))
-    assert "missing cells in 2 columns, taken as they are" in said
+    assert "missing cells in 2 columns, handled directly" in said
     assert "criterion=entropy, complexity=0.7" in said
     assert "prune=pessimistic" in said
     assert "on 22 real tables" in said
     assert "The certificate HOLDS" in said
-    assert "rules, at most" in said
+    assert "rules, depth " in said
     assert "margrove show outings.margrove --rules" in said
     model = margrove.load("outings.margrove")
     assert isinstance(model, margrove.DecisionTreeClassifier)
@@ -82,12 +82,12 @@ def test_rules_are_printed_alone_and_are_those_of_the_tree(run: Run, tree: str) 
     assert record["rules"] == model.rules().data()
 
 
-def test_show_tells_columns_questions_and_what_each_column_contributes(run: Run, tree: str) -> None:
+def test_show_prints_columns_tests_and_the_contribution_of_each_column(run: Run, tree: str) -> None:
     model = margrove.load(tree)
     said = said_by(run("show", tree))
-    assert "tells apart 'out': go, stay" in said
+    assert "predicts 'out': go, stay" in said
     assert "sky (category), is_warm (boolean), wind" in said
-    set_here = "complexity=0.7, criterion='entropy', n_jobs=1, prune='pessimistic', the others as by default"
+    set_here = "complexity=0.7, criterion='entropy', n_jobs=1, prune='pessimistic', the others at their defaults"
     assert f"parameters: {set_here}" in said
     assert f"{model.get_n_leaves()} rules, at most {model.get_depth()} questions deep" in said
     for line in str(model.rules()).splitlines():
@@ -104,9 +104,9 @@ def test_a_large_tree_is_shown_in_part_and_says_so(run: Run, folder: Path) -> No
     (folder / "noise.csv").write_text("u,v,y\n" + "\n".join(rows) + "\n")
     words = ["--param", "prune=null", "--param", "complexity=0", "--folds", "0"]
     said = run("train", "noise.csv", "--model", "tree", *words).stdout
-    learned = said[said.index("What it learned") :]
+    learned = said[said.index("What the model learned") :]
     assert "nodes below not shown" in learned
-    assert "All of it: margrove show --rules MODEL" in learned
+    assert "All rules: margrove show --rules MODEL" in learned
     assert len(learned.splitlines()) < 45
     model = margrove.load("noise.margrove")
     assert len(run("show", "noise.margrove", "--rules").stdout.splitlines()) == model.tree_.n_nodes - 1
@@ -138,7 +138,7 @@ def test_rules_and_code_are_for_trees_that_were_trained_on_tables(
     for words in (["show", "--rules"], ["show", "--lines"], ["export", "--to", "c"]):
         refused = run(words[0], model, *words[1:])
         assert refused.exit_code == 2
-        assert "is for decision trees, and this is a Perceptron" in refused.stderr
+        assert "is for decision trees, and this model is a Perceptron" in refused.stderr
     unknown = run("export", tree, "--to", "java")
     assert "--to is 'java'; it must be one of python, sql, c" in unknown.stderr
 
@@ -191,7 +191,7 @@ def test_a_tree_of_numbers_that_python_saved_predicts_and_certifies(run: Run, fo
     assert predicted[0] == "length"
     assert [float(cell) for cell in predicted[1:]] == tree.predict(table).tolist()
     assert run("certify", "lengths.margrove", "lengths.csv").exit_code == 0
-    assert "estimates 'length'" in run("show", "lengths.margrove").stdout
+    assert "predicts the number 'length'" in run("show", "lengths.margrove").stdout
     assert run("show", "lengths.margrove", "--rules").stdout.rstrip("\n") == str(tree.rules())
     assert run("predict", "lengths.margrove", "lengths.csv", "--scores").exit_code == 2
 
@@ -199,7 +199,7 @@ def test_a_tree_of_numbers_that_python_saved_predicts_and_certifies(run: Run, fo
 @pytest.mark.parametrize("model", ["tree", "perceptron"])
 def test_columns_that_are_left_out_are_not_counted_as_learned_from(run: Run, outings: str, model: str) -> None:
     said = said_by(run("train", outings, "--model", model, "--folds", "0"))
-    assert "120 rows, 3 columns to learn from: 1 category, 1 yes/no, 1 number; left out: 'name'" in said
+    assert "120 rows, 3 feature columns: 1 categorical, 1 yes/no, 1 numeric; left out: 'name'" in said
     told = json.loads(run("train", outings, "--model", model, "--folds", "0", "--json").stdout)
     assert told["table"]["left_out"] == ["name"]
     assert sum(told["table"]["columns"].values()) == 3
@@ -210,7 +210,7 @@ def test_a_table_of_nothing_but_names_is_refused(run: Run, folder: Path) -> None
     (folder / "names.csv").write_text("name,y\n" + rows)
     refused = run("train", "names.csv", "--model", "tree")
     assert refused.exit_code == 2
-    assert "no column is left to learn from: each names the rows" in refused.stderr
+    assert "no column is left to learn from: each identifies the rows" in refused.stderr
 
 
 def test_the_bar_of_a_tree_counts_rows_in_leaves() -> None:
@@ -219,7 +219,7 @@ def test_the_bar_of_a_tree_counts_rows_in_leaves() -> None:
 
 @pytest.fixture
 def houses(folder: Path) -> str:
-    """A price that the size and the town decide; the rooms are whole numbers that repeat."""
+    """A price that depends on the size and the town; the rooms are integers that repeat."""
     rng = np.random.default_rng(1)
     lines = ["size,town,rooms,price"]
     for _ in range(150):
@@ -233,14 +233,14 @@ def houses(folder: Path) -> str:
 def test_a_target_that_is_a_quantity_grows_a_regression_tree(run: Run, houses: str) -> None:
     said = said_by(run("train", houses, "--model", "tree"))
     assert "target 'price', a number from" in said
-    assert "it is estimated (a regression)" in said
+    assert "(regression)" in said
     assert "significance=0.05" in said
     assert "R² 0.9" in said
-    assert "would be the error of always answering the median" in said
+    assert "by always predicting the median" in said
     assert "The certificate HOLDS" in said
-    assert "contributes to the estimate: size" in said
+    assert "Contribution of each column to the estimate: size" in said
     assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeRegressor)
-    assert "estimates 'price'" in said_by(run("show", "houses.margrove"))
+    assert "predicts the number 'price'" in said_by(run("show", "houses.margrove"))
     assert run("certify", "houses.margrove", houses).exit_code == 0
     assert "R² 0.9" in said_by(run("predict", "houses.margrove", houses, "-o", "prices.csv"))
 
@@ -263,18 +263,18 @@ def test_a_regression_is_told_in_json(run: Run, houses: str) -> None:
 
 def test_the_task_overrides_what_the_target_looks_like(run: Run, houses: str) -> None:
     as_it_looks = said_by(run("train", houses, "--model", "tree", "--target", "rooms"))
-    assert "taken as classes; --task regress estimates them" in as_it_looks
+    assert "treated as classes; --task regress predicts them as numbers" in as_it_looks
     assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeClassifier)
     said = said_by(run("train", houses, "--model", "tree", "--target", "rooms", "--task", "regress"))
-    assert "it is estimated" in said
+    assert "(regression)" in said
     assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeRegressor)
     said = said_by(run("train", houses, "--model", "tree", "--target", "rooms", "--task", "classify"))
-    assert "taken as classes;" not in said
+    assert "treated as classes;" not in said
 
 
 def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) -> None:
     (folder / "counts.csv").write_text("x,n\n" + "".join(f"{i / 7:.3f},{i // 2 + i % 2}\n" for i in range(60)))
-    assert "it is estimated" in said_by(run("train", "counts.csv", "--model", "tree", "--folds", "0"))
+    assert "(regression)" in said_by(run("train", "counts.csv", "--model", "tree", "--folds", "0"))
     result = run("train", "counts.csv", "--model", "tree", "--task", "classify", "--folds", "0")
     assert "31 classes" in said_by(result)
 
@@ -284,12 +284,12 @@ def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) 
     [
         (
             ("--model", "svm", "--task", "regress"),
-            "svm tells classes apart. What estimates numbers: --model linear, --model tree, --model adaboost.",
+            "svm is a classifier. Learners that predict numbers: --model linear, --model tree, --model adaboost.",
         ),
         (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
         (("--model", "tree", "--task", "guess"), "--task is 'guess'; it must be one of classify, regress"),
         (("--model", "tree", "--task", "classify"), "is not a whole number), not a class"),
-        (("--task", "regress", "--model", "tree", "--target", "town", "--drop-unlabelled"), "targets are no numbers"),
+        (("--task", "regress", "--model", "tree", "--target", "town", "--drop-unlabelled"), "targets are not numbers"),
         (("--model", "tree", "--param", "colour=red"), "has no parameter 'colour'"),
         (("--model", "tree", "--param", "smoothing=1"), "has no parameter 'smoothing'"),
         (("--model", "tree", "--folds", "1"), "--folds is 1"),
@@ -306,8 +306,8 @@ def test_what_cannot_be_estimated_is_refused_with_a_cure(
 
 def test_no_folds_and_few_rows_are_said(run: Run, folder: Path) -> None:
     (folder / "three.csv").write_text("x,y\n1,0.5\n2,1.5\n3,2.5\n")
-    assert "3 folds, since there are only 3 rows" in said_by(run("train", "three.csv", "--model", "tree"))
-    assert "not estimated, as asked" in said_by(run("train", "three.csv", "--model", "tree", "--folds", "0"))
+    assert "3 folds, because there are only 3 rows" in said_by(run("train", "three.csv", "--model", "tree"))
+    assert "not estimated, as requested" in said_by(run("train", "three.csv", "--model", "tree", "--folds", "0"))
 
 
 def test_long_lists_of_levels_are_clipped_unless_asked(run: Run, folder: Path) -> None:

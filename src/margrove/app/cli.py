@@ -17,7 +17,7 @@ from margrove.app.screen.failures import ExitCode, GuardedGroup
 app = typer.Typer(
     name="margrove",
     cls=GuardedGroup,
-    epilog="Start with:  margrove train   (the embedded penguins)",
+    epilog="Start with:  margrove train   (on the embedded penguins dataset)",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # GuardedGroup prints failures; a defect of ours shows Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -51,10 +51,12 @@ def train(
     output: Annotated[
         str | None,
         typed.of_output(
-            "--output", "-o", help="Where the model goes; '-' is standard output. None: FILE.margrove, here."
+            "--output",
+            "-o",
+            help="The model file to write; '-' is standard output. Default: FILE.margrove in the current folder.",
         ),
     ] = None,
-    report: Annotated[bool, typed.of_output(help="Write a report beside the model: MODEL.report.html.")] = True,
+    report: Annotated[bool, typed.of_output(help="Write a report next to the model: MODEL.report.html.")] = True,
     prefer: typed.Prefer = "best",
     task: typed.Task = None,
     param: typed.Param = None,
@@ -66,7 +68,7 @@ def train(
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
-    """Learn from a table: try learners, take the best, estimate, fit, certify, explain and save."""
+    """Train a model on a table: try several learners, choose the best, estimate its score, fit, certify and save it."""
     from margrove.app.options.training import Training
     from margrove.app.train import train as work
 
@@ -86,18 +88,20 @@ def train(
     work(shown.screen(output, outlives_reader=True), reading, training, output, has_report=report)
 
 
-@app.command(epilog="Example:  margrove predict income.margrove people.csv -o answers.csv")
+@app.command(epilog="Example:  margrove predict income.margrove people.csv -o predictions.csv")
 @typed.spread
 def predict(
     *,
     model: typed.ModelFile,
     file: typed.Rows = None,
-    output: Annotated[str, typed.of_output("--output", "-o", help="The CSV file; '-' is standard output.")] = "-",
+    output: Annotated[
+        str, typed.of_output("--output", "-o", help="The CSV file to write; '-' is standard output.")
+    ] = "-",
     wanted: typed.WantedOptions,
     cells: typed.CellOptions,
     shown: typed.ShownOptions,
 ) -> None:
-    """Predict the rows of a table; its columns are matched by name, in any order."""
+    """Predict the target of each row of a table. Columns are matched by name, in any order."""
     from margrove.app.predict import predict as work
 
     work(shown.screen(output), model, cells.reading(file), output, wanted)
@@ -108,15 +112,15 @@ def predict(
 def show(
     *,
     model: typed.ModelFile,
-    rules: Annotated[bool, typed.of_output("--rules", help="Only the rules of a tree, nested.")] = False,
-    lines: Annotated[bool, typed.of_output("--lines", help="Only the rules of a tree, a line for each.")] = False,
+    rules: Annotated[bool, typed.of_output("--rules", help="Print only the rules of a tree, nested.")] = False,
+    lines: Annotated[bool, typed.of_output("--lines", help="Print only the rules of a tree, one per line.")] = False,
     max_levels: Annotated[
         int | None,
-        typed.of_output(help="Levels that a rule names of a longer list; 0 for all. None: 10."),
+        typed.of_output(help="The most levels of a category that a rule lists; 0 for all. Default: 10."),
     ] = None,
     shown: typed.ShownOptions,
 ) -> None:
-    """Show what is in a model file: parameters, certificate, what it learned."""
+    """Show the contents of a model file: parameters, certificate and what the model learned."""
     from margrove.app.show import show as work
     from margrove.app.show import show_rules
 
@@ -135,14 +139,14 @@ def export(
         str,
         typed.of_output(
             metavar="onnx|libsvm|python|sql|c",
-            help="Any model as an ONNX graph; a support vector machine as LIBSVM's model file; a tree as code.",
+            help="The format: onnx for any model, libsvm for a support vector machine, the others for a single tree.",
             show_default=False,
         ),
     ],
-    output: Annotated[str, typed.of_output("--output", "-o", help="The file; '-' is standard output.")] = "-",
+    output: Annotated[str, typed.of_output("--output", "-o", help="The file to write; '-' is standard output.")] = "-",
     shown: typed.ShownOptions,
 ) -> None:
-    """Write a model for another program, which then predicts the same."""
+    """Export a model for another program, which then makes the same predictions."""
     from margrove.app.export import export as work
 
     work(shown.screen(output), model, to, output)
@@ -157,24 +161,28 @@ def report(
     output: Annotated[
         str | None,
         typed.of_output(
-            "--output", "-o", help="The file; '-' is standard output. None: MODEL.report.html, beside the model."
+            "--output",
+            "-o",
+            help="The file to write; '-' is standard output. Default: MODEL.report.html next to the model.",
         ),
     ] = None,
     format: Annotated[
-        str, typed.of_output(metavar="html|json|md", help="One page that needs nothing else, plain data, or Markdown.")
+        str, typed.of_output(metavar="html|json|md", help="A self-contained page, plain data or Markdown.")
     ] = "html",
     is_opened: typed.Opened = False,
     cells: typed.CellOptions,
     shown: typed.ShownOptions,
 ) -> None:
-    """Write a page about a model that anybody can read: what it predicts, how well, why."""
+    """Write a report about a model in plain language: what it predicts, how well and why."""
     from margrove.app.report.command import report as work
 
     shown.check_output(output, "report", "report.html")
     work(shown.screen(output), model, cells.reading(file), output, format, is_opened=is_opened)
 
 
-@app.command(epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: it holds; 1: it does not)")
+@app.command(
+    epilog="Example:  margrove certify income.margrove adult.csv   (exit code 0: the certificate holds; 1: it does not)"
+)
 @typed.spread
 def certify(
     *,
@@ -184,7 +192,7 @@ def certify(
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
-    """Recompute from model and data everything the model claims."""
+    """Recompute every claim of a model's certificate from the model and the data."""
     from margrove.app.certify import certify as work
 
     if not work(shown.screen(), model, cells.reading(file, target)):
@@ -200,12 +208,12 @@ def compare(
     task: typed.Task = None,
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
-    time_limit: Annotated[float, typed.of_learning(help="Seconds for each fit.")] = 20.0,
+    time_limit: Annotated[float, typed.of_learning(help="The time limit of each fit, in seconds.")] = 20.0,
     columns: typed.ColumnOptions,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
-    """Try every learner on a table: accuracy (or how far off), time, certificate, side by side."""
+    """Compare all learners on a table: score, time of the fit and certificate."""
     from margrove.app.compare import compare as work
     from margrove.app.options.training import Training
 
@@ -218,25 +226,26 @@ def compare(
 @typed.spread
 def images(
     *,
-    folder: Annotated[str, typer.Argument(help="A folder that holds a folder of pictures for each class.")],
+    folder: Annotated[str, typer.Argument(help="A folder with one subfolder of pictures for each class.")],
     model: Annotated[
         str,
         typed.of_learning(
             metavar="svm|softmax|tree|finetune",
-            help="What learns: on the network's codes, on its maps, or the network itself.",
+            help="The learner: a model of the network's codes, or the network itself (finetune).",
         ),
     ] = "svm",
     output: Annotated[
-        str | None, typed.of_output("--output", "-o", help="Where the model goes. None: FOLDER.margrove, here.")
+        str | None,
+        typed.of_output(
+            "--output", "-o", help="The model file to write. Default: FOLDER.margrove in the current folder."
+        ),
     ] = None,
     report: Annotated[
         str | None,
-        typed.of_output(help="Where the page with examples goes. None: MODEL.report.html, beside the model."),
+        typed.of_output(help="The page with examples to write. Default: MODEL.report.html next to the model."),
     ] = None,
     is_opened: typed.Opened = False,
-    skips_broken: Annotated[
-        bool, typed.of_learning("--skip-broken", help="Leave out files that cannot be opened.")
-    ] = False,
+    skips_broken: Annotated[bool, typed.of_learning("--skip-broken", help="Skip files that cannot be opened.")] = False,
     network: typed.NetworkOptions,
     param: typed.Param = None,
     seed: typed.Seed = 0,
@@ -244,7 +253,7 @@ def images(
     time_limit: typed.TimeLimit = None,
     shown: typed.ShownOptions,
 ) -> None:
-    """Learn from a folder of pictures: a network's codes, a certified model, a page with examples."""
+    """Train a certified model on the codes that a network computes from a folder of pictures."""
     from margrove.app.images.command import train_on_images
     from margrove.app.images.models import ImageTraining
 

@@ -83,9 +83,9 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
     learners = [learner for learner in offered if learner is not None]
     folds = task.folds(task.labels(table), training.folds, training.seed)
     as_they_are = ", ".join(learner.name for learner in learners if learner.takes_tables)
-    tell_facts(screen, facts, reading, gaps=f"filled in ({as_they_are}: taken as they are)")
+    tell_facts(screen, facts, reading, gaps=f"imputed ({as_they_are}: handled directly)")
     if preparation.text:
-        screen.say(f"{as_they_are}: without the text, which they do not take", indent=2)
+        screen.say(f"{as_they_are}: trained without the text columns, which they do not take", indent=2)
     with metered(screen, "comparing", total=len(learners) * (len(folds.tests) + 1)) as meter:
         entries = [_entry(replace(training, taken=learner), table, folds, meter) for learner in learners]
     screen.say()
@@ -98,7 +98,7 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
 
 
 def _entry(training: Training, table: Table, folds: Folds, meter: Meter) -> Entry:
-    """Cross-validate, fit on all rows and certify. A failure stands in the entry, and the other learners go on."""
+    """Cross-validate, fit on all rows and certify. A failure is noted in the entry, and the other learners go on."""
     learner, task, preparation = training.learner, training.kind, training.preparation
     training = replace(training, preparation=preparation.for_table(learner, table))
     try:
@@ -171,9 +171,9 @@ def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, tim
         screen.say(task.useless, style="yellow")
     rivals = rivals_of(best, entries)
     if rivals:
-        screen.say(f"Within that interval, so perhaps as good: {', '.join(rivals)}.")
+        screen.say(f"Within that interval, and possibly as good: {', '.join(rivals)}.")
     if any(c.status == Status.TIME_LIMIT for c in entries):
-        screen.say(f"A fit was stopped after {time_limit:g} s; --time-limit allows more.")
+        screen.say(f"A fit was stopped after {time_limit:g} s; a larger --time-limit allows more.")
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
     offered = choices()

@@ -28,7 +28,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
     check_choice("--to", to, _ENDINGS)
     check_output(output, f"model.{_ENDINGS[to]}", path)
     if output == STANDARD_STREAM and to == "onnx" and (screen.is_json or sys.stdout.isatty()):
-        raise InputError("an ONNX file is no text", file="-o -", cure="Name a file: -o model.onnx.")
+        raise InputError("an ONNX file is binary", file="-o -", cure="Name a file: -o model.onnx.")
     record: dict[str, Any] = {"command": "export", "model": path, "to": to, "output": output}
     model = read_model(path)
     if takes_pictures(model):
@@ -50,14 +50,14 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
             put(content)
     else:
         write_content(content, output)
-        screen.essential(f"{path} for {to}: {output}")
+        screen.essential(f"Exported {path} to {output} ({to})")
         if to == "onnx":
             named = [f"{fact['name']} ({fact['kind']})" for fact in record["inputs"]]
-            screen.say(f"in: {some(named, _SHOWN_COLUMNS, rest=_REST)}", indent=2)
-            screen.say(f"out: {', '.join(record['outputs'])}", indent=2)
+            screen.say(f"inputs: {some(named, _SHOWN_COLUMNS, rest=_REST)}", indent=2)
+            screen.say(f"outputs: {', '.join(record['outputs'])}", indent=2)
             words = sorted({repr(fact["missing"]) for fact in record["inputs"] if "missing" in fact})
-            of_text = f", of text {' or '.join(words)}" if words else ""
-            screen.say(f"A missing cell is NaN{of_text}.", indent=2)
+            in_text = f", in text columns {' or '.join(words)}" if words else ""
+            screen.say(f"A missing cell is NaN{in_text}.", indent=2)
     screen.document(record)
 
 
@@ -65,10 +65,12 @@ def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict
     """Return the part of a model of pictures behind the network, and facts about the network, which is not exported."""
     features = network_of(model)
     if features is model:
-        problem = f"a {type(model).__name__} is a whole network, which is not exported here"
-        raise InputError(problem, file=path, cure="Its weights, for torch, are in weights_: margrove.load(…).weights_.")
+        problem = f"a {type(model).__name__} is a whole network, which cannot be exported"
+        raise InputError(problem, file=path, cure="Its PyTorch weights are margrove.load(…).weights_.")
     name, layer, n = features.network_name_, features.layer_, features.n_features_out_
-    screen.warn(f"the network is not in it: it takes the {n:,} numbers that {name} ({layer}) makes of a picture.")
+    screen.warn(
+        f"the network is not included: the model takes the {n:,} numbers that {name} ({layer}) computes from a picture."
+    )
     codes = {"network": name, "fingerprint": features.network_digest_, "layer": layer, "numbers": n}
     return model[-1], codes
 
@@ -81,7 +83,7 @@ def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any
     names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]
     if names is not None:
         few = some([f"{number} {name}" for number, name in enumerate(names, start=1)], _SHOWN_COLUMNS, rest=_REST)
-        screen.warn(f"LIBSVM's columns are those that the encoder makes of the table, scaled as it scales them: {few}.")
+        screen.warn(f"the columns of the LIBSVM model are those of the encoder, scaled: {few}.")
     labels = learner.classes_.tolist() if is_classifier(learner) else None
     return {"columns": names, "labels": labels}
 
@@ -89,6 +91,6 @@ def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any
 def _tree_code(model: Any, path: str, language: str) -> bytes:
     model = of_trees(model, path, f"--to {language}")
     if explanation_of(model).is_vote:
-        problem = f"--to {language} is for one tree, and {type(model).__name__} has {model.n_estimators_:,} that vote"
-        raise InputError(problem, file=path, cure="Train one: --model tree.")
+        problem = f"--to {language} is for a single tree, and {type(model).__name__} has {model.n_estimators_:,}"
+        raise InputError(problem, file=path, cure="Train a single tree: --model tree.")
     return f"{getattr(model, f'to_{language}')()}\n".encode()

@@ -15,15 +15,15 @@ from margrove.store import describe, load, save
 from margrove.store.fault import FaultError
 from margrove.store.files import write
 
-_REPORT_MARK = b'name="generator" content="Margrove"'  # tells a report of ours from another page
-_REPORT_HEAD = 4096  # bytes within which it stands
+_REPORT_MARK = b'name="generator" content="Margrove"'  # marks a report of ours
+_REPORT_HEAD = 4096  # bytes that contain it
 
 
 def check_destination(path: str) -> bool:
     """Refuse, before any work is done, a place that a model cannot be written to. True: it replaces a model."""
     if path == STANDARD_STREAM:
         if sys.stdout.isatty():
-            raise InputError("a model is no text for a terminal", file="-o -", cure="Send it on: -o - | …, or -o FILE.")
+            raise InputError("a model file is binary", file="-o -", cure="Pipe it, -o - | …, or name a file: -o FILE.")
         return False
     check_folder(path, "model.margrove")
     if not Path(path).is_file():
@@ -31,7 +31,7 @@ def check_destination(path: str) -> bool:
     try:
         describe(path)
     except ModelFileError as error:
-        problem = "there is such a file already and it is not a Margrove model, so it is not overwritten"
+        problem = "this file exists and is not a Margrove model, so it is not overwritten"
         raise InputError(problem, file=path, cure="Choose another name: -o.") from error
     return True
 
@@ -41,17 +41,15 @@ def check_folder(path: str, example: str, option: str = "-o") -> None:
     file = Path(path)
     folder = file.parent
     if file.is_dir():
-        raise InputError("is a folder", file=path, cure=f"Add the name of a file, such as {example}.")
+        raise InputError("is a folder", file=path, cure=f"Add a file name, such as {example}.")
     if file.exists() and not file.is_file():
         return  # a pipe or a device: its folder stays as it is
     if not folder.is_dir():
         raise InputError(
-            f"there is no folder {str(folder)!r}", file=path, cure=f"Make it first, or choose another: {option}."
+            f"there is no folder {str(folder)!r}", file=path, cure=f"Create it, or choose another: {option}."
         )
     if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"the folder {str(folder)!r} may not be written to", file=path, cure=f"Choose another: {option}."
-        )
+        raise InputError(f"the folder {str(folder)!r} is not writable", file=path, cure=f"Choose another: {option}.")
 
 
 def report_path(model: str, ending: str = "html") -> str | None:
@@ -61,7 +59,7 @@ def report_path(model: str, ending: str = "html") -> str | None:
 
 
 def check_report(
-    path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or say --no-report."
+    path: str, *, option: str = "-o", cure: str = "Choose another name for the model: -o; or use --no-report."
 ) -> None:
     """Refuse, before any work, to write over a page that is no report of ours. ``option`` names another place."""
     check_folder(path, "model.report.html", option)
@@ -70,7 +68,7 @@ def check_report(
     with Path(path).open("rb") as stream:
         is_ours = _REPORT_MARK in stream.read(_REPORT_HEAD)
     if not is_ours:
-        problem = "there is such a page already and it is no Margrove report, so it is not overwritten"
+        problem = "this file exists and is not a Margrove report, so it is not overwritten"
         raise InputError(problem, file=path, cure=cure)
 
 
@@ -82,7 +80,7 @@ def check_output(output: str, example: str, *inputs: str | None) -> None:
     for path in filter(None, inputs):
         is_read = path != STANDARD_STREAM and os.path.exists(path) and os.path.exists(output)
         if is_read and os.path.samefile(path, output):
-            raise InputError("is what is being read, so it is not overwritten", file=output, cure="Choose another: -o.")
+            raise InputError("is also an input, so it is not overwritten", file=output, cure="Choose another: -o.")
 
 
 def write_content(content: bytes, path: str | Path) -> None:

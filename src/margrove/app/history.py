@@ -1,7 +1,7 @@
 """The training record of a model as it is read from a file: values of the wrong type are left out.
 
-A model file may come from a stranger, so nothing is taken on trust: every number is finite, every text is text (and
-later escaped), every list of modest length.
+A model file may come from an untrusted source, so everything is checked: every number is finite, every text is text
+(and later escaped), every list of modest length.
 
 A record also holds digests of the training rows: the score on those is no promise for others.
 """
@@ -247,7 +247,7 @@ def rows_fingerprint(table: Table, target: Column) -> dict[str, Any]:
 
 
 def has_rows(mark: Any, table: Table, target: Column | None) -> bool:
-    """Return whether the table has the rows of a fingerprint, which may come from a stranger's file, in the same order;
+    """Return whether the table has the rows of a fingerprint, which may come from an untrusted file, in the same order;
     without a target by the other columns alone."""
     columns = _mapping(_mapping(mark).get("columns"))
     if not columns or not all(name in table for name in columns):

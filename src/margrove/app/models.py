@@ -13,8 +13,8 @@ from margrove.data import Table, TableEncoder
 from margrove.errors import InputError
 from margrove.explanation import InputColumn, Inputs, ModelSummary, explanation_of
 
-_OF_WORDS = ", that word alone against none of a text"
-_OF_COLUMNS = ", per standard deviation of a number, yes against no of a category"
+_OF_WORDS = ", that word alone versus no word for a text"
+_OF_COLUMNS = ", per standard deviation for a number, yes versus no for a category"
 
 
 def target_of(model: Any) -> str | None:
@@ -37,7 +37,7 @@ def learner_of(model: Any) -> Any:
 
 
 def is_classifier(learner: Any) -> bool:
-    """Return whether it tells classes apart; a file may hold a regression or a one-class machine too."""
+    """Return whether it predicts classes; a file may hold a regression or a one-class machine too."""
     return hasattr(learner, "classes_")
 
 
@@ -63,7 +63,7 @@ def features_of(model: Any, table: Table) -> Any:
     for column in chosen:
         if column.kind != "numeric":
             cure = "This model was trained on numbers, without an encoder."
-            raise InputError(f"is a {column.kind}, not numbers", file=table.source, column=column.name, cure=cure)
+            raise InputError(f"is a {column.kind}, not a number", file=table.source, column=column.name, cure=cure)
     return np.column_stack([column.values for column in chosen])
 
 
@@ -104,7 +104,7 @@ def _inputs(model: Any, table: Table | None) -> Inputs:
     if table is not None and not hasattr(encoder, "deviations_"):
         encoder.remember_deviations(encoder.transform(table))
     if hasattr(encoder, "deviations_"):
-        return Inputs(columns, np.asarray(encoder.deviations_), " of one standard deviation")
+        return Inputs(columns, np.asarray(encoder.deviations_), " per standard deviation")
     unit = _OF_COLUMNS + (_OF_WORDS if any(column.is_word for column in columns) else "")
     return Inputs(columns, unit=unit if encoder.standardise else "")
 

@@ -71,10 +71,10 @@ class Predictions:
 def predict(screen: Screen, model_path: str, reading: Reading, output: str, wanted: WantedOptions) -> None:
     """Read model and table, predict, write."""
     if wanted.scores and wanted.probabilities:
-        raise ParameterError("--scores and --probabilities are two answers to one question; give one of them.")
+        raise ParameterError("--scores and --probabilities exclude each other; give one of them.")
     if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    check_output(output, "answers.csv", model_path, reading.file)
+    check_output(output, "predictions.csv", model_path, reading.file)
     model = read_model(model_path)
     pictures = pictures_for(model, model_path, reading.file)
     with warnings_told(screen) as messages, metered(screen, "predicting"):
@@ -82,7 +82,9 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)
         else:
             if wanted.keep != "none":
-                raise ParameterError(f"--keep {wanted.keep}: pictures have no columns; their files are named always.")
+                raise ParameterError(
+                    f"--keep {wanted.keep}: pictures have no columns; their file names are always written."
+                )
             predictions = _predicted_pictures(model, pictures, wanted)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
@@ -151,10 +153,8 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptio
     if not is_known.any():
         return predictions
     accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known]))
-    words = (
-        f"{is_known.sum():,} pictures lie in folders of classes: {percent(accuracy)} of them are predicted to be of "
-    )
-    return replace(predictions, measures={"accuracy": accuracy}, words=f"{words}theirs")
+    words = f"{is_known.sum():,} pictures are in folders of classes: {percent(accuracy)} of their predictions agree"
+    return replace(predictions, measures={"accuracy": accuracy}, words=words)
 
 
 def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
@@ -163,14 +163,14 @@ def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str
     if wanted.scores:
         found = explanation_of(learner).scores(at_the_end(model, features)[1])
         if found is None:
-            raise ParameterError(f"--scores: {type(learner).__name__} predicts values and has no others.")
+            raise ParameterError(f"--scores: {type(learner).__name__} predicts numbers and has no scores.")
         return found
     if not wanted.probabilities:
         return (), None
     if not is_classifier(learner) or not hasattr(model, "predict_proba"):
-        problem = f"--probabilities: this {type(learner).__name__} gives none."
+        problem = f"--probabilities: this {type(learner).__name__} has none."
         if hasattr(learner, "probability"):
-            problem += " Train it with --param probability=true, or ask for --scores."
+            problem += " Train it with --param probability=true, or use --scores."
         raise ParameterError(problem)
     names = tuple(f"probability {label}" for label in learner.classes_)
     return names, np.asarray(model.predict_proba(features), np.float64)

@@ -27,9 +27,9 @@ VERSION = 1
 MOST_ROWS = 5_000  # whose predictions are kept
 # What a status means of folds that were scored, for a reader who does not know the solvers.
 _ENDINGS: dict[str, str] = {
-    Status.MAX_ITER: "it was still learning when its steps were used up",
-    Status.TIME_LIMIT: "its time was over before it had learned all it could",
-    Status.STALLED: "it came to a point where it could not learn further",
+    Status.MAX_ITER: "it reached its limit of iterations before it converged",
+    Status.TIME_LIMIT: "it reached its time limit before it converged",
+    Status.STALLED: "it stopped making progress before it converged",
 }
 _DIGITS = 6  # significant, of scores: nobody draws more
 

@@ -23,7 +23,7 @@ from margrove.data import Table
 from margrove.errors import ConvergenceWarning, DataWarning
 from margrove.run.progress import Progress, in_short, watched
 
-TITLE = "checking the certificate; Ctrl-C leaves it out"
+TITLE = "checking the certificate; Ctrl-C skips this"
 _NOTICED = 0.5  # seconds: less beyond a budget is not reported
 
 
@@ -41,8 +41,8 @@ class Proof:
         """A remark on the time; often empty."""
         if self.is_left_out:
             return (
-                f"Checking the certificate was left out (Ctrl-C after {in_short(self.seconds)}): what it says are the "
-                "solver's own numbers. `margrove certify MODEL FILE` checks them."
+                f"The certificate was not checked (Ctrl-C after {in_short(self.seconds)}): its numbers are the "
+                "solver's own. `margrove certify MODEL FILE` checks them."
             )
         if self.beyond < _NOTICED:
             return ""
@@ -62,8 +62,8 @@ def warning_words(predicted: float, left: float) -> str:
     """Return a warning before a certificate that will take longer than the time left; often empty."""
     if predicted < left + _NOTICED:
         return ""
-    rest = "the budget is spent" if left < _NOTICED else f"{in_short(left)} of the budget are left"
-    return f"Checking the certificate takes about {in_short(predicted)}, and {rest}: it is checked all the same."
+    rest = "the budget is used up" if left < _NOTICED else f"{in_short(left)} of the budget is left"
+    return f"Checking the certificate takes about {in_short(predicted)}, and {rest}: it is checked anyway."
 
 
 def fit_model(model: Any, table: Table) -> list[str]:

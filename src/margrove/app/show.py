@@ -35,7 +35,7 @@ def show(screen: Screen, path: str) -> None:
     learner, explanation, has_pictures = learner_of(model), explanation_of(model), takes_pictures(model)
     parameters = plain_parameters(learner)
     facts, lines = _picture_facts(model) if has_pictures else _table_facts(model, parameters)
-    is_network = has_pictures and network_of(model) is learner  # which learned nothing that has words
+    is_network = has_pictures and network_of(model) is learner  # of which there is no summary
     explained = None if is_network else learned(model)
     record = {
         "command": "show",
@@ -95,12 +95,12 @@ def _picture_facts(model: Any) -> tuple[dict[str, Any], list[str]]:
     first, learner = network_of(model), learner_of(model)
     name, digest, seen, classes = first.network_name_, first.network_digest_, first.preparation_, learner.classes_
     lines = [
-        f"tells apart pictures of {some([*map(str, classes.tolist())], _SHOWN_CLASSES)}",
+        f"classifies pictures as {some([*map(str, classes.tolist())], _SHOWN_CLASSES)}",
         f"network: {name}, fingerprint {digest}",
-        f"sees {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}",
+        f"input: {seen.size} × {seen.size} pixels, {'grey' if seen.mode == 'L' else 'in colour'}",
     ]
     if learner is not first:
-        lines.insert(2, f"learns from {first.n_features_out_:,} numbers for each picture ({first.layer_})")
+        lines.insert(2, f"features: {first.n_features_out_:,} numbers per picture ({first.layer_})")
     network = {"name": name, "fingerprint": digest}
     layer = getattr(first, "layer_", None)
     return {"network": network, "layer": layer, "size": seen.size, "classes": classes.tolist()}, lines
@@ -138,11 +138,11 @@ def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
 def of_trees(model: Any, path: str, option: str) -> Any:
     """Return the tree of a file, or its trees that vote, trained on the table itself."""
     if not explanation_of(model).has_rules:
-        problem = f"{option} is for decision trees, and this is a {type(learner_of(model)).__name__}"
-        raise InputError(problem, file=path, cure="Train one: --model tree.")
+        problem = f"{option} is for decision trees, and this model is a {type(learner_of(model)).__name__}"
+        raise InputError(problem, file=path, cure="Train a tree: --model tree.")
     if encoder_of(model) is not None:
-        problem = f"{option}: a TableEncoder stands in front of the tree, so its questions are of encoded columns"
-        raise InputError(problem, file=path, cure="Train it on the table as it is: --model tree.")
+        problem = f"{option}: a TableEncoder precedes the tree, so its tests are of encoded columns"
+        raise InputError(problem, file=path, cure="Train it on the table itself: --model tree.")
     return learner_of(model)
 
 
@@ -154,7 +154,7 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
         shown = {name: value for name, value in parameters.items() if value != usual[name]}
     # The boosted learner is a word of Python, not a text.
     words = ", ".join(f"{name}={value if name == 'estimator' else repr(value)}" for name, value in shown.items())
-    return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others as by default"]))
+    return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others at their defaults"]))
 
 
 def _purpose(learner: Any, target: str | None) -> str:
@@ -162,10 +162,10 @@ def _purpose(learner: Any, target: str | None) -> str:
     explanation = explanation_of(learner)
     if explanation.classes is not None:
         labels = some(explanation.classes, _SHOWN_CLASSES)
-        return f"tells apart {name}: {labels}" if name else f"tells apart {labels}"
+        return f"predicts {name}: {labels}" if name else f"predicts the classes {labels}"
     if explanation.task == "novelty":
-        return "tells rows like those it was trained on (1) from others (-1)"
-    return f"estimates {name}" if name else "estimates a number"
+        return "distinguishes rows like its training rows (1) from others (-1)"
+    return f"predicts the number {name}" if name else "predicts a number"
 
 
 def _columns(model: Any) -> list[dict[str, Any]]:
@@ -201,7 +201,7 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     estimate = history.estimate
     scored = [line for line in history.leaderboard if line.score is not None][:_MOST_LINES]
     if scored:
-        screen.heading("What was tried, as saved when it was trained")
+        screen.heading("Learners tried, as saved after training")
         task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
         for line in scored:
             score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
@@ -212,7 +212,7 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
     if estimate is None:
         return
     value, error, ends = _value_words(estimate)
-    screen.heading("What it is worth on rows it had not seen, as saved when it was trained")
+    screen.heading("Estimate on unseen rows, as saved after training")
     how = f" ({_line(estimate.method)})" if estimate.method else ""
     screen.say(f"{value}{ends and f', {ends}'}{error and f'; {error}'}{how}", indent=2)
 
@@ -221,10 +221,10 @@ def expectation_words(record: dict[str, Any]) -> str:
     """Return a remark on predictions of the rows that a model learned from."""
     estimate = History(record).estimate
     if estimate is None:
-        return "These are the rows it learned from: on new rows expect less."
+        return "These are the training rows; expect a lower score on new rows."
     value, error, ends = _value_words(estimate)
-    expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out when it was trained)"
-    return f"These are the rows it learned from: on new rows expect {expected}."
+    expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out in training)"
+    return f"These are the training rows; on new rows expect {expected}."
 
 
 def _value_words(estimate: Estimate) -> tuple[str, str, str]:

@@ -160,11 +160,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         from margrove.app.report import write_report
 
         try:
-            with metered(screen, "gathering the report"), catch_warnings():
+            with metered(screen, "writing the report"), catch_warnings():
                 simplefilter("ignore")  # warnings about the table and the model were printed before
                 write_report(model, table, report)
         except KeyboardInterrupt:
-            screen.warn(f"interrupted: the model is saved, its report is not; margrove report {destination} writes it")
+            screen.warn(f"interrupted: the model is saved, its report is not. Write it: margrove report {destination}")
             report = None
     has_rules = explanation_of(model).has_rules
     _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
@@ -183,12 +183,12 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
         facts = facts_of(table, is_estimated=is_estimated, text=text)
     training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name)
     if training.is_auto:
-        gaps = "filled in (trees: taken as they are)"
+        gaps = "imputed (trees handle them directly)"
     else:
-        gaps = "taken as they are" if training.learner.takes_tables else "filled in"
+        gaps = "handled directly" if training.learner.takes_tables else "imputed"
     tell_facts(screen, facts, reading, gaps=gaps)
     if can_estimate and facts.is_number and not is_estimated:
-        screen.say("whole numbers that repeat are taken as classes; --task regress estimates them", indent=2)
+        screen.say("integers that repeat are treated as classes; --task regress predicts them as numbers", indent=2)
     return training, table, facts
 
 
@@ -227,7 +227,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     if learner.remark and not is_set:
         screen.say(learner.remark, indent=2)
     if not training.preparation.is_scaled:
-        screen.say("The numbers are sparse and taken as they are, not scaled.", indent=2)
+        screen.say("The columns are sparse and are not scaled.", indent=2)
     labels, seed, tuned = task.labels(table), training.seed, None
     folds = task.folds(labels, training.folds, seed)
     if space is None:
@@ -267,8 +267,8 @@ def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) ->
     if name is not None:
         typed = ", ".join(param for param in params if param.startswith(("estimator", "engine")))
         raise ParameterError(
-            f"--param {typed}: such a tree is grown from the rows drawn for it alone, which may lack levels of the "
-            f"category {name!r}, so that the trees are no vote on the same columns. Leave it out, or use --model tree."
+            f"--param {typed}: such a tree is grown only from the rows drawn for it, which may lack levels of the "
+            f"category {name!r}, so that the trees cannot vote. Leave it out, or use --model tree."
         )
 
 
@@ -294,7 +294,7 @@ def _fit(
         # The file keeps what was recomputed, not what the solver says of itself.
         learner.certificate_ = proof.certificate
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model is kept as far as it came; the accuracy above is of whole fits")
+        screen.warn("interrupted: the model is kept as it is; the accuracy above is that of complete fits")
     return model, proof, warnings
 
 
@@ -311,7 +311,7 @@ def _tell_saved(
 ) -> None:
     if destination == STANDARD_STREAM:
         return
-    screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
+    screen.heading(f"Saved {destination}{' (replacing an existing model)' if is_replaced else ''}")
     if report is not None:
         screen.say(f"Report: {report}", indent=2)
     if reading.file == STANDARD_STREAM:

@@ -78,9 +78,9 @@ def _vote(
 # Doubled while that helps: on adult depth 3 has 86.6 % of the test rows right with 100 rounds, 86.8 with 200 and 86.9
 # with 400; stumps still gain a little beyond, but a longer vote takes longer to certify, too.
 _ROUNDS = (25, 50, 100, 200, 400)
-_TREE_PROOF: dict[str, Any] = {"proof": 30.0, "most_proof": 10.0}  # of a large tree some splits are searched anew
+_TREE_PROOF: dict[str, Any] = {"proof": 30.0, "most_proof": 10.0}  # of a large tree some splits are searched again
 _KERNEL: dict[str, Any] = {"is_searched": True, "growth": 1.6, "proof": 1.5}
-_ASKS = "asks one question after the other"
+_TESTS = "applies a sequence of tests"
 _ADDS = "adds up a weight for each column"
 
 
@@ -89,39 +89,39 @@ def _classifiers() -> tuple[Candidate, ...]:
         _OFFERED[name, "classify"] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm")
     )
     margin = f"{_ADDS}, with the widest margin between the classes"
-    small = f"{_ASKS}, also small ones"
-    hard = "compares a row with the hard cases among those it learned from"
+    small = f"{_TESTS}, a longer one"
+    hard = "compares a row with the hard cases among the training rows"
     return (
-        Candidate("basic", basic, 1, "basic linear classifier", "goes to the class whose mean is nearer", proof=3.0),
+        Candidate("basic", basic, 1, "basic linear classifier", "predicts the class whose mean is nearest", proof=3.0),
         Candidate("perceptron", perceptron, 2, "perceptron", f"{_ADDS}, learned from its mistakes", proof=4.5),
         Candidate("linear", linear, 3, "linear support vector machine", margin, is_searched=True),
-        # Two trees: the cost of questions that the command line takes as its default, and none, only pruning. Without
+        # Two trees: the cost of tests that the command line takes as its default, and none, only pruning. Without
         # a cost it is the better of the two where rows are many and noise is little (letter, covtype).
-        Candidate("tree", tree, 4, "decision tree", _ASKS, **_TREE_PROOF),
+        Candidate("tree", tree, 4, "decision tree", _TESTS, **_TREE_PROOF),
         Candidate("tree-large", tree, 5, "larger decision tree", small, {"complexity": 0.0}, **_TREE_PROOF),
-        _vote(boost, 1, 6, _ROUNDS, "many single questions vote, each on what the ones before got wrong"),
+        _vote(boost, 1, 6, _ROUNDS, "many single tests vote, each correcting the errors of those before"),
         # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
         Candidate("svm", svm, 9, "support vector machine", hard, **_KERNEL),
-        _vote(boost, 3, 8, _ROUNDS, "many trees of three questions vote"),
-        _vote(boost, 2, 7, _ROUNDS, "many trees of two questions vote"),
-        # Of 26 letters three questions cannot tell more than eight apart.
-        _vote(boost, 6, 10, _ROUNDS[:-1], "many trees of six questions vote", "adaboost-3"),
-        _vote(boost, 10, 11, _ROUNDS[:-1], "many trees of ten questions vote", "adaboost-6"),
+        _vote(boost, 3, 8, _ROUNDS, "many trees of depth 3 vote"),
+        _vote(boost, 2, 7, _ROUNDS, "many trees of depth 2 vote"),
+        # A tree of depth 3 predicts at most eight of the 26 letters.
+        _vote(boost, 6, 10, _ROUNDS[:-1], "many trees of depth 6 vote", "adaboost-3"),
+        _vote(boost, 10, 11, _ROUNDS[:-1], "many trees of depth 10 vote", "adaboost-6"),
     )
 
 
 def _regressors() -> tuple[Candidate, ...]:
     linear, tree, boost, svm = (_OFFERED[name, "regress"] for name in ("linear", "tree", "adaboost", "svm"))
-    near = "compares a row with those it learned from, and leaves small errors alone"
-    small, words = "linear machine with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
+    near = "compares a row with the training rows, and ignores small errors"
+    small, words = "linear model with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
     return (
-        Candidate("linear", linear, 1, "linear machine", _ADDS),
+        Candidate("linear", linear, 1, "linear model", _ADDS),
         Candidate("linear-gentle", linear, 1, small, words, {"C": 0.01}),
-        Candidate("tree", tree, 2, "regression tree", f"{_ASKS}, then answers a mean", **_TREE_PROOF),
-        _vote(boost, 6, 3, (50, 200), "the median of many trees of six questions"),
+        Candidate("tree", tree, 2, "regression tree", f"{_TESTS}, then predicts a mean", **_TREE_PROOF),
+        _vote(boost, 6, 3, (50, 200), "the median of many trees of depth 6"),
         # Its time grows with the square of the rows, and of its three parameters there are many cells.
         Candidate("svm", svm, 4, "support vector regression", near, **_KERNEL, most_rows=5_000),
-        _vote(boost, 10, 5, (50, 200), "the median of many trees of ten questions", "adaboost-6"),
+        _vote(boost, 10, 5, (50, 200), "the median of many trees of depth 10", "adaboost-6"),
     )
 
 

@@ -165,7 +165,7 @@ class Contest:
             share = _SHARE * min(stage.left, self._spendable())
             if share <= 0:
                 self._is_whole = False
-                self._trials[candidate.name] = Trial(candidate, note="the budget was spent")
+                self._trials[candidate.name] = Trial(candidate, note="the budget was used up")
                 continue
             self._keep(tried(data, candidate, share, self._meter, rival=self._best()))
 
@@ -175,7 +175,7 @@ class Contest:
         able = [trial for trial in before if self._finish(trial) <= self._budget.left] or before
         near = [trial for trial in before if trial.mean + 2 * trial.error + _HOPELESS >= able[0].mean]
         for trial in (trial for trial in before if trial not in near):
-            self._note(trial, "too far behind on the sample to go on")
+            self._note(trial, "its score on the sample was too low")
         if len(near) == 1 and not near[0].candidate.rounds:
             return  # who wins is clear; a vote may still grow
         data = self._data(rows)
@@ -222,11 +222,11 @@ class Contest:
         """Return why a candidate need not, or cannot, be tried; empty if it should be."""
         best = self._best()
         if best is not None and self._training.kind.is_perfect(best.mean, best.n_rows):
-            return "a simpler one makes no mistakes"
+            return "a simpler learner makes no errors"
         if self._training.preparation.text and candidate.learner.takes_tables:
-            return "it does not take text"
+            return "it does not take text columns"
         if candidate.most_rows is not None and self._table.n_rows > candidate.most_rows:
-            return f"not with more than {candidate.most_rows:,} rows"
+            return f"it is tried with at most {candidate.most_rows:,} rows"
         if candidate.after:
             last = self._trials[candidate.after]
             if not last.is_scored:
@@ -236,5 +236,5 @@ class Contest:
             smaller = [t.mean for t in earlier if t.is_scored and t.candidate.rounds]
             single = [t.mean for t in earlier if t.candidate.learner.takes_tables and not t.candidate.rounds]
             if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
-                return "a smaller one did as well"
+                return "smaller trees scored as well"
         return ""

@@ -30,7 +30,7 @@ from margrove.errors import MargroveError
 if TYPE_CHECKING:
     from margrove.app.screen.progress import Countdown
 
-# A fifth of more rows is enough to judge by: the interval of 1,000 of them is at most ±3 points.
+# A fifth of more rows is enough for an estimate: the interval of 1,000 of them is at most ±3 points.
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take so many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the score of the whole is known
@@ -56,14 +56,14 @@ class Chosen:
         n = self.estimate.n_tested
         if self.estimate.method == "hold-out":
             rows = f"{n:,} row{'' if n == 1 else 's'}"
-            return f"a final hold-out: {rows} set aside before anything was tried; what is judged here never saw them"
+            return f"a final hold-out of {rows}, set aside before any learner was tried"
         if self.estimate.method == "nested":
             return (
-                f"nested: in {len(self.picks)} rounds all learners were tried anew, each time without a part of the "
-                f"rows, and the one taken was asked about that part; {WIDENED}"
+                f"nested cross-validation: in each of {len(self.picks)} rounds, all learners were tried without a part "
+                f"of the rows, and the chosen one was tested on that part; {WIDENED}"
             )
         if self.estimate.method == "cross-validation":
-            return "the score that chose it, which flatters it: there are too few rows to set any aside"
+            return "the score that it was chosen by, which is too optimistic: there are too few rows to set any aside"
         return "not estimated"
 
 
@@ -98,7 +98,7 @@ class NestedContest:
             return self._chosen(first, is_interrupted=True)
         is_interrupted = False
         for number, test in enumerate(outer.tests[1:], start=2):
-            self._meter.enter(f"to judge the choice, round {number} of {n_rounds}")
+            self._meter.enter(f"estimating the choice, round {number} of {n_rounds}")
             if self._budget.left < took:
                 break
             is_interrupted = self._round(test).is_interrupted
@@ -106,7 +106,7 @@ class NestedContest:
                 break
         n_done = len(self._rounds)
         if n_done < n_rounds:
-            self._notes.append(f"{n_done} of {n_rounds} rounds were done")
+            self._notes.append(f"{n_done} of {n_rounds} rounds were completed")
         return self._chosen(whole, is_interrupted=is_interrupted)
 
     def _without_rows_aside(self, notes: tuple[str, ...]) -> Chosen:
@@ -145,7 +145,7 @@ class NestedContest:
         except KeyboardInterrupt:
             return None
         except MargroveError as error:
-            self._notes.append(f"no scores of the rows: {error}")
+            self._notes.append(f"no scores for the rows: {error}")
             return None
 
     def _rest(self, test: Rows) -> Rows:
@@ -161,7 +161,7 @@ class NestedContest:
         trial = result.chosen
         if trial is None or (result.is_interrupted and self._rounds):
             return result  # a later round that was stopped is not like the others
-        self._meter.begin(f"{trial.title}: judging it on rows set aside")
+        self._meter.begin(f"{trial.title}: testing it on rows set aside")
         try:
             predicted = self._ask(trial, rest, test)
         except KeyboardInterrupt:

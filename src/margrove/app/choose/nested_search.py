@@ -73,7 +73,9 @@ class NestedSearch:
             return self._tuned(first)
         if needed > self.budget.left:
             allowance = budget_words(needed + took)
-            self._notes.append(f"a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}")
+            self._notes.append(
+                f"for a nested estimate, with a search in each of {n_rounds} rounds: --budget {allowance}"
+            )
             return self._tuned(first)
         found = self._search(self.table, "search on all rows", self.budget.left / n_rounds)
         for number in range(1, n_rounds):
@@ -82,7 +84,7 @@ class NestedSearch:
             self._round(number, self.budget.left / (n_rounds - number))
         n_done = len(self._rounds)
         if n_done < n_rounds:
-            self._notes.append(f"interrupted: {n_done} of {n_rounds} rounds")
+            self._notes.append(f"interrupted after {n_done} of {n_rounds} rounds")
         # Of two searches the whole one; with a hold-out it is also the one that was estimated.
         return self._tuned(found if found.best is not None and n_done > 1 else first)
 
@@ -92,7 +94,7 @@ class NestedSearch:
         n_bare = sum(not params for params in self._params)
         if n_bare:
             names = " and ".join(self.space.names)
-            self._notes.append(f"{n_bare} of the rounds had nothing to choose by and took {names} as by default")
+            self._notes.append(f"{n_bare} of the rounds could not score any cell and used the default {names}")
         method = "nested" if len(self._rounds) > 1 else "hold-out"
         estimate = self.space.task.estimate(self._labels, self._rounds, self._notes, method)
         return Tuned(found, estimate, tuple(self._params), self._was_interrupted())

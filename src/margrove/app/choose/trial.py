@@ -139,7 +139,7 @@ def tried(
     except (MargroveError, MemoryError) as error:  # the others may still do
         status, note = "failed", error_in_shell(error) or type(error).__name__
         if isinstance(error, ParameterError) and budget.left <= 0:
-            status, note = str(Status.TIME_LIMIT), "not one fit was done within its share of the budget"
+            status, note = str(Status.TIME_LIMIT), "no fit was completed within its share of the budget"
         trial = replace(trial, status=status, note=note, failure=error)
     return replace(trial, seconds=time.monotonic() - started)
 
@@ -184,7 +184,7 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
 
 
 def _out_of_time(trial: Trial) -> Trial:
-    note = "not all folds were done within its share of the budget"
+    note = "not all folds were completed within its share of the budget"
     return replace(trial, scores=(), status=str(Status.TIME_LIMIT), note=note)
 
 
@@ -269,7 +269,7 @@ def _kept(trial: Trial, curve: dict[int, tuple[float, ...]], took: dict[int, flo
     if not curve:
         return _out_of_time(trial)
     best = _best_size(curve)
-    note = f"the budget ended its growth at {max(curve)} rounds" if status is Status.TIME_LIMIT else ""
+    note = f"the budget stopped its growth at {max(curve)} rounds" if status is Status.TIME_LIMIT else ""
     scored = replace(trial, params={"n_estimators": best}, scores=curve[best], fit_seconds=took[best], note=note)
     return replace(scored, status=str(Status.CONVERGED))
 

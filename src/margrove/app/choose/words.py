@@ -1,4 +1,4 @@
-"""Print what ``--model auto`` tried, took and why, and what a search of C and γ tried and found."""
+"""Print what ``--model auto`` tried and chose, and why, and what a search of C and γ tried and found."""
 
 from __future__ import annotations
 
@@ -29,36 +29,37 @@ if TYPE_CHECKING:
 
 def tell_plan(screen: Screen, training: Training, seconds: float, *, is_sampled: bool) -> None:
     """Print, before it begins, the plan and its time."""
-    how = "the best" if training.prefer == "best" else "the simplest within one standard error of the best"
-    limit = "as long as it takes" if math.isinf(seconds) else f"at most {in_short(seconds)}"
-    screen.say(f"Trying {len(CANDIDATES[training.kind.name])} learners, {limit} for everything (--budget)", indent=2)
-    taken = f"{how} by cross-validated {training.kind.measure} is taken (--prefer {training.prefer})"
-    screen.say(f"{taken[0].upper()}{taken[1:]}; --model names one instead", indent=2)
+    ways = {"best": "learner with the best", "simple": "simplest learner within one standard error of the best"}
+    limit = "without a time limit" if math.isinf(seconds) else f"in at most {in_short(seconds)} (--budget)"
+    screen.say(f"Trying {len(CANDIDATES[training.kind.name])} learners {limit}; --model trains a single one", indent=2)
+    score = f"cross-validated {training.kind.measure}"
+    screen.say(f"The {ways[training.prefer]} {score} is chosen (--prefer {training.prefer})", indent=2)
     if is_sampled:
-        text = "Rows are many: all learners meet on a sample first, the best of them on more if time is left."
+        text = "The table is large: all learners are scored on a sample first, the best also on more rows."
         screen.say(text, indent=2)
 
 
 def tell_contest(screen: Screen, chosen: Chosen) -> None:
-    """Print the leaderboard, what is taken, and why."""
+    """Print the leaderboard, the choice, and why it was made."""
     result = chosen.result
-    screen.heading("What was tried")
+    screen.heading("Learners tried")
     if chosen.is_interrupted:
-        screen.say("Interrupted: the best so far is taken, and fitted.", style="yellow", indent=2)
+        screen.say("Interrupted: the best learner so far is chosen and fitted.", style="yellow", indent=2)
     screen.say(subsample_words(result), indent=2)
     screen.say(leaderboard_grid(result), indent=2)
     for note in notes_of(result):
         screen.say(note, style="dim", indent=2)
     screen.say(Text(choice_words(chosen), style="bold"), indent=2)
-    if result.best is not None:
-        screen.say("These scores chose it, and so flatter it; the estimate below is not one of them.", indent=2)
+    if chosen.estimate.method in ("nested", "hold-out"):
+        text = "These scores were used to choose it, so they are too optimistic; the estimate below is not."
+        screen.say(text, indent=2)
 
 
 def subsample_words(result: Result) -> str:
     """Return on how many rows and folds learners were scored, as far as it came."""
     scored = [trial for trial in result.trials if trial.is_scored]
     if not scored:
-        return "None was scored."
+        return "No learner was scored."
     n_folds = max(result.n_folds, *(len(trial.scores) for trial in scored))
     sizes = sorted({trial.n_rows for trial in scored})
     rows = f"{result.n_rows:,} rows"
@@ -66,14 +67,14 @@ def subsample_words(result: Result) -> str:
         rows = f"a sample of {sizes[0]:,} of {rows}"
     if len(scored) == 1:
         n_done = len(scored[0].scores)
-        return f"It was scored on {n_folds if n_done == n_folds else f'{n_done} of {n_folds}'} folds of {rows}:"
+        return f"Scored on {n_folds if n_done == n_folds else f'{n_done} of {n_folds}'} folds of {rows}:"
     text = f"Each scored on the same {n_folds} folds of {rows}"
     again = sum(trial.n_rows > sizes[0] for trial in scored)
     if again:
         more = f"all {result.n_rows:,}" if sizes[-1] == result.n_rows else f"{sizes[-1]:,}"
         text += f", {again} of them then on {more}"
     elif sizes[0] < result.n_rows:
-        text += ", and none on more"
+        text += ", and none on more rows"
     n_short = sum(len(trial.scores) < n_folds for trial in scored)
     if n_short:
         text += f"; {n_short} of them on fewer folds, for lack of time"
@@ -111,44 +112,44 @@ def choice_words(chosen: Chosen) -> str:
     result, trial = chosen.result, chosen.trial
     best = result.best
     if trial is None or best is None:
-        return "Nothing could be scored, so the simplest learner is taken."
+        return "No learner could be scored, so the simplest is chosen."
     others = [other for other in result.rivals if other is not best]
     simpler = [other for other in others if other.candidate.complexity < best.candidate.complexity]
     if trial is not best:
         return (
-            f"Taken: {trial.title}. It is the simplest within one standard error of the best, {best.title} "
+            f"Chosen: {trial.title}. It is the simplest within one standard error of the best, {best.title} "
             f"(--prefer simple)."
         )
     ties = [other for other in others if abs(other.mean - best.mean) < 0.5 / max(1, best.n_rows)]
     scored = [other for other in result.trials if other.is_scored]
     why = "its score is the best"
     if len(scored) == 1:
-        why = "nothing else was scored"
+        why = "no other learner was scored"
     elif ties:
-        why = "no score is better, and it is the simplest of those that share it"
+        why = "it is the simplest of those with the best score"
     elif not others:
         why = "its score is the best, by more than one standard error"
     hint = ""
     slower = max((t for t in scored if t.is_too_slow), key=lambda t: t.mean, default=None)
     if slower is not None and not best.is_too_slow and slower.mean > best.mean:
-        why = "its score is the best of those that the budget allows"
+        why = "its score is the best that the budget allows"
         hint = f" A larger --budget would allow {slower.title}, whose score is better."
     elif simpler and not ties:
         first = min(simpler, key=lambda other: other.candidate.complexity)
-        hint = f" Within one standard error, and simpler: {first.title}; --prefer simple takes it."
+        hint = f" Simpler and within one standard error: {first.title} (--prefer simple)."
     n_done = len(trial.scores)
     folds = f" (on {n_done} of {result.n_folds} folds)" if n_done < result.n_folds else ""
-    return f"Taken: {trial.title}, since {why}{folds}.{hint}"
+    return f"Chosen: {trial.title}, because {why}{folds}.{hint}"
 
 
 def tell_choice(screen: Screen, chosen: Chosen) -> None:
     """Print the estimate of the choice, its interval, how it was made, and the score of the baseline."""
     estimate, lines = chosen.estimate, []
     if len(set(chosen.picks)) > 1:
-        took = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
-        lines.append(Text(f"the rounds took: {took}", style="dim"))
+        picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
+        lines.append(Text(f"chosen in the rounds: {picks}", style="dim"))
     is_useless = estimate.value is not None and estimate.value <= estimate.baseline
-    nothing = f"{NO_BETTER} nothing that was tried finds anything in these columns." if is_useless else ""
+    nothing = f"{NO_BETTER} no learner finds a signal in these columns." if is_useless else ""
     text = "" if estimate.value is None else estimate_words(estimate)
     tell_value(screen, estimate, text, chosen.how, [*lines, *estimate.task.context(estimate)[:1]], nothing)
 
@@ -163,7 +164,7 @@ def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
     """Print whether more rows would help, judging by the learning curve."""
     if points:
         shown = ", ".join(f"{point.rows:,} rows {task.number(point.score)}" for point in points)
-        screen.say(f"Learned from fewer rows: {shown}; {verdict_on_rows(points)}.", indent=2)
+        screen.say(f"Learning curve: {shown}; {verdict_on_rows(points)}.", indent=2)
 
 
 def tell_search_space(screen: Screen, space: SearchSpace, seconds: float, n_rows: int) -> None:
@@ -177,7 +178,7 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
     """Print the grid, how much of it was scored, the best cell beside the runner-up, and where it lies."""
     screen.heading(f"Search of {' and '.join(found.names)}" if found.names else "Search")
     if is_interrupted:
-        screen.say("Interrupted: the best so far is kept, and fitted.", style="yellow", indent=2)
+        screen.say("Interrupted: the best cell so far is kept and fitted.", style="yellow", indent=2)
     if found.why_not:
         screen.say(f"Not searched: {found.why_not}.", indent=2)
         return
@@ -195,8 +196,8 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
         cure = "" if found.status is Status.INTERRUPTED else "; a larger --budget allows more"
         screen.say(f"{n_scored:,} of them were scored in {in_short(found.seconds)}{cure}", indent=2)
     if best is None:
-        verb = "stays as it is" if len(found.names) == 1 else "stay as they are"
-        screen.say(f"So {' and '.join(found.names)} {verb}.", indent=2)
+        verb = "keeps its default value" if len(found.names) == 1 else "keep their default values"
+        screen.say(f"{' and '.join(found.names)} {verb}.", indent=2)
         return
     if found.widened:
         text = f"The best was at the edge ({' and '.join(found.widened)}), so the grid was widened there once"
@@ -210,15 +211,16 @@ def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) ->
     line = Text.assemble("best".ljust(width), (f"{best.words}: {named(best.score, decimals)}", "bold"))
     n_others = len(found.tops) - 1
     if n_others:
-        line.append(f"  ({counted(n_others, 'other')} the same)")
+        line.append(f"  (tied with {counted(n_others, 'other')})")
     screen.say(line, indent=2)
     if second is not None:
         screen.say(f"{'runner-up'.ljust(width)}{second.words}: {named(second.score, decimals)}", indent=2)
     if found.edges:
-        still = "still lies" if found.widened else "lies"
+        still = "is still" if found.widened else "is"
         why = "" if found.widened or found.status is not Status.CONVERGED else "; the budget left no time to widen it"
         screen.say(f"The best {still} at the edge of the grid ({' and '.join(found.edges)}){why}.", indent=2)
-    screen.say(f"These scores chose the cell, and so flatter it; the {found.task.not_below}.", indent=2)
+    text = "These scores were used to choose the cell, so they are too optimistic"
+    screen.say(f"{text}; the {found.task.not_below}.", indent=2)
 
 
 def search_words(found: SearchResult) -> str:

@@ -1,4 +1,4 @@
-"""The task of telling classes apart, scored by accuracy."""
+"""The task of predicting classes, scored by accuracy."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from margrove.app.estimate.task import Estimate, Labels, Predicted, Rows, Task
 from margrove.app.models import learner_of
 from margrove.data import Table
 
-NO_BETTER = "It is no better than that:"
+NO_BETTER = "No better than the baseline:"
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 
 
 class _Classes(Task):
     name, measure, is_number = "classify", "accuracy", False
-    too_few = "all classes but one have a single row"
+    too_few = "fewer than two classes have more than one row"
     splitter = StratifiedKFold
-    sampled = ", each class in its proportion"
-    not_below = "accuracy below is not one of them"
-    heading = "Accuracy on {}s it has not seen"
+    sampled = ", stratified by class"
+    not_below = "accuracy below is not"
+    heading = "Accuracy on unseen {}s"
     prefix = "accuracy "
-    columns, size_column = ("accuracy in %\n(95 % interval)",), "decides by"
+    columns, size_column = ("accuracy in %\n(95 % interval)",), "size"
     without_estimate = "Accuracy"
     useless = ""
-    searched = "are compared as they are; `margrove train` searches C, and gamma of svm."
+    searched = "are compared with default parameters; `margrove train` searches C, and gamma for svm."
 
     def most_folds(self, labels: Labels) -> int:
         """Return the size of the second largest class, so that each round has two classes to learn."""
@@ -41,7 +41,7 @@ class _Classes(Task):
         if most < 2:
             return 0, (f"not estimated: {self.too_few}",)
         n_folds = min(wanted, most)
-        notes = [f"{n_folds} folds, since a class has only {n_folds} rows"] if n_folds < wanted else []
+        notes = [f"{n_folds} folds, because a class has only {n_folds} rows"] if n_folds < wanted else []
         n_small = int(np.sum(np.unique(labels, return_counts=True)[1] < n_folds))
         if n_small:
             words = "1 class has" if n_small == 1 else f"{n_small} classes have"
@@ -109,11 +109,11 @@ class _Classes(Task):
 
     def context(self, estimate: Estimate) -> list[str]:
         baseline = self.number(estimate.baseline)
-        return [f"{baseline} would be right by always answering {str(estimate.baseline_class)!r}"]
+        return [f"Baseline: {baseline} by always predicting {str(estimate.baseline_class)!r}"]
 
     def baseline_words(self, estimate: Estimate) -> str:
         label = repr(str(estimate.baseline_class))
-        return f", on rows it has not seen; always answering {label} scores {self.number(estimate.baseline)}"
+        return f", on unseen rows; always predicting {label} scores {self.number(estimate.baseline)}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         if estimate.value is None or estimate.value > estimate.baseline:
@@ -121,7 +121,7 @@ class _Classes(Task):
         where = "these columns. Try `margrove compare`."
         if noun == "picture":
             where = "these pictures. Try another --model, or another --network."
-        return f"{NO_BETTER} this learner finds nothing in {where}"
+        return f"{NO_BETTER} this learner finds no signal in {where}"
 
 
 def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:

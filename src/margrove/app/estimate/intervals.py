@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 WITHIN = 1.959964  # 95 % of a normal distribution lie within so many standard deviations
 _RESAMPLES, _LEAST_RESAMPLES = 1000, 200
 _DRAWN_ROWS = 10_000_000  # in all resamples together, so that they take a second
-WIDENED = "the rounds learn from mostly the same rows, so the interval is made wider"
+WIDENED = "the interval is widened because the rounds share most of their training rows"
 
-MAYBE_NO_BETTER = "The interval reaches down to that, so it may be no better."
+MAYBE_NO_BETTER = "The interval includes the baseline, so the model may be no better."
 
 Interval = tuple[float, float]
 

@@ -1,4 +1,4 @@
-"""The task of estimating numbers, scored by R² and the mean absolute error."""
+"""The task of predicting numbers, scored by R² and the mean absolute error."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class _Numbers(Task):
     too_few = "there are too few rows"
     splitter = KFold
     sampled = ""
-    not_below = "errors below are none of them"
-    heading = "How far off it is on {}s it has not seen"
+    not_below = "errors below are not"
+    heading = "Error on unseen {}s"
     prefix = ""
-    columns, size_column = ("R²\n(95 % interval)", "mean absolute\nerror"), "made of"
-    without_estimate = "How far off they are:"
-    searched = "is compared as it is; `margrove train` searches its C."
-    useless = "None is of use: the best is no better than the mean or the median."
+    columns, size_column = ("R²\n(95 % interval)", "mean absolute\nerror"), "size"
+    without_estimate = "Errors:"
+    searched = "is compared with default parameters; `margrove train` searches its C."
+    useless = "None is useful: the best is no better than predicting the mean or the median."
 
     def labels(self, table: Table) -> NDArray[Any]:
         return np.asarray(table.labels(), np.float64)
@@ -48,7 +48,7 @@ class _Numbers(Task):
         n_folds = min(wanted, len(labels))
         if n_folds < 2:
             return 0, ("not estimated: there is a single row",)
-        return n_folds, (f"{n_folds} folds, since there are only {n_folds} rows",) if n_folds < wanted else ()
+        return n_folds, (f"{n_folds} folds, because there are only {n_folds} rows",) if n_folds < wanted else ()
 
     def draw(self, labels: Labels, most: int, rng: np.random.Generator) -> Rows:
         return rng.choice(len(labels), most, replace=False)
@@ -119,21 +119,21 @@ class _Numbers(Task):
     def context(self, estimate: Estimate) -> list[str]:
         if not estimate.rounds:
             return []
-        lines = ["R² is the share of the squared deviations from the mean that it explains: 1 is perfect"]
+        lines = ["R² is the share of the variance that the model explains; 1 is perfect"]
         if estimate.deviation is not None:
-            lines.append(f"{estimate.deviation.of_median:.4g} would be the error of always answering the median")
+            lines.append(f"Baseline: error {estimate.deviation.of_median:.4g} by always predicting the median")
         return lines
 
     def baseline_words(self, estimate: Estimate) -> str:
         assert estimate.deviation is not None
-        return f" on rows it has not seen; always answering the median is off by {estimate.deviation.of_median:.4g}"
+        return f", on unseen rows; always predicting the median has error {estimate.deviation.of_median:.4g}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."
         if off is not None and off.r2 is not None and off.r2 <= 0:
-            return f"It is no better than the mean: this learner finds nothing in these columns. {cure}"
+            return f"It is no better than predicting the mean: this learner finds no signal in these columns. {cure}"
         if off is not None and off.mean_absolute_error >= off.of_median:
-            words = "It is further off than the median, though it follows the large deviations, which R² counts most."
+            words = "Its mean absolute error is not below the median's; R² is better as it weights large deviations."
             return f"{words} {cure}"
         return ""
 

@@ -1,4 +1,4 @@
-"""The two tasks, telling classes apart and estimating numbers, and the estimate of either on rows that a model has not
+"""The two tasks, predicting classes and predicting numbers, and the estimate of either on rows that a model has not
 seen.
 
 A `Task` holds all that differs: how rows are split and sampled, the score, its interval, the baseline and the words.
@@ -74,7 +74,7 @@ class Deviation:
 class Estimate:
     """The score of a model on rows that it has not seen; without rounds there is none, and the notes say why.
 
-    ``method`` is "cross-validation" where nothing is searched, "nested" where each round searches anew, "hold-out"
+    ``method`` is "cross-validation" where nothing is searched, "nested" where each round searches again, "hold-out"
     where there is one round, and "none".
     """
 
@@ -164,7 +164,7 @@ class Task:
         """Split the rows for a cross-validation; the notes say where there are fewer folds, or none."""
         check_folds(wanted)
         if wanted == 0:
-            return Folds((), ("not estimated, as asked (--folds 0)",))
+            return Folds((), ("not estimated, as requested (--folds 0)",))
         n_folds, notes = self.fold_count(labels, wanted)
         if n_folds < 2:
             return Folds((), notes)

@@ -47,11 +47,11 @@ def how_words(estimate: Estimate, noun: str = "row") -> str:
     n = len(estimate.rounds)
     if estimate.method == "hold-out":
         rows = f"{estimate.n_tested:,} {noun}{'' if estimate.n_tested == 1 else 's'}"
-        who = "neither the search nor the fit tested here" if noun == "row" else "the network tested here never"
-        return f"a final hold-out: {rows} that {who} saw"
-    how = f"{n} rounds: each learns from the other {noun}s and is tested on its own {part_of(n)}"
+        who = "neither the search nor the fit has seen" if noun == "row" else "the network has not seen"
+        return f"a final hold-out of {rows} that {who}"
+    how = f"{n}-fold cross-validation: each round trains on the other {noun}s and tests on its own {part_of(n)}"
     if estimate.method == "nested":
-        how = f"nested, {n} rounds: each searches the other rows anew, learns from them and is tested on its own "
+        how = f"nested cross-validation, {n} rounds: each searches and trains on the other rows and tests on its own "
         how += part_of(n)
     return f"{how}; {WIDENED}"
 

@@ -20,9 +20,7 @@ def parse_budget(text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds < math.inf:
-        raise ParameterError(
-            f"--budget is {text!r}; it must be a time such as 90, 60s, 5m or 1h. 0 means that nothing is searched."
-        )
+        raise ParameterError(f"--budget is {text!r}; it must be a time such as 90, 60s, 5m or 1h. 0 means no search.")
     return seconds
 
 

@@ -44,7 +44,7 @@ class TextFacts:
     def words(self) -> str:
         empty = "" if self.n_empty == 0 else f", {counted(self.n_empty, 'cell')} empty"
         words = counted(round(self.mean_words), "word")
-        return f"text {self.name!r}, {words} in a cell{empty}: its words become numbers"
+        return f"text {self.name!r}, {words} per cell{empty}: its words become features"
 
 
 @dataclass(frozen=True)
@@ -136,16 +136,11 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     is_embedded = reading.file is None
     origin = " (embedded; no FILE was given)" if is_embedded else ""
     screen.say(f"Read {facts.source}{origin}", style="bold")
-    names = {
-        "numeric": ("number", "numbers"),
-        "category": ("category", "categories"),
-        "boolean": ("yes/no", "yes/no"),
-        "text": ("text", "texts"),
-    }
-    kinds = ", ".join(f"{n:,} {names[kind][n > 1]}" for kind, n in facts.kinds.items())
+    names = {"numeric": "numeric", "category": "categorical", "boolean": "yes/no", "text": "text"}
+    kinds = ", ".join(f"{n:,} {names[kind]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
     without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
-    screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'column')} to learn from: {kinds}{without}", indent=2)
+    screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'feature column')}: {kinds}{without}", indent=2)
     if facts.missing:
         cells = counted(sum(facts.missing.values()), "missing cell")
         screen.say(f"{cells} in {counted(len(facts.missing), 'column')}, {gaps}", indent=2)
@@ -153,7 +148,7 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
         screen.say(text.words, indent=2)
     if facts.numbers is not None:
         least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
-        target = f"a number from {least} to {largest}, {mean} on average: it is estimated (a regression)"
+        target = f"a number from {least} to {largest} with mean {mean} (regression)"
     else:
         shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
         target = f"{len(facts.classes)} classes (rows): {shown}"
@@ -190,8 +185,8 @@ def _telling(table: Table, columns: list[Column]) -> list[str]:
         missed = share_wrong(_groups(column.take(slice(None, None, step))), codes)
         if missed <= min(LEAST_WRONG, LEAST_PART * wrong):
             hints.append(
-                f"{column.name!r} alone tells {target.name!r} in {100 * (1 - missed):.1f} % of the rows: is it known "
-                f"when you predict? If not, leave it out: --without {shlex.quote(column.name)}"
+                f"{column.name!r} alone predicts {target.name!r} in {100 * (1 - missed):.1f} % of the rows. Is it "
+                f"known at prediction time? If not, leave it out: --without {shlex.quote(column.name)}"
             )
     return hints
 
@@ -226,4 +221,4 @@ def _scattered(columns: list[Column]) -> list[str]:
             continue
         if column.n_distinct > DISTINCT_TEXT * n_present:
             found.append(f"{column.name!r} ({column.n_distinct:,} in {n_present:,} rows)")
-    return [f"So many different values tell little of new rows: {', '.join(found)}"] if found else []
+    return [f"Columns with so many distinct values rarely help on new rows: {', '.join(found)}"] if found else []

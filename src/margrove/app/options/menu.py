@@ -104,7 +104,7 @@ def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         if not params:
             raise
-        raise ParameterError(f"the learner refuses --param {', '.join(params)}: {error}") from error
+        raise ParameterError(f"the learner does not accept --param {', '.join(params)}: {error}") from error
 
 
 def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) -> None:
@@ -118,4 +118,4 @@ def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) ->
     is_flag = isinstance(usual, bool)  # which is a number to Python
     if not isinstance(value, int | float) or isinstance(value, bool) != is_flag:
         wanted = "true or false" if is_flag else "a number"
-        raise ParameterError(f"--param {name} is {value!r}; it must be {wanted} (usually {json.dumps(usual)}).")
+        raise ParameterError(f"--param {name} is {value!r}; it must be {wanted} (the default is {json.dumps(usual)}).")

@@ -73,9 +73,9 @@ class Reading:
         if self.file is not None and Path(self.file).is_dir():
             pictures = shlex.join(["margrove", "images", self.file])
             raise InputError(
-                "is a folder, and a table was wanted",
+                "is a folder, not a table",
                 file=self.file,
-                cure=f"Name a file in it; where it holds pictures: {pictures}",
+                cure=f"Name a file in it. If it contains pictures: {pictures}",
             )
 
     def unlabelled_with(self, columns: Sequence[str] | None) -> tuple[Table, dict[str, list[Any]]]:
@@ -121,7 +121,8 @@ class Reading:
         table = self._penguins() if self.file is None else self._read(self.target)
         for name in self.without:
             if table.target is not None and table.target.name == name:
-                raise InputError(f"{name!r} is the target", file=table.source, cure="Name another target: --target.")
+                problem = f"--without {name}: this column is the target"
+                raise InputError(problem, file=table.source, cure="Choose another target: --target.")
             table[name]  # raises if there is none, naming the columns there are
             table = table.without(name)
         return table
@@ -133,7 +134,7 @@ class Reading:
             raise InputError(
                 f"no FILE was given, and the target of the embedded {penguins.source} is {penguins.target.name!r}, "
                 f"not {self.target!r}",
-                cure="Give the FILE.",
+                cure="Give a FILE.",
             )
         return penguins
 
@@ -150,14 +151,17 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
     target = table.target
     if target is None or target.kind != "numeric":
         name = None if target is None else target.name
-        asks = "this model estimates numbers" if task is None else f"--task {task} estimates numbers"
+        what = "this model" if task is None else f"--task {task}"
         raise InputError(
-            f"the targets are no numbers, and {asks}", file=table.source, column=name, cure="Name another: --target."
+            f"the targets are not numbers, and {what} predicts numbers",
+            file=table.source,
+            column=name,
+            cure="Choose another target: --target.",
         )
     numbers = np.asarray(target.values, dtype=np.float64)
     largest = float(np.nanmax(np.abs(numbers), initial=0.0))
     if largest > _LARGEST_NUMBER:
-        problem = f"holds {largest:.3g}, whose square is more than a number of a computer's can be"
+        problem = f"contains {largest:.3g}, whose square is too large for floating point"
         raise InputError(problem, file=table.source, column=target.name, cure="Divide the target by a power of ten.")
     return numbers
 
@@ -171,10 +175,10 @@ def _check_spread(table: Table, numbers: NDArray[np.float64]) -> None:
     low, high = float(known.min()), float(known.max())
     if low == high:
         problem = f"the target is {low:g} in every row: there is nothing to learn"
-        cure = "Choose another target: --target; or add rows that differ."
+        cure = "Choose another target: --target; or add rows with other values."
         raise InputError(problem, file=table.source, column=column, cure=cure)
     if (high - low) * (high - low) < _LEAST_SQUARE:
-        problem = f"goes from {low:.3g} to {high:.3g}: the squares of such differences are 0 to a computer"
+        problem = f"ranges from {low:.3g} to {high:.3g}: the squares of such differences are 0 in floating point"
         raise InputError(problem, file=table.source, column=column, cure="Multiply the target by a power of ten.")
 
 
@@ -192,7 +196,7 @@ class TablePreparation:
                 raise ParameterError(f"--text {name} is given twice.")
         check_choice("--text-features", self.features, TEXT_FEATURES)
         if not self.text and self.features != TEXT_FEATURES[0]:
-            raise ParameterError(f"--text-features {self.features} goes with --text, which names the column.")
+            raise ParameterError(f"--text-features {self.features} requires --text, which names the column.")
 
     def encoder(self) -> TableEncoder:
         return TableEncoder(text=list(self.text) or None, text_features=self.features, standardise=self.is_scaled)
@@ -206,8 +210,8 @@ class TablePreparation:
         if self.text and learner.takes_tables:
             able = ", ".join(name for name, other in choices().items() if not other.takes_tables)
             raise ParameterError(
-                f"--text makes a number of each word, and {learner.name} asks of columns as they are. What takes text: "
-                f"--model {able}."
+                f"--text turns words into numeric features, and {learner.name} takes columns as they are. "
+                f"Learners that take text: --model {able}."
             )
 
     def check_table(self, table: Table, without: tuple[str, ...] = ()) -> None:
@@ -215,7 +219,7 @@ class TablePreparation:
         for name in self.text:
             if name in without:
                 raise InputError(
-                    "is named by --text and by --without", file=table.source, column=name, cure="Leave out one of them."
+                    "is named by --text and by --without", file=table.source, column=name, cure="Remove one of them."
                 )
         check_text_columns(table, self.text)
 
@@ -238,6 +242,6 @@ def table_for(learner: Choice, table: Table) -> Table:
         return table
     names = [column.name for column in table if not is_identifier(column)]
     if not names:
-        problem = "no column is left to learn from: each names the rows"
-        raise InputError(problem, file=table.source, cure="Add columns that say something of several rows.")
+        problem = "no column is left to learn from: each identifies the rows"
+        raise InputError(problem, file=table.source, cure="Add columns whose values occur in several rows.")
     return table.select(names) if len(names) < table.n_columns else table

@@ -57,7 +57,7 @@ class Training:
         if learner.regression is None:
             able = ", ".join(f"--model {name}" for name, other in choices().items() if other.regression is not None)
             raise ParameterError(
-                f"--task is 'regress', and {learner.name} tells classes apart. What estimates numbers: {able}."
+                f"--task is 'regress', and {learner.name} is a classifier. Learners that predict numbers: {able}."
             )
         return learner.regression
 
@@ -77,7 +77,7 @@ class Training:
             self._check_auto()
             return
         if self.prefer != PREFERENCES[0]:
-            raise ParameterError(f"--prefer {self.prefer} goes with --model auto, and --model is {self.model}.")
+            raise ParameterError(f"--prefer {self.prefer} requires --model auto, and --model is {self.model}.")
         self.preparation.check_learner(self.learner)
         try:
             self.search_space()
@@ -92,16 +92,16 @@ class Training:
     def _check_auto(self) -> None:
         if self.params:
             raise ParameterError(
-                f"--param {next(iter(self.params))} is a parameter of one learner, and --model auto tries many. Name "
-                "the learner: --model svm, for one."
+                f"--param {next(iter(self.params))} is a parameter of one learner, and --model auto tries many. "
+                "Choose a learner, such as --model svm."
             )
         if self.budget <= 0:
             raise ParameterError(
-                "--budget is 0, and --model auto has to try learners. Give it time, or name one: --model."
+                "--budget is 0, and --model auto needs time to try learners. Increase it, or choose a --model."
             )
         if self.folds < 2:
             raise ParameterError(
-                f"--folds is {self.folds}, and --model auto chooses by cross-validation: it must be at least 2."
+                f"--folds is {self.folds}, and --model auto chooses by cross-validation; it must be at least 2."
             )
 
     def build(self, found: Mapping[str, Any] | None = None) -> Any:

@@ -16,54 +16,55 @@ if TYPE_CHECKING:
     from margrove.app.options.table import Reading, TablePreparation
     from margrove.app.screen.console import Screen
 
-# By the panel of ``--help`` in which an option stands.
-of_table = partial(typer.Option, rich_help_panel="The table")
-of_learning = partial(typer.Option, rich_help_panel="The learning")
-of_output = partial(typer.Option, rich_help_panel="The output")
+# By the panel of ``--help`` that lists an option.
+of_table = partial(typer.Option, rich_help_panel="Table")
+of_learning = partial(typer.Option, rich_help_panel="Training")
+of_output = partial(typer.Option, rich_help_panel="Output")
 
 _FORMATS = "CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input"
-File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. None: the embedded penguins.")]
+File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. Default: the embedded penguins dataset.")]
 Rows = Annotated[
     str | None,
-    typer.Argument(help=f"{_FORMATS}; for a model of pictures a folder of them, or one. None: the embedded penguins."),
+    typer.Argument(help=f"{_FORMATS}; or a picture, or a folder of pictures. Default: the embedded penguins dataset."),
 ]
 ModelFile = Annotated[
-    str, typer.Argument(help="A file that 'margrove train' or 'margrove images' made; '-' is standard input.")
+    str, typer.Argument(help="A model file written by 'margrove train' or 'margrove images'; '-' is standard input.")
 ]
-Target = Annotated[str | None, of_table(help="The column to be predicted. None: the last one.")]
+Target = Annotated[str | None, of_table(help="The column to predict. Default: the last one.")]
 Model = Annotated[
     str | None,
     of_learning(
-        help=f"One of {AUTO} (tries several, takes the best), {', '.join(choices())}. None: {AUTO}.",
+        help=f"The learner: {AUTO} (tries several and chooses the best), {', '.join(choices())}. Default: {AUTO}.",
         autocompletion=completed_choices,
     ),
 ]
 Prefer = Annotated[
     str,
     of_learning(
-        metavar="best|simple", help="Of auto: the best score, or the simplest learner within one standard error of it."
+        metavar="best|simple",
+        help="How auto chooses: the best score, or the simplest learner within one standard error of it.",
     ),
 ]
 Task = Annotated[
     str | None,
     of_learning(
         metavar="classify|regress",
-        help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). None: as it looks.",
+        help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). Default: inferred.",
     ),
 ]
 Param = Annotated[
     list[str] | None,
     of_learning(metavar="NAME=VALUE", help="A parameter of the learner, such as C=10; may be repeated."),
 ]
-Seed = Annotated[int, of_learning(help="Of the order of rows and of the folds.", min=0)]
-Folds = Annotated[int, of_learning(help="Of the cross-validation; 0 for none.")]
-TimeLimit = Annotated[float | None, of_learning(help="Seconds for each fit.")]
+Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0)]
+Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
+TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
 BudgetTime = Annotated[
     str,
     of_learning(
         "--budget",
         metavar="TIME",
-        help="For everything auto does, or the search of C (linear, svm) and gamma (svm): 60s, 5m, 1h; 0: no search.",
+        help="The time limit of auto, or of the search of C (linear, svm) and gamma (svm): 60s, 5m, 1h; 0: no search.",
     ),
 ]
 Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")]
@@ -73,10 +74,10 @@ Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")
 class CellOptions:
     """The format of a file's cells."""
 
-    missing: Annotated[list[str] | None, of_table(help="Another word for a missing cell; may be repeated.")] = None
-    no_header: Annotated[bool, of_table("--no-header", help="The first line is a row.")] = False
-    delimiter: Annotated[str, of_table(help="Between the cells.")] = "auto"
-    encoding: Annotated[str, of_table(help="Of a text file.")] = "auto"
+    missing: Annotated[list[str] | None, of_table(help="Another marker of a missing cell; may be repeated.")] = None
+    no_header: Annotated[bool, of_table("--no-header", help="The first line is data, not a header.")] = False
+    delimiter: Annotated[str, of_table(help="The character between cells.")] = "auto"
+    encoding: Annotated[str, of_table(help="The encoding of a text file.")] = "auto"
 
     def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
         from margrove.app.options.table import Reading
@@ -99,13 +100,13 @@ class ColumnOptions:
     without: Annotated[list[str] | None, of_table(help="A column to leave out; may be repeated.")] = None
     text: Annotated[
         list[str] | None,
-        of_table(metavar="COL", help="A column of free text: its words become numbers; may be repeated."),
+        of_table(metavar="COL", help="A column of free text, whose words become features; may be repeated."),
     ] = None
     text_features: Annotated[
         str,
         of_table(
             metavar="tfidf|hashing",
-            help="What becomes of words: counts, rare ones heavier; or counts by hash, without a vocabulary.",
+            help="The features of a text: word counts weighted by rarity, or hashed word counts without a vocabulary.",
         ),
     ] = "tfidf"
 
@@ -124,13 +125,11 @@ class WantedOptions:
         bool, of_output("--scores", help="Add the decision value of each machine, or the probability of each class.")
     ] = False
     probabilities: Annotated[
-        bool, of_output("--probabilities", help="Add the probability of each class, where it has them.")
+        bool, of_output("--probabilities", help="Add the probability of each class, if the model has them.")
     ] = False
     keep: Annotated[
         str,
-        of_output(
-            metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, as they stand there."
-        ),
+        of_output(metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, unchanged."),
     ] = "none"
     raw: Annotated[bool, of_output("--raw", help="Write text cells unchanged, including formulas.")] = False
 
@@ -148,25 +147,28 @@ class NetworkOptions:
 
     network: Annotated[
         str | None,
-        of_learning(help="An .onnx file, torchvision:NAME or timm:NAME. None: efficientnet_lite0, which is built in."),
+        of_learning(
+            help="An .onnx file, torchvision:NAME or timm:NAME. Default: efficientnet_lite0, which is built in."
+        ),
     ] = None
     layer: Annotated[
-        str | None, of_learning(help="Whose answer is the code. None: what the last linear layer is given.")
+        str | None,
+        of_learning(help="The layer whose output is the code. Default: the one that feeds the last linear layer."),
     ] = None
     size: Annotated[
-        int | None, of_learning(help="Pixels of each side of what the network sees. None: its own.", min=1)
+        int | None, of_learning(help="The side length of the network's input in pixels. Default: its own.", min=1)
     ] = None
-    cache: Annotated[str | None, of_learning(help="A folder that keeps codes, so that a second run is quick.")] = None
-    device: Annotated[str, of_learning(metavar="cpu|cuda|auto", help="Where the network runs.")] = "cpu"
-    download: Annotated[bool, of_learning("--download", help="Let torchvision or timm fetch weights.")] = False
+    cache: Annotated[str | None, of_learning(help="A folder that keeps codes, so that a second run is faster.")] = None
+    device: Annotated[str, of_learning(metavar="cpu|cuda|auto", help="The device that runs the network.")] = "cpu"
+    download: Annotated[bool, of_learning("--download", help="Let torchvision or timm download weights.")] = False
 
 
 @dataclass(frozen=True)
 class ShownOptions:
     """The amount of output."""
 
-    as_json: Annotated[bool, of_output("--json", help="One JSON document and nothing else.")] = False
-    quiet: Annotated[bool, of_output("--quiet", "-q", help="Only the essential.")] = False
+    as_json: Annotated[bool, of_output("--json", help="Print one JSON document and nothing else.")] = False
+    quiet: Annotated[bool, of_output("--quiet", "-q", help="Print only the essential.")] = False
 
     def screen(self, output: str | None = None, *, outlives_reader: bool = False) -> Screen:
         """Return the screen of a command whose result goes to ``output``."""
@@ -182,7 +184,9 @@ class ShownOptions:
         from margrove.errors import ParameterError
 
         if self.as_json and output == "-":
-            raise ParameterError(f"--json and -o - both want standard output. Give the {what} a file: -o {place}.")
+            raise ParameterError(
+                f"--json and -o - both write to standard output. Write the {what} to a file: -o {place}."
+            )
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

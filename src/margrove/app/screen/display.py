@@ -27,7 +27,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-AS_SAVED = "as saved when it was trained; `margrove certify MODEL FILE` recomputes it"
+AS_SAVED = "as saved after training; `margrove certify MODEL FILE` recomputes it"
 
 
 def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool = False) -> None:
@@ -46,9 +46,9 @@ def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool
         screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
         advice = in_shell(Status(certificate.status).advice)
-        screen.say(f"the solve ended with status {certificate.status!r}: {advice}", indent=2)
+        screen.say(f"the solver stopped with status {certificate.status!r}: {advice}", indent=2)
     if failed:
-        screen.say("The model still predicts; what it lacks is this proof.", indent=2)
+        screen.say("The model still predicts, but without this proof.", indent=2)
 
 
 def number_text(value: float) -> str:
@@ -108,13 +108,11 @@ def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
 
 def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = True) -> None:
     """Print what the model learned; ``has_columns``: from columns that mean something to people."""
-    screen.heading("What it learned")
+    screen.heading("What the model learned")
     if learned.kind == "weights":
         _tell_machines(screen, learned)
-        together = "Columns that move together share or cancel their weights."
-        screen.say(
-            f"In brackets the weight{learned.unit}; 1 is the strongest of its class. {together}", style="dim", indent=2
-        )
+        text = f"In parentheses: the weight{learned.unit}, relative to the largest of its class. "
+        screen.say(f"{text}Correlated columns share or cancel their weights.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":
@@ -126,13 +124,11 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
         of_all = f" of {learned.n_training_rows:,}" if learned.n_training_rows else ""
-        screen.say(
-            f"{learned.size:,}{of_all} training rows carry the decision; the others play no part in it:", indent=2
-        )
+        screen.say(f"The model depends on {learned.size:,}{of_all} training rows; the others have weight 0:", indent=2)
     if learned.kind == "votes" or (learned.kind == "rows" and learned.support is None):
         _tell_machines(screen, learned)
     if learned.kind == "rows" and learned.support is not None and has_columns:
-        text = "Which columns matter, the report tells (margrove report), or a straight learner: --model linear."
+        text = "To see which columns matter, write a report (margrove report) or train a linear model (--model linear)."
         screen.say(text, style="dim", indent=2)
 
 
@@ -145,14 +141,13 @@ def _tell_machines(screen: Screen, learned: ModelSummary) -> None:
 
 
 def _tell_tree(screen: Screen, learned: ModelSummary, tree: Questions) -> None:
-    """Print the size of a tree, its questions as far as they fit, and the columns that they ask for."""
-    levels = f"{tree.depth:,} question{'' if tree.depth == 1 else 's'} deep"
+    """Print the size of a tree, its tests as far as they fit, and the columns that they use."""
     pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
-    screen.say(f"{learned.size_words}, at most {levels}{pruned}:", indent=2)
+    screen.say(f"{learned.size_words}, depth {tree.depth:,}{pruned}:", indent=2)
     for line in tree.text.splitlines():
         screen.say(Text(line), indent=4)
     if not tree.is_whole:
-        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+        screen.say("All rules: margrove show --rules MODEL", style="dim", indent=2)
     if tree.importances:
         _tell_importances(screen, tree.importances, tree.purpose)
 
@@ -162,20 +157,22 @@ def _tell_importances(screen: Screen, importances: dict[str, float], purpose: st
     more = len(importances) - len(strongest)
     words = ", ".join(f"{name} {percent(share)}" for name, share in strongest)
     rest = f" and {more:,} more" if more else ""
-    screen.say(f"What each column contributes to {purpose}: {words}{rest}", indent=2)
+    screen.say(f"Contribution of each column to {purpose}: {words}{rest}", indent=2)
 
 
 def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
-    """Print the first rounds of a vote, and the columns that its trees ask for."""
+    """Print the first rounds of a vote, and the columns that its trees use."""
     largest = max(voter.n_leaves for voter in vote.voters)
     size = "" if largest <= 2 else f", each of at most {largest:,} rules"  # stumps are shown whole
     given_up = vote.n_rounds_done - learned.size
-    kept = f"; {given_up:,} later rounds did not help on rows held out and were given up" if given_up else ""
+    kept = (
+        f"; {given_up:,} later rounds did not improve the score on rows held out and were removed" if given_up else ""
+    )
     verb = "votes" if learned.size == 1 else "vote"
     screen.say(f"{learned.size_words} {verb}{size}{kept}:", indent=2)
     has_alpha = vote.voters[0].alpha is not None
     numbers = (*(["rules"] if size else []), *(("error", "α") if has_alpha else ("loss", "vote")))
-    grid = bare_grid("round", "asks first" if size else "asks", *numbers, right=("round", *numbers))
+    grid = bare_grid("round", "first test" if size else "test", *numbers, right=("round", *numbers))
     for voter in vote.voters[:SHOWN_ROUNDS]:
         weight = voter.vote if voter.alpha is None else voter.alpha
         sizes = [f"{voter.n_leaves:,}"] if size else []
@@ -185,7 +182,7 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
     screen.say(grid, indent=4)
     is_whole = not size and learned.size <= SHOWN_ROUNDS
     if not is_whole:
-        screen.say("All of it: margrove show --rules MODEL", style="dim", indent=2)
+        screen.say("All rules: margrove show --rules MODEL", style="dim", indent=2)
     if vote.importances:
         _tell_importances(screen, vote.importances, vote.purpose)
 
@@ -193,8 +190,8 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:
     """Print the support vectors of each class of a support vector classifier, and the bounds that follow."""
     rows = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
-    alone = "" if learned.loo_bound is None else "; without the others it would be the same"
-    screen.say(f"{rows} training rows carry the decision (support vectors){alone}:", indent=2)
+    alone = "" if learned.loo_bound is None else "; without the others the model would be the same"
+    screen.say(f"{rows} training rows are support vectors{alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LINES]:
         line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
@@ -203,7 +200,7 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
         return
     bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
     by_estimate = "" if bound == sharper else f"; at most {sharper} by the sharper ξα-estimate"
-    text = f"Each row left out in turn, at most {bound} of them would be misjudged (the leave-one-out bound)"
+    text = f"Leave-one-out error: at most {bound} of the rows"
     screen.say(f"{text}{by_estimate}.", indent=2)
 
 

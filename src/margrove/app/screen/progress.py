@@ -56,7 +56,7 @@ class Meter:
         if report.stage == "search":  # its machines can be counted; its violations come and go
             self._pace.see(report.done, time.monotonic())
             left = self._pace.left(report.total or math.inf)
-            words = "" if left is None else f"about {in_short(left)} left of this search"
+            words = "" if left is None else f"about {in_short(left)} left in this search"
         self.bar.update(self._task, completed=self._done + self._share, objective=words)
 
     def _fallen(self, report: Report) -> float:
@@ -84,7 +84,7 @@ def in_words(report: Report) -> str:
     if report.goal is None:
         return f"{report.objective:g} {report.objective_name}"
     so_far = f"{report.done:g} of {report.total:g}, " if report.total and report.total > 1 else ""
-    return f"{so_far}{report.objective_name} {report.objective:.2g}, to fall to {report.goal:g}"
+    return f"{so_far}{report.objective_name} {report.objective:.2g}, target {report.goal:g}"
 
 
 class Countdown(Meter):
