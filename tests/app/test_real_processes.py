@@ -149,7 +149,7 @@ def test_ctrl_c_during_the_search_goes_on_to_the_fit(folder: Path) -> None:
     command = _begun([*words, "--time-limit", "0.5"], folder)
     output, complaint = _interrupt_after(command, b"Searching gamma")
     assert command.returncode == 0, complaint
-    assert b"Interrupted: the best cell so far is kept, and fitted." in output
+    assert b"Interrupted: the best cell so far is kept and fitted." in output
     assert b"status 'time_limit'" in output  # of the fit, not of the search
     assert (folder / "noise.margrove").exists()
 

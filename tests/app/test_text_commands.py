@@ -56,7 +56,7 @@ def test_what_is_said_of_text(run: Run, reviews: str) -> None:
     said = said_by(result)
     assert "4 feature columns: 1 text, 1 numeric, 1 categorical, 1 yes/no; left out: 'key'" in said
     assert "text 'body', 10 words per cell, 5 cells empty: its words become features" in said
-    assert "in 2 columns, filled in" in said  # an empty text is no gap
+    assert "in 2 columns, imputed" in said  # an empty text is no gap
     assert any(f"'{word}' in body (+" in said for word in LIKES)
     assert any(f"'{word}' in body (-" in said.partition("; against it ")[2] for word in DISLIKES)
     assert "body" not in result.stderr

@@ -89,7 +89,7 @@ def test_show_prints_columns_tests_and_the_contribution_of_each_column(run: Run,
     assert "sky (category), is_warm (boolean), wind" in said
     set_here = "complexity=0.7, criterion='entropy', n_jobs=1, prune='pessimistic', the others at their defaults"
     assert f"parameters: {set_here}" in said
-    assert f"{model.get_n_leaves()} rules, at most {model.get_depth()} questions deep" in said
+    assert f"{model.get_n_leaves()} rules, depth {model.get_depth()}" in said
     for line in str(model.rules()).splitlines():
         assert " ".join(line.split()) in said
     learned = json.loads(run("show", tree, "--json").stdout)["learned"]

@@ -92,7 +92,7 @@ class NestedContest:
         is_small = self._table.n_rows <= NESTED_ROWS
         if first.is_interrupted or not first.is_whole or not is_small or not is_quick or not self._rounds:
             return self._chosen(first)
-        self._meter.enter("again, with all rows")
+        self._meter.enter("choosing on all rows")
         whole = self._contest(self._table)
         if whole.is_interrupted:
             return self._chosen(first, is_interrupted=True)

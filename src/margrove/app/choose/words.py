@@ -176,7 +176,7 @@ def tell_search_space(screen: Screen, space: SearchSpace, seconds: float, n_rows
 
 def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) -> None:
     """Print the grid, how much of it was scored, the best cell beside the runner-up, and where it lies."""
-    screen.heading(f"Search of {' and '.join(found.names)}" if found.names else "Search")
+    screen.heading(f"Search for {' and '.join(found.names)}" if found.names else "Search")
     if is_interrupted:
         screen.say("Interrupted: the best cell so far is kept and fitted.", style="yellow", indent=2)
     if found.why_not:
