@@ -111,7 +111,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
 
     @cached_property
     def estimators_(self) -> list[Any]:
-        """The learners, fitted: made of the trees when they are first asked for."""
+        """The learners, fitted: made from the trees on first access."""
         check_is_fitted(self)
         assert self.model_ is not None
         noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")

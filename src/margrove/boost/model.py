@@ -41,7 +41,7 @@ class Grove(TreeArrays):
 
     @property
     def trees(self) -> list[TreeModel]:
-        """Return all trees, made anew."""
+        """Return new copies of all trees."""
         return [self.tree(t) for t in range(self.n_trees)]
 
     def tree(self, t: int) -> TreeModel:

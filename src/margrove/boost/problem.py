@@ -16,7 +16,7 @@ For K classes α_t = (K − 1)²/K · a_t where T_t is the vector with 1 at its 
 
 The mean exponential loss  Σ_i w_i⁰ exp(−y_i·f(x_i)/K), f = Σ α_t T_t, is the product of the Z_t: an identity, for any
 K and ν. For ν = 1 each α_t makes Z_t as small as it can be, for K = 2 to 2 √(ε_t (1 − ε_t)). For two classes a row that
-is judged wrongly has y f ≤ 0, so the share of such rows is at most Π Z_t; for more classes that is not so.
+is misclassified has y f ≤ 0, so the share of such rows is at most Π Z_t; for more classes that is not so.
 
 Rounds end, with a word (`margrove.status`), the first of these that is true:
 
@@ -24,7 +24,7 @@ Rounds end, with a word (`margrove.status`), the first of these that is true:
 perfect_learner          ε_t = 0: this learner alone is right on every row. It gets the vote 1 and is the last
 no_better_than_chance    ε_t ≥ 1 − 1/K, up to rounding: this learner is not taken. If it is the first there is no model
 bound_reached            Π Z_t, which bounds the training error of two classes, is at most `stop_at_bound`
-converged                all rounds that were asked for are done
+converged                all requested rounds are done
 early_stopped            the error on rows held out has not fallen for `n_iter_no_change` rounds
 time_limit, interrupted  what has been done so far is the model
 =======================  ==============================================================================================
@@ -45,7 +45,7 @@ from margrove.tree.problem import Cells, TreeProblem
 if TYPE_CHECKING:
     from margrove.boost.model import BoostModel, BoostSolution  # noqa: F401  (the type of the solution, below)
 
-LEAST_WEIGHT = 1e-100  # of a row, of one: what hundreds of learners judge rightly would weigh nothing at last
+LEAST_WEIGHT = 1e-100  # of a row, relative to 1: rows that hundreds of learners classify correctly would get weight 0
 EQUAL_VOTES = 1e-12  # sums of votes that differ by less, of all votes, are equal: rounding
 _ROUNDING_OF_CHANCE = 1e-12  # of an error: a learner that adds nothing has 1/2 but for rounding, on either side
 
@@ -62,15 +62,15 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class BoostProblem(Problem["BoostSolution"]):
-    """Boosted trees: what each learner is asked, with the weights of the first round, and for how many rounds."""
+    """Boosted trees: the problem of each learner, with the weights of the first round, and the number of rounds."""
 
     learner: TreeProblem  # its weights need not sum to one; `min_weight_leaf` is of weights that do
     n_rounds: int
     learning_rate: float = 1.0
     stop_at_bound: float = 0.0  # two classes only; 0 never stops
     held_out: HeldOut | None = None
-    # Rounds that are done already: their trees judge the rows again and change the weights as they did, and no time is
-    # spent on growing them. The answer has them too.
+    # Rounds that are done already: their trees classify the rows again and change the weights as before, and no time is
+    # spent on growing them. The solution includes them.
     before: BoostModel | None = None
 
     @property
@@ -87,7 +87,7 @@ def vote(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
 
 
 def factors(vote: float, n_classes: int) -> tuple[float, float]:
-    """By what the weights of rows judged rightly and wrongly are multiplied, before they are divided by Z_t."""
+    """Return the factors of the weights of correctly and of misclassified rows, before the division by Z_t."""
     return math.exp(-(n_classes - 1) / n_classes * vote), math.exp(vote / n_classes)
 
 

@@ -166,7 +166,7 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
 
 
 def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:
-    """The same walk with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
+    """The same passes with f(x_i) = η Σ_j α_j s_j y_j (G_ij + 1), the Gram matrix G computed once."""
     X = problem.X
     G = X.astype(np.float64) if problem.kernel.name == "precomputed" else problem.kernel.matrix(X, X)
     n = len(G)

@@ -68,7 +68,7 @@ class FilePicture(Picture):
             return _blake(self.path.read_bytes())
 
     def image(self) -> Image.Image:
-        """Return the decoded file, turned as its EXIF says."""
+        """Return the decoded file, turned by its EXIF orientation."""
         # Pillow warns of many pixels and refuses twice as many; to turn its warning into an error would change the
         # filters of all threads.
         with self._reading(), Image.open(self.path) as opened:
@@ -137,7 +137,7 @@ class PilPicture(Picture):
         return _blake(f"{image.mode} {image.size};".encode(), image.tobytes())
 
     def image(self) -> Image.Image:
-        """Return the picture turned as its EXIF says, if it still has that: the same as from its file."""
+        """Return the picture turned by its EXIF orientation, if it still has one: the same as from its file."""
         try:
             return ImageOps.exif_transpose(self._image)
         except (OSError, SyntaxError, ValueError) as error:  # Pillow decodes an opened file only now

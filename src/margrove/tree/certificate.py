@@ -8,7 +8,7 @@ where sums of weights differ by rounding only, and the α that cross-validation 
 
 Rows are streamed: one path of the tree at a time. All nodes are recounted. Searching all of them costs about rows ×
 columns × depth, so above VISIT_LIMIT cells only a sample is searched, always the same one, the root in it, and the
-claim says how many of how many.
+claim reports how many of how many.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def certify_tree_problem(
 
 
 class Deviations:
-    """The largest deviation from what each claim says, or how often it was found."""
+    """The largest deviation from each claim, or the number of violations."""
 
     def __init__(self) -> None:
         self.off: dict[str, float] = {}
@@ -245,7 +245,7 @@ class _Audit(Deviations):
             self._search_again(i, node, split)
 
     def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
-        """Return whether its column offers the test: θ is a candidate, levels go as the kind of test says."""
+        """Return whether its column offers the test: θ is a candidate, levels are grouped as it requires."""
         column = self.problem.cells.columns[split.column]
         n_branches = len(split.branches.weight)
         if column.test == "threshold":

@@ -66,7 +66,7 @@ def sums_of_subtrees(model: TreeModel, own: NDArray[np.float64]) -> NDArray[np.f
     """Return for each node the sum of ``own`` over its subtree, itself included."""
     total = own.copy()
     parent = model.parent.tolist()
-    for node in range(model.n_nodes - 1, 0, -1):  # children stand behind their parent
+    for node in range(model.n_nodes - 1, 0, -1):  # children come after their parent
         total[parent[node]] += total[node]
     return total
 

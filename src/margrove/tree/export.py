@@ -150,7 +150,7 @@ def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[An
 def _decisive(model: TreeModel, outcomes: list[str]) -> tuple[TreeModel, list[str]]:
     """Return the tree without tests below which all leaves predict the same, and the prediction of each node."""
     predicted, is_settled = list(outcomes), model.is_leaf.copy()
-    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # a child stands behind its parent
+    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # a child comes after its parent
         children = model.children(node).tolist()
         if all(is_settled[child] and predicted[child] == predicted[children[0]] for child in children):
             is_settled[node], predicted[node] = True, predicted[children[0]]

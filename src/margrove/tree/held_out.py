@@ -26,7 +26,7 @@ FOLDS = 5  # of the cross-validation that chooses α
 
 
 class Grower:
-    """Grows the trees of one fit on one engine within one time limit. ``status`` says why growing ended."""
+    """Grows the trees of one fit on one engine within one time limit. ``status`` is the reason why growing ended."""
 
     def __init__(self, engine: Engine, effort: Effort) -> None:
         self.engine, self.effort, self.status = engine, effort, Status.CONVERGED

@@ -229,7 +229,7 @@ _Conditions = Iterator[tuple[bool | np.bool_, str]]  # each with the fault where
 def _conditions(tree: TreeModel, *, is_regression: bool) -> _Conditions:
     """Yield the conditions one by one: each may rely on those before it."""
     yield from _shapes(tree)
-    # Nodes stand depth first, branches in order: with that, each but the root is the child of one node before it.
+    # Nodes are stored depth first, branches in order: so each but the root is the child of one node before it.
     start, child, waiting = tree.child_start.tolist(), tree.child.tolist(), [0]
     for node in range(tree.n_nodes):
         yield bool(waiting) and waiting.pop() == node, f"node {node} is not where its parent expects it"

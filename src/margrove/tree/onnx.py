@@ -1,7 +1,7 @@
 """Decision trees as ONNX's ``TreeEnsemble``, whose thresholds and leaves are doubles.
 
-Every test is x ≤ θ, and NaN goes where the tree says. Where x is a number, that is the tree's own test. A test of the
-levels of a category, or of intervals, first becomes a number: a table has the branch of each code
+Every test is x ≤ θ, and NaN takes the branch of missing cells. Where x is a number, that is the tree's own test. A test of
+the levels of a category, or of intervals, first becomes a number: a table has the branch of each code
 (`margrove.onnx.table`; an interval counts as a level), so that missing cells and codes that the node has not seen are
 entries like others. Its branches are then separated by halves.
 
@@ -144,7 +144,7 @@ class TreeEnsemble:
                 codes = number.op("IsNaN").where(MISSING, count)
             else:
                 codes = columns.codes(j, column.levels)
-            if j in tables or (not parts and j == len(self.columns) - 1):  # one at least, for a tree that asks nothing
+            if j in tables or (not parts and j == len(self.columns) - 1):  # at least one, for a tree without a test
                 own = list(tables.get(j, {(j, (0,) * (FIRST_LEVEL + column.n_codes)): None}))
                 places |= {asked: len(places) + number for number, asked in enumerate(own)}
                 branches = np.array([branches for _, branches in own], dtype=np.float64).T

@@ -10,7 +10,7 @@ costs no more than the subtree left below it, L leaves of cost R_below in all, a
 
     α_t = (R(t) − R_below) / (L − 1).
 
-Cutting where α_t is least, again and again (the weakest link), is a walk over the whole tree for each cut. Here each
+Cutting where α_t is least, again and again (the weakest link), takes a pass over the whole tree for each cut. Here each
 node's α_t is found once, from the leaves to the root: the cuts below t are kept in a heap, the latest first. With all
 of them done L is the number of t's branches; while the latest cut comes no earlier than α_t, t is cut before it: undo
 it, and look again. Cuts that are undone belong to t's own cut, so every cut enters and leaves a heap at most once.
@@ -57,7 +57,7 @@ def cost_complexity_path(model: TreeModel) -> CostComplexityPath:
     cost = (model.weight * model.impurity / model.weight[0]).tolist()
     children = np.split(model.child, model.child_start[1:-1])
     cuts: list[list[_Cut]] = [[] for _ in range(model.n_nodes)]  # of each subtree, a heap, the latest first
-    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # children stand behind their parent
+    for node in np.flatnonzero(~model.is_leaf)[::-1].tolist():  # children come after their parent
         branches = children[node].tolist()
         below = _merged([cuts[branch] for branch in branches])
         cost_below, n_leaves = sum(cost[branch] for branch in branches), len(branches)

@@ -99,7 +99,7 @@ def binomial_test(model: TreeModel, level: float = 0.05, *, criterion: Criterion
     right = np.zeros_like(model.value)  # the same for its subtree, as pruned so far
     cut = np.zeros(model.n_nodes, dtype=bool)
     is_leaf, parent = model.is_leaf, model.parent.tolist()
-    for node in range(model.n_nodes - 1, -1, -1):  # children stand behind their parent
+    for node in range(model.n_nodes - 1, -1, -1):  # children come after their parent
         if not is_leaf[node]:
             # Of the leaf's own class the subtree can only lose rows, of the others only win.
             lost = right_as_leaf[node, label[node]] - right[node, label[node]]
@@ -191,7 +191,7 @@ def _cheapest(
     leaf = leaf_cost.tolist()
     below = [0.0] * model.n_nodes if split_cost is None else split_cost.tolist()
     cut, is_leaf, parent = np.zeros(model.n_nodes, dtype=bool), model.is_leaf.tolist(), model.parent.tolist()
-    for node in range(model.n_nodes - 1, -1, -1):  # children stand behind their parent
+    for node in range(model.n_nodes - 1, -1, -1):  # children come after their parent
         cost = below[node]
         if is_leaf[node] or leaf[node] <= cost + EQUAL_GAIN * abs(cost):  # equal but for rounding is equal
             cost, cut[node] = leaf[node], not is_leaf[node]

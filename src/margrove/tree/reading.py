@@ -27,7 +27,7 @@ LARGEST = 1e100  # of targets and weights, whose squares and products are summed
 # unpruned: with 2 and 3 rows a level, testing subsets instead of one level against the rest costs 0.056 and 0.035 of
 # accuracy if the category is noise and gains 0.009 and 0.027 if it is informative; with 5 rows it costs 0.020 and gains
 # 0.040. On titanic (10-fold, without boat, body and home.dest) it is 0.617 with subsets, 0.807 with this.
-# Where the bits of a subset are charged, thin levels are worth their bits unless they name the rows (`is_identifier`):
+# Where the bits of a subset are penalised, subsets of thin levels pay unless they name the rows (`is_identifier`):
 # titanic without its names has 0.832 with criterion="entropy", complexity=0.7, prune="pessimistic" and subsets of
 # tickets, 0.809 with one against the rest; with its names 0.617 and 0.810.
 THIN_LEVELS = 5.0

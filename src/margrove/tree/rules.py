@@ -82,7 +82,7 @@ class Rule:
     def __str__(self) -> str:
         return self.line()
 
-    __repr__ = __str__  # a person at the prompt wants to read it
+    __repr__ = __str__  # readable at the prompt
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +203,7 @@ def _more(nodes_below: int) -> str:
 
 
 def _joined(conditions: tuple[Allowed, ...], and_: str, max_levels: int | None) -> str:
-    """Join conditions, in brackets where an "or" would stand between the "and"s."""
+    """Join conditions, in brackets where an "or" is between the "and"s."""
     words = [condition.words(most=max_levels) for condition in conditions]
     return words[0] if len(words) == 1 else and_.join(f"({each})" if " or " in each else each for each in words)
 

@@ -113,7 +113,7 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
             min_gain=float(self.min_gain),
             majority=float(self.majority),
             complexity=float(self.complexity),
-            n_bins=min(int(self.n_bins), max(2, n_rows)),  # there are no more values to tell apart
+            n_bins=min(int(self.n_bins), max(2, n_rows)),  # there are no more distinct values
             seed=None if self.random_state is None and self.max_features is None else self._seed(),
         )
 

@@ -12,7 +12,7 @@ X² as large as the observed one. χ² is the limit of many rows. Where some E_b
   than the one found.
 - a larger table gets the permutation test: the share of tables, drawn at random with the same sums, whose X² is as
   large: (1 + how many) / (1 + `DRAWS`). The draws start from a fixed seed and depend on the sums alone, so the same
-  table has the same p wherever it stands.
+  table has the same p in every node.
 - draws cannot resolve a p below `LEAST_OF_DRAWS`. There, and in tables of more than `MOST_ROWS` rows or
   `MOST_CELLS` cells, p comes from the gamma distribution that has the exact mean and variance of X² under permutation,
   n/(n−1) (B−1)(K−1) and Dawson's formula (J. E. Dawson, Biometrika 41, 1954; also J. B. S. Haldane, 1940), which of
@@ -26,7 +26,7 @@ p would have to be below 1e-10. Nor were they tried one by one. The p of a subse
 all L levels that occur in the node by the classes, X² with (L − 1)(K − 1) degrees of freedom: merging levels never
 increases X², so under independence the X² of the best subset exceeds some x no more often than that of the whole table
 (`association.py`). This accounts for the choice among the levels, and the column counts as one candidate in c. The p
-says that the column is associated with the classes, not that this subset is the right one; where a limit on leaves
+shows that the column is associated with the classes, not that this subset is the right one; where a limit on leaves
 forbade the best subset, the one taken may be a weak part of a strong table. Levels often have few rows, so the
 permutation distribution of X² replaces χ² (unless weights are not integers): the gamma above, whose moments only need
 the sums of the table. A column that identifies the rows has the same X² for every permutation, and p = 1. With two
@@ -250,7 +250,7 @@ def _fourfold_counts(
 def _fisher(
     x: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], total: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return p of Fisher's exact test, two-sided, for many tables, whose alternatives stand in one long array."""
+    """Return p of Fisher's exact test, two-sided, for many tables, whose alternatives are in one long array."""
     low = np.maximum(0, row + column - total)
     length = (np.minimum(row, column) - low + 1).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(length)[:-1]])

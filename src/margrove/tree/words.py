@@ -6,13 +6,13 @@ code are all written from these sets.
 
 To stay readable, the words leave out some cases:
 
-- "or missing" stands at the branch of missing cells only if they can reach the test and some training cell of the
+- "or missing" is written at the branch of missing cells only if they can reach the test and some training cell of the
   column was missing (`TreeColumn.has_missing`).
-- "or other" stands at the branch of the levels that occurred in training, can reach the test and did not occur there.
-  A level unknown in training takes the same branch, the heaviest, without mention.
+- "or other" is written at the branch of levels that occurred in training, can reach the test and did not occur there. A
+  level unknown in training takes the same branch, the heaviest, without mention.
 
 Numbers are rounded to six digits, to the nearest. If that is above θ, x ≤ θ is written with < instead of ≤. So a value
-of at most six digits is always on the side that the words say: between θ and the rounded number there is none, and the
+of at most six digits is always on the side that is written: between θ and the rounded number there is none, and the
 number itself is on its side. Integers up to 10⁹ have all their digits. Code (`export`) has every digit.
 """
 
@@ -157,7 +157,7 @@ def exact(number: float) -> str:
 
 
 def level_text(level: object) -> str:
-    """Return a level as it is written in a list: quoted where it could not be told from its neighbours."""
+    """Return a level as it is written in a list: quoted where it would be ambiguous."""
     text = exact(level) if isinstance(level, float) else str(level)
     is_plain = text and text == text.strip() and text.isprintable() and not set(text) & set(",{}")
     return text if is_plain else repr(text)
