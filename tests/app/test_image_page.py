@@ -36,10 +36,10 @@ def section(page, key):
 
 def test_most_frequent_confusions_of_many_classes_are_listed(many):
     model, pictures = many
-    said = pictures.labels.copy()
-    said[[0, 1]] = "shade 05"
-    said[4] = "shade 06"
-    judged = JudgedPictures(pictures, np.arange(len(said)), said, "By the test.")
+    predicted = pictures.labels.copy()
+    predicted[[0, 1]] = "shade 05"
+    predicted[4] = "shade 06"
+    judged = JudgedPictures(pictures, np.arange(len(predicted)), predicted, "By the test.")
     assert judged.confusions == [("shade 00", "shade 05", 2), ("shade 02", "shade 06", 1)]
     page = page_of(model, judged, None, model[-1].certificate_, is_recomputed=True)
     text = to_markdown(page)

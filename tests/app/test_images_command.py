@@ -42,10 +42,10 @@ BASE = ("images", "stripes", "--network", "edges.onnx", "--size", "12")
 
 @pytest.mark.parametrize("model", ["svm", "softmax", "tree"])
 def test_a_folder_becomes_a_certified_model_and_a_page(run, folder, model):
-    told = run(*BASE, "--model", model, "--param", "C=10") if model != "tree" else run(*BASE, "--model", model)
-    assert told.exit_code == 0, told.stderr
-    assert "Accuracy on unseen pictures\n  100.00 %, 95 % interval" in told.stdout
-    assert "The certificate HOLDS" in told.stdout
+    result = run(*BASE, "--model", model, "--param", "C=10") if model != "tree" else run(*BASE, "--model", model)
+    assert result.exit_code == 0, result.stderr
+    assert "Accuracy on unseen pictures\n  100.00 %, 95 % interval" in result.stdout
+    assert "The certificate HOLDS" in result.stdout
     assert Path("stripes.report.html").is_file()
     again = load("stripes.margrove")
     assert sorted(again.classes_) == sorted(name.replace("/", "∕") for name in NAMES)
@@ -61,9 +61,9 @@ def test_a_folder_becomes_a_certified_model_and_a_page(run, folder, model):
 def test_exported_learner_is_described_as_taking_codes(run, folder, model):
     runtime = pytest.importorskip("onnxruntime")
     run(*BASE, "--model", model)
-    told = run("export", "stripes.margrove", "--to", "onnx", "-o", "last.onnx")
-    assert told.exit_code == 0, told.stderr
-    assert "the network is not included: the model takes the 2 numbers that edges.onnx (maps) computes" in told.stderr
+    result = run("export", "stripes.margrove", "--to", "onnx", "-o", "last.onnx")
+    assert result.exit_code == 0, result.stderr
+    assert "the network is not included: the model takes the 2 numbers that edges.onnx (maps) computes" in result.stderr
     saved, pictures = load("stripes.margrove"), read_picture_folder("stripes")
     codes = np.asarray(ConvFeatures("edges.onnx", size=12).fit_transform(pictures), np.float64)
     session = runtime.InferenceSession("last.onnx", providers=["CPUExecutionProvider"])
@@ -133,9 +133,9 @@ def test_the_page_holds_everything_and_runs_no_script_but_its_own(run, folder, m
 
 def test_other_page_is_not_overwritten(run, folder):
     Path("stripes.report.html").write_text("my own")
-    told = run(*BASE)
-    assert told.exit_code == 2
-    assert "is not a Margrove report, so it is not overwritten" in told.stderr
+    result = run(*BASE)
+    assert result.exit_code == 2
+    assert "is not a Margrove report, so it is not overwritten" in result.stderr
     assert Path("stripes.report.html").read_text() == "my own"
     assert not Path("stripes.margrove").exists()
 
@@ -156,9 +156,9 @@ def other_stripes(n: int) -> None:
 def test_report_on_pictures_that_the_model_has_not_seen(run, folder):
     run(*BASE)
     other_stripes(4)
-    told = run("report", "stripes.margrove", "others", "--format", "json", "-o", "-")
-    assert told.exit_code == 0, told.stderr
-    record = json.loads(told.stdout)
+    result = run("report", "stripes.margrove", "others", "--format", "json", "-o", "-")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
     assert (record["summary"]["judged"], record["summary"]["right"]) == (8, 6)
     assert {example["file"] for example in record["wrong"]["shown"]} >= {"stand/3.png"}
     assert "classified by the saved model" in record["summary"]["how"]
@@ -187,8 +187,8 @@ def test_pictures_in_no_class_are_left_out_of_a_report_and_counted(run, folder):
 
 
 def test_one_json_document(run, folder):
-    told = run(*BASE, "--json", "--cache", "codes")
-    record = json.loads(told.stdout)
+    result = run(*BASE, "--json", "--cache", "codes")
+    record = json.loads(result.stdout)
     assert record["pictures"] == 20
     assert record["estimate"]["mean"] == 1.0
     assert record["network"]["name"] == "edges.onnx"
@@ -203,16 +203,16 @@ def test_the_network_is_found_beside_the_model_and_missed_elsewhere(run, folder,
     monkeypatch.chdir(elsewhere)
     assert run("predict", "../stripes.margrove", "../stripes").exit_code == 0
     Path("../stripes.margrove").rename("stripes.margrove")
-    told = run("predict", "stripes.margrove", "../stripes")
-    assert told.exit_code == 2
-    assert "was not found (edges.onnx, fingerprint" in told.stderr
-    assert "Put its .onnx file beside the model" in told.stderr
+    result = run("predict", "stripes.margrove", "../stripes")
+    assert result.exit_code == 2
+    assert "was not found (edges.onnx, fingerprint" in result.stderr
+    assert "Put its .onnx file beside the model" in result.stderr
 
 
 def test_one_picture_is_predicted(run, folder):
     run(*BASE)
-    told = run("predict", "stripes.margrove", "stripes/stand/3.png", "--scores")
-    assert told.stdout.splitlines()[1].startswith("3.png,stand,")
+    result = run("predict", "stripes.margrove", "stripes/stand/3.png", "--scores")
+    assert result.stdout.splitlines()[1].startswith("3.png,stand,")
 
 
 @pytest.mark.parametrize(
@@ -238,17 +238,17 @@ def test_one_picture_is_predicted(run, folder):
 def test_errors_are_reported_in_one_line(run, folder, arguments, words):
     if "stripes.margrove" in arguments:
         run(*BASE)
-    told = run(*arguments)
-    assert told.exit_code == 2
-    assert words in told.stderr
-    assert len(told.stderr.strip().splitlines()) == 1
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
 
 
 def test_a_model_of_tables_takes_no_folder(run, folder):
     run("train", "--model", "basic", "-o", "penguins.margrove")
-    told = run("predict", "penguins.margrove", "stripes")
-    assert told.exit_code == 2
-    assert "takes the rows of a table" in told.stderr
+    result = run("predict", "penguins.margrove", "stripes")
+    assert result.exit_code == 2
+    assert "takes the rows of a table" in result.stderr
 
 
 @pytest.fixture
@@ -271,38 +271,38 @@ def small_network(monkeypatch):
 
 
 def test_network_is_fine_tuned(run, folder, small_network):
-    told = run("images", "stripes", "--model", "finetune", "--param", "epochs=3", "--param", "learning_rate=0.02")
-    assert told.exit_code == 0, told.stderr
-    assert "a final hold-out of 4 pictures that the network has not seen" in told.stdout
-    assert "3 passes over the pictures, of 3 at most" in told.stdout
+    result = run("images", "stripes", "--model", "finetune", "--param", "epochs=3", "--param", "learning_rate=0.02")
+    assert result.exit_code == 0, result.stderr
+    assert "a final hold-out of 4 pictures that the network has not seen" in result.stdout
+    assert "3 passes over the pictures, of 3 at most" in result.stdout
     assert "Progress of the training" in Path("stripes.report.html").read_text("utf-8")
     assert "is a whole network" in run("export", "stripes.margrove", "--to", "onnx", "-o", "net.onnx").stderr
-    assert "not claimed to be optimal" in re.sub(r"\s+", " ", told.stdout)
+    assert "not claimed to be optimal" in re.sub(r"\s+", " ", result.stdout)
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0
     assert "input: 12 × 12 pixels" in run("show", "stripes.margrove").stdout
 
 
 def test_wrong_folds_are_reported_before_any_picture_is_opened(run, folder):
     (folder / "stand" / "0.png").write_bytes(b"no picture")
-    told = run(*BASE, "--folds", "1")
-    assert told.exit_code == 2
-    assert "--folds is 1; it must be at least 2, or 0" in told.stderr
+    result = run(*BASE, "--folds", "1")
+    assert result.exit_code == 2
+    assert "--folds is 1; it must be at least 2, or 0" in result.stderr
 
 
 def test_broken_files_are_reported_before_any_work_or_left_out(run, folder):
     (folder / "stand" / "x.png").write_bytes(b"no picture")
     (folder / "stand" / "y.jpg").write_bytes(b"")
     (folder / "empty").mkdir()
-    told = run(*BASE)
-    assert told.exit_code == 2
-    assert "2 files are damaged or not in a picture format: stand/x.png, stand/y.jpg" in told.stderr
-    assert "--skip-broken" in told.stderr
-    assert told.stdout == ""
-    told = run(*BASE, "--skip-broken")
-    assert told.exit_code == 0, told.stderr
-    assert "stripes: 20 pictures of 2 classes" in told.stdout
-    assert "1 folder without a picture: empty" in told.stdout
-    assert "2 files left out" in told.stdout
+    result = run(*BASE)
+    assert result.exit_code == 2
+    assert "2 files are damaged or not in a picture format: stand/x.png, stand/y.jpg" in result.stderr
+    assert "--skip-broken" in result.stderr
+    assert result.stdout == ""
+    result = run(*BASE, "--skip-broken")
+    assert result.exit_code == 0, result.stderr
+    assert "stripes: 20 pictures of 2 classes" in result.stdout
+    assert "1 folder without a picture: empty" in result.stdout
+    assert "2 files left out" in result.stdout
     assert "2 files are damaged" in run("predict", "stripes.margrove", "stripes").stderr
 
 
@@ -323,6 +323,6 @@ def test_the_trial_and_the_training_have_a_checkpoint_each(run, folder, small_ne
         return fit(model, X, y)
 
     monkeypatch.setattr(FineTuned, "fit", noted)
-    told = run("images", "stripes", "--model", "finetune", "--param", "epochs=1", "--param", "checkpoint=tune")
-    assert told.exit_code == 0, told.stderr
+    result = run("images", "stripes", "--model", "finetune", "--param", "epochs=1", "--param", "checkpoint=tune")
+    assert result.exit_code == 0, result.stderr
     assert used == ["tune.trial", "tune"]

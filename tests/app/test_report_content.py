@@ -198,8 +198,8 @@ def test_report_states_that_a_large_table_is_sampled():
     penguins = load_penguins()
     many = penguins.take(np.arange(MOST_ROWS + 500) % penguins.n_rows)
     report = report_of(model_of("tree"), many)
-    said = " ".join(block.text for section in report.sections for block in section.blocks if isinstance(block, Words))
-    assert f"sample of {MOST_ROWS:,} rows" in said
+    text = " ".join(block.text for section in report.sections for block in section.blocks if isinstance(block, Words))
+    assert f"sample of {MOST_ROWS:,} rows" in text
 
 
 # --- decisions -----------------------------------------------------------------------------------------------------
@@ -210,11 +210,11 @@ def test_examples_have_the_predictions_of_the_model(name, table_of):
     table, model = table_of(), model_of(name, table_of)
     every = model.predict(table.with_target(None))  # of all rows at once: votes that are nearly tied hang on rounding
     for example in examples(Subject(model, table)):
-        said = every[example.row]
+        predicted = every[example.row]
         if table_of is with_numbers:
-            assert float(example.predicted) == pytest.approx(float(said), rel=1e-5)
+            assert float(example.predicted) == pytest.approx(float(predicted), rel=1e-5)
         else:
-            assert example.predicted == str(said)
+            assert example.predicted == str(predicted)
             assert (example.truth == example.predicted) == (example.kind != "wrong")
         assert example.pushes or example.questions or example.shares
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.app.report_models import CLASSIFIERS, REGRESSORS, fitted, of_two_classes, training_record, with_numbers
-from tests.app.test_report_words import blocks_of, said
+from tests.app.test_report_words import blocks_of, text_of
 
 from margrove.app.estimate.learning_curve import verdict_on_rows
 from margrove.app.models import encoder_of
@@ -41,7 +41,7 @@ def test_report_on_one_row_shows_the_score_estimated_in_training():
     model = remembering(table)
     model.training_record_ = training_record(table)
     report = report_of(model, table.take([0]))
-    words = said(report, "summary", "quality")
+    words = text_of(report, "summary", "quality")
     assert "found nothing useful" not in words
     assert "this table has only 1 row with a known true value, too few" in words
     assert data_of(report, "quality")["origin"] == "record"
@@ -51,7 +51,7 @@ def test_rows_of_one_class_do_not_call_a_model_useless():
     table = of_two_classes()
     model = fitted(CLASSIFIERS["tree"](), table)
     same = table.take(np.flatnonzero(table.labels() == table.labels()[0])[:40])
-    words = said(report_of(model, same), "summary")
+    words = text_of(report_of(model, same), "summary")
     assert "found nothing useful" not in words
     assert "All these rows are of one class" in words
 
@@ -69,7 +69,7 @@ def test_row_alone_is_explained_as_among_all_rows():
 
 def test_report_on_one_row_states_that_usual_values_are_unknown():
     table = of_two_classes()
-    words = said(report_of(fitted(CLASSIFIERS["svm"](), table), table.take([0])), "examples")
+    words = text_of(report_of(fitted(CLASSIFIERS["svm"](), table), table.take([0])), "examples")
     assert "too few rows to show what is usual" in words
 
 
@@ -137,14 +137,14 @@ def test_interval_that_contains_the_baseline_is_reported():
     model = fitted(CLASSIFIERS["tree"](), table)
     model.training_record_ = training_record(table)
     model.training_record_["estimate"].update(value=0.71, low=0.66, high=0.75, baseline=0.70)
-    assert "the model may be no better" in said(report_of(model, table), "summary")
+    assert "the model may be no better" in text_of(report_of(model, table), "summary")
     model.training_record_["estimate"].update(low=0.705)
-    assert "the model may be no better" not in said(report_of(model, table), "summary")
+    assert "the model may be no better" not in text_of(report_of(model, table), "summary")
 
 
 def test_share_of_a_leaf_is_not_called_a_probability():
     table = of_two_classes()
-    words = said(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
+    words = text_of(report_of(fitted(CLASSIFIERS["tree"](), table), table), "examples")
     assert "of the training rows in the same leaf" in words
     assert "probability" not in words
 
@@ -155,10 +155,10 @@ def test_row_numbers_mention_rows_that_were_left_out(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     table = read_table(path, target="b", drop_unlabelled=True)
     model = fitted(REGRESSORS["tree"](), table)
-    assert "row numbers in the file are higher" in said(report_of(model, table), "examples")
+    assert "row numbers in the file are higher" in text_of(report_of(model, table), "examples")
     whole = table.take(np.arange(table.n_rows))
     whole.notes = ()
-    assert "row numbers in the file" not in said(report_of(model, whole), "examples")
+    assert "row numbers in the file" not in text_of(report_of(model, whole), "examples")
 
 
 @pytest.mark.parametrize(("rows", "is_shown"), [((200, 344), True), ((344, 344), False)])

@@ -44,7 +44,7 @@ def blocks_of(report: Report, *keys: str) -> list[Block]:
     return inside([block for section in report.sections if not keys or section.key in keys for block in section.blocks])
 
 
-def said(report: Report, *keys: str) -> str:
+def text_of(report: Report, *keys: str) -> str:
     """The sentences of some sections, or of all."""
     return " ".join(block.text for block in blocks_of(report, *keys) if isinstance(block, Words))
 
@@ -63,8 +63,8 @@ def test_counts_name_the_total_if_only_some_held_out_rows_are_kept():
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=6513), penguins)
     rows = "200 of the 6,513 held-out rows, chosen at even intervals"
-    assert f"Among {rows}, it got " in said(report, "quality")
-    assert f"This section covers {rows}." in said(report, "mistakes")
+    assert f"Among {rows}, it got " in text_of(report, "quality")
+    assert f"This section covers {rows}." in text_of(report, "mistakes")
     matrix = next(block for block in blocks_of(report, "mistakes") if hasattr(block, "counts"))
     assert matrix.caption.endswith(rows)
     parts = report.to_dict()
@@ -79,8 +79,8 @@ def test_counts_name_the_total_if_only_some_held_out_rows_are_kept():
 def test_no_selection_is_mentioned_if_all_rows_are_kept_or_the_number_is_unknown(rows_tested):
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=rows_tested), penguins)
-    assert "even intervals" not in said(report)
-    assert "Of 200 rows it got " in said(report, "quality")
+    assert "even intervals" not in text_of(report)
+    assert "Of 200 rows it got " in text_of(report, "quality")
 
 
 def test_record_has_the_number_of_tested_rows_and_keeps_evenly_spaced_ones(monkeypatch):
@@ -105,7 +105,7 @@ def test_error_of_all_tested_rows_takes_precedence_over_that_of_the_kept_rows():
     parts = report_of(model, table).to_dict()
     assert parts["quality"]["typical_error"] == 12.5
     assert parts["mistakes"]["mean_absolute_error"] == 10
-    assert "Evaluated on 50 of the 80 held-out rows, chosen at even intervals." in said(
+    assert "Evaluated on 50 of the 80 held-out rows, chosen at even intervals." in text_of(
         report_of(model, table), "mistakes"
     )
 
@@ -113,9 +113,9 @@ def test_error_of_all_tested_rows_takes_precedence_over_that_of_the_kept_rows():
 def test_score_on_a_sample_of_the_training_rows_is_called_so(monkeypatch):
     penguins = load_penguins()
     model = recorded(penguins)
-    assert "On them it scores" in said(report_of(model, penguins), "quality")
+    assert "On them it scores" in text_of(report_of(model, penguins), "quality")
     monkeypatch.setattr(subjects, "MOST_ROWS", 100)
-    assert "On a sample of 100 of them it scores" in said(report_of(model, penguins), "quality")
+    assert "On a sample of 100 of them it scores" in text_of(report_of(model, penguins), "quality")
 
 
 # --- a training that was interrupted -------------------------------------------------------------------------------
@@ -124,10 +124,10 @@ def test_score_on_a_sample_of_the_training_rows_is_called_so(monkeypatch):
 def test_only_an_interrupted_search_is_reported_in_the_summary():
     penguins = load_penguins()
     model = recorded(penguins)
-    assert "interrupted" not in said(report_of(model, penguins))
+    assert "interrupted" not in text_of(report_of(model, penguins))
     model.training_record_["is_interrupted"] = True
     report = report_of(model, penguins)
-    assert "The training was interrupted, so this is the best model found until then." in said(report, "summary")
+    assert "The training was interrupted, so this is the best model found until then." in text_of(report, "summary")
     assert report.to_dict()["summary"]["is_interrupted"] is True
 
 
@@ -135,7 +135,7 @@ def test_interrupted_fit_is_reported_even_without_a_record():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["tree"](), penguins)
     model.status_ = Status.INTERRUPTED
-    assert "the model was saved as it was then" in said(report_of(model, penguins), "summary")
+    assert "the model was saved as it was then" in text_of(report_of(model, penguins), "summary")
 
 
 # --- numbers are not called classes --------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_interrupted_fit_is_reported_even_without_a_record():
 def test_report_of_a_regressor_does_not_mention_classes_or_correct_predictions(name):
     table = with_numbers()
     report = report_of(fitted(REGRESSORS[name](), table), table)
-    words = said(report)
+    words = text_of(report)
     assert "It does not prove that the estimates are correct: the score above shows how far off they are." in words
     for phrase in ("how often they are", "wide margin", "boundary", "wrong side"):
         assert phrase not in words
@@ -160,7 +160,7 @@ def test_report_of_a_regressor_does_not_mention_classes_or_correct_predictions(n
 def test_report_without_a_score_does_not_refer_to_one():
     penguins = load_penguins()
     report = report_of(fitted(CLASSIFIERS["tree"](), penguins), penguins.with_target(None))
-    assert "only rows with known true values can show that" in said(report, "proof")
+    assert "only rows with known true values can show that" in text_of(report, "proof")
 
 
 # --- columns that are left out, cells that are usual ---------------------------------------------------------------
@@ -175,8 +175,8 @@ def test_identifier_columns_are_neither_scored_nor_counted():
     parts = report.to_dict()
     assert {column["name"] for column in parts["what_matters"]["columns"]} == set(penguins.names)
     assert {column["name"] for column in parts["scores"]["columns"]} == set(penguins.names)
-    assert "Ignored by the model: name." in said(report, "what_matters")
-    assert "'name' is ignored, as it identifies the rows" in said(report, "data")
+    assert "Ignored by the model: name." in text_of(report, "what_matters")
+    assert "'name' is ignored, as it identifies the rows" in text_of(report, "data")
 
 
 def test_only_a_value_of_a_tenth_of_the_rows_is_called_usual():
@@ -193,7 +193,7 @@ def test_only_a_value_of_a_tenth_of_the_rows_is_called_usual():
 
 def test_perfect_training_score_warns_of_mistakes_on_new_rows():
     penguins = load_penguins()
-    words = said(report_of(fitted(DecisionTreeClassifier(), penguins), penguins), "examples")
+    words = text_of(report_of(fitted(DecisionTreeClassifier(), penguins), penguins), "examples")
     assert "on new rows it may be wrong" in words
 
 
@@ -203,46 +203,48 @@ def test_perfect_training_score_warns_of_mistakes_on_new_rows():
 def test_partly_checked_claims_are_reported_as_such():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["adaboost"](), penguins)
-    assert "in part" not in said(report_of(model, penguins))
+    assert "in part" not in text_of(report_of(model, penguins))
     certificate = model.certificate_
     claims = [replace(c, values=(3.0,)) if c.name == "trees searched again" else c for c in certificate.claims]
     model.certificate_ = replace(certificate, claims=tuple(claims))
     report = report_of(model, penguins)
-    assert "3 of the 8 trees were searched again" in said(report, "proof")
-    assert "some of them in part (see What is proven), and hold" in said(report, "summary")
+    assert "3 of the 8 trees were searched again" in text_of(report, "proof")
+    assert "some of them in part (see What is proven), and hold" in text_of(report, "summary")
 
 
 def test_splits_that_were_not_searched_are_not_called_the_best():
     penguins = load_penguins()
     model = fitted(CLASSIFIERS["tree"](), penguins)
-    assert "For every split of the tree, all columns were searched again" in said(report_of(model, penguins), "proof")
-    for words, told in (
+    assert "For every split of the tree, all columns were searched again" in text_of(
+        report_of(model, penguins), "proof"
+    )
+    for words, shown in (
         ("2 of 9 splits searched again: largest score missed", "2 of 9 splits were searched again"),
         ("not checked: columns were drawn at random in each node", "Not checked: 'a better column'; columns were"),
     ):
         other = Claim("a better column", (0.0,), (1.0,), True, words)
         claims = [other if c.name == other.name else c for c in model.certificate_.claims]
         model.certificate_ = replace(model.certificate_, claims=tuple(claims))
-        proof = said(report_of(model, penguins), "proof")
-        assert told in proof
+        proof = text_of(report_of(model, penguins), "proof")
+        assert shown in proof
         assert "For every split" not in proof
 
 
 def test_leave_one_out_bound_is_explained_beside_the_certificate():
     penguins = load_penguins()
     report = report_of(fitted(CLASSIFIERS["svm"](), penguins), penguins)
-    assert "leave-one-out" not in said(report, "model", "summary", "proof")
-    told = said(report, "certificate")
-    assert "The leave-one-out bound is not an estimate of the error." in told
-    assert "Both bounds always hold, but are often far above" in told
+    assert "leave-one-out" not in text_of(report, "model", "summary", "proof")
+    text = text_of(report, "certificate")
+    assert "The leave-one-out bound is not an estimate of the error." in text
+    assert "Both bounds always hold, but are often far above" in text
 
 
 def test_margins_of_several_machines_explain_how_rows_are_counted():
     words = "each row is counted once, with its smallest margin"
-    for table, is_said in ((load_penguins(), True), (of_two_classes(), False)):
+    for table, is_shown in ((load_penguins(), True), (of_two_classes(), False)):
         report = report_of(fitted(CLASSIFIERS["svm"](), table), table)
-        assert (words in said(report, "model")) is is_said
-        assert ("each graded by the machine for which it is hardest" in said(report, "model")) is is_said
+        assert (words in text_of(report, "model")) is is_shown
+        assert ("each graded by the machine for which it is hardest" in text_of(report, "model")) is is_shown
 
 
 # --- calibration ---------------------------------------------------------------------------------------------------
@@ -256,7 +258,7 @@ def test_calibration_of_a_vote_needs_new_rows_or_saved_probabilities():
     on_own, on_new = report_of(model, penguins.take(own)), report_of(model, penguins.take(~own))
     names = [{chart.name for chart in charts_of(blocks_of(report, "mistakes"))} for report in (on_own, on_new)]
     assert ["calibration" in found for found in names] == [False, True]
-    assert ["were not saved" in said(report, "mistakes") for report in (on_own, on_new)] == [True, False]
+    assert ["were not saved" in text_of(report, "mistakes") for report in (on_own, on_new)] == [True, False]
 
 
 # --- labels --------------------------------------------------------------------------------------------------------
