@@ -158,7 +158,7 @@ def test_every_problem_type_has_cases():
 
 
 @pytest.mark.parametrize(("engine", "kind"), ALL)
-def test_an_engine_solves_a_problem_type_or_says_that_it_does_not(engine, kind):
+def test_an_engine_solves_a_problem_type_or_raises(engine, kind):
     if isinstance(ENGINES[engine], str):
         pytest.skip(ENGINES[engine])
     if (engine, kind) not in SOLVED:

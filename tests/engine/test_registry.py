@@ -165,25 +165,25 @@ def test_engines_of_equal_values_are_equal():
     assert Acme(1) != Acme(2)
 
 
-def test_an_unknown_name_is_told_with_those_that_are_known():
+def test_an_unknown_name_is_refused_with_the_known_ones():
     for ask in (named, check_engine, lambda name: choose(name, NUMBERS), lambda name: solve(NUMBERS, name)):
         with pytest.raises(ParameterError, match=r"engine is 'nativ'.*'native', 'reference', 'stream'"):
             ask("nativ")
 
 
-def test_an_engine_to_come_is_told_as_such():
+def test_a_planned_engine_is_refused():
     for name in ("gpu", "dask"):
         with pytest.raises(EngineError, match=f"engine='{name}': the .* engine is not part of this version"):
             check_engine(name)
 
 
 @pytest.mark.parametrize("given", [Native, object(), None, 3, ["native"]])
-def test_what_is_no_engine_is_refused(given):
+def test_objects_that_are_not_engines_are_refused(given):
     with pytest.raises(ParameterError, match=r"engine is .*; it must be one of 'auto', .*, or an Engine"):
         check_engine(given)
 
 
-def test_capabilities_are_asked_for(acme):
+def test_missing_capabilities_are_refused(acme):
     check_engine("native", Capability.TIME_LIMIT, Capability.CHECKPOINT)
     check_engine("auto", Capability.CHECKPOINT)
     for given in ("reference", acme):
@@ -194,7 +194,7 @@ def test_capabilities_are_asked_for(acme):
 
 
 def test_auto_is_no_engine_by_itself():
-    with pytest.raises(EngineError, match="needs a problem to choose by"):
+    with pytest.raises(EngineError, match="needs a problem to choose an engine for"):
         named("auto")
 
 
@@ -218,7 +218,7 @@ def test_an_engine_that_is_added_may_take_the_place_of_another():
 # -------------------------------------------------------------------------------------------------- which one is chosen
 
 
-def test_what_nobody_solves_is_told():
+def test_a_problem_without_a_solver_is_refused():
     with pytest.raises(EngineError, match="no engine solves a Mean"):
         choose("auto", NUMBERS)
     with pytest.raises(EngineError, match=r"engine='native' cannot solve a Mean\. Use engine='auto'"):
@@ -348,7 +348,7 @@ def test_no_fit_falls_back_on_another_engine(learner, engine, points):
         clone(learner).set_params(engine=engine).fit(X, (y == "yes").astype(float))
 
 
-def test_a_fit_says_which_engine_was_chosen(points):
+def test_a_fit_keeps_the_name_of_the_chosen_engine(points):
     X, y = points
     assert SVC().fit(X, y).engine_ == "native"
     assert SVC(engine="reference").fit(X, y).engine_ == "reference"
@@ -392,7 +392,7 @@ def test_an_engine_that_solves_linear_svms_gets_paths_and_searches(points):
     assert search.best_params_ == margrove.LinearSVCCV(Cs=[0.1, 1, 10]).fit(X, y).best_params_
 
 
-def test_an_engine_whose_package_is_missing_stands_in_nobodys_way(points, monkeypatch):
+def test_an_engine_whose_package_is_missing_is_skipped(points, monkeypatch):
     X, y = points
     model = SVC().fit(X, y)
     named_before = registry.named
@@ -410,7 +410,7 @@ def test_an_engine_whose_package_is_missing_stands_in_nobodys_way(points, monkey
         SVC(engine="stream").fit(X, y)
 
 
-def test_an_engine_given_must_have_what_the_effort_asks_for(points):
+def test_a_given_engine_must_support_the_effort(points):
     register("duals", DualProblem)(lambda engine, problem, effort: Native().solve(problem, effort))
     with pytest.raises(EngineError, match="engine='duals' does not support time_limit"):
         SVC(engine=DualsOnly(), time_limit=5.0).fit(*points)
@@ -422,7 +422,7 @@ def test_only_engines_are_added(engine):
         add(engine)
 
 
-def test_auto_passes_over_engines_that_lack_what_the_effort_asks_for():
+def test_auto_skips_engines_that_do_not_support_the_effort():
     @dataclass(frozen=True)
     class WithoutClock(Engine):
         name: ClassVar[str] = "hasty"

@@ -125,7 +125,7 @@ def test_ctrl_c_ends_a_search_too(endless):
     assert time.monotonic() - started < 50
 
 
-def test_ctrl_c_ends_a_loop_of_fits_if_asked(endless):
+def test_ctrl_c_ends_a_loop_of_fits_on_request(endless):
     begun = []
 
     def fit(learner):
@@ -178,7 +178,7 @@ def test_ctrl_c_ends_the_fit_of_a_clone_by_an_exception(learner, endless, monkey
         assert clone(learner).fit(X, y).status_ == "interrupted"
 
 
-def test_every_estimator_knows_that_it_is_a_clone():
+def test_every_estimator_detects_that_it_is_a_clone():
     """Or Ctrl-C in a search of scikit-learn would end one of its fits only."""
     public = [getattr(margrove, name) for name in margrove.__all__]
     learners = [each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)]
@@ -196,7 +196,7 @@ def test_ctrl_c_keeps_the_model(learner, endless):
     assert np.isfinite(model.decision_function(endless[0])).all()
 
 
-def test_a_watcher_is_told(endless):
+def test_progress_reaches_a_listener(endless):
     seen = []
     with watched(seen.append), pytest.warns(ConvergenceWarning, match="time_limit"):
         Perceptron(max_iter=10**7, time_limit=0.4).fit(*endless)
@@ -205,7 +205,7 @@ def test_a_watcher_is_told(endless):
     assert [report.done for report in seen] == sorted(report.done for report in seen)
 
 
-def test_without_a_watcher_nothing_is_said(endless, capfd):
+def test_without_a_listener_nothing_is_printed(endless, capfd):
     with pytest.warns(ConvergenceWarning):
         Perceptron(max_iter=50).fit(*endless)
     assert capfd.readouterr() == ("", "")

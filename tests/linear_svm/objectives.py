@@ -58,22 +58,22 @@ class Made:
 
 
 def made_around(rng: np.random.Generator, loss: Loss, penalty: Penalty, s: float, *, tol: float = 1e-4) -> Made:
-    """First w and b, then pulls β that hold them in balance, then targets and prices that make rows pull so.
+    """First w and b, then dual coefficients β that are stationary for them, then targets and costs that give these β.
 
     l2: Σ β x = w, Σ β = b/s². l1: Σ β x_j = sign(w_j), and less than 1 where w_j = 0; Σ β = sign(b)/s. Free b: Σ β = 0.
     """
     n, d, epsilon = 40, 4, 0.0 if is_of_signs(loss) else 0.1
     X = rng.normal(size=(n, d))
     w, b = rng.choice([-0.1, 0.1], size=d) * rng.uniform(0.5, 1, size=d), 0.0 if s == 0 else 0.1
-    pull = w.copy()
+    sums = w.copy()
     if penalty == "l1":
         w[1] = 0
-        pull = np.where(w == 0, 0.3, np.sign(w))
+        sums = np.where(w == 0, 0.3, np.sign(w))
     rows = X.T
     if s > 0:
         total = 0.0 if math.isinf(s) else np.sign(b) / s if penalty == "l1" else b / s**2
-        rows, pull = np.vstack([X.T, np.ones(n)]), np.append(pull, total)
-    beta = np.linalg.lstsq(rows, pull, rcond=None)[0]
+        rows, sums = np.vstack([X.T, np.ones(n)]), np.append(sums, total)
+    beta = np.linalg.lstsq(rows, sums, rcond=None)[0]
     f = X @ w + b
     if is_of_signs(loss):
         target = np.sign(beta)

@@ -131,7 +131,7 @@ def test_sparse_points_and_single_precision_have_the_same_least_value(rng):
     assert values == pytest.approx([values[0]] * 4, rel=1e-6)
 
 
-def test_prices_are_repeats(rng):
+def test_a_whole_cost_equals_a_repeated_row(rng):
     X, codes = drawn(rng)
     times = rng.integers(0, 4, size=len(codes))
     weighed = solved(X, codes, 0.5 * times)
@@ -152,14 +152,14 @@ def test_threads_and_slices_change_nothing(rng, is_sparse, monkeypatch):
         assert (one.primal, one.dual, one.n_iter) == (other.primal, other.dual, other.n_iter)
 
 
-def test_a_tiny_price_puts_every_row_at_its_bound(rng):
+def test_a_tiny_cost_puts_every_row_at_its_bound(rng):
     X, codes = drawn(rng)
     solution = solved(X, codes, 1e-9)
     assert solution.status is Status.CONVERGED
     assert solution.beta[np.arange(90), codes] == pytest.approx(np.full(90, 1e-9))
 
 
-def test_a_huge_price_leaves_no_loss_where_the_classes_can_be_told_apart(rng):
+def test_a_huge_cost_leaves_no_loss_on_separable_classes(rng):
     codes = np.arange(30) % 3
     X = 5 * np.eye(3)[codes] + 0.3 * rng.normal(size=(30, 3))
     solution = solved(X, codes, 1e6, tol=1e-5)
@@ -179,7 +179,7 @@ def test_empty_rows_columns_and_classes_are_borne(rng):
         assert solved(X, codes, n_classes=6, intercept=s).status is Status.CONVERGED
 
 
-def test_rows_of_zeros_alone_lose_all_of_their_price():
+def test_rows_of_zeros_have_their_full_cost_as_loss():
     solution = solved(np.zeros((4, 2)), [0, 1, 2, 0], 2.5, intercept=0.0)
     assert (solution.primal, solution.dual) == (10.0, 10.0)
     assert solution.status is Status.CONVERGED
@@ -190,7 +190,7 @@ def test_one_column(rng):
     assert solved(X, np.arange(15) % 3, 10.0).status is Status.CONVERGED
 
 
-def test_beginning_at_the_answer_takes_no_longer(rng):
+def test_starting_at_the_solution_takes_no_longer(rng):
     X, codes = drawn(rng)
     problem = asked(X, codes, tol=1e-4)
     cold = Native().solve(problem, Effort())
@@ -226,7 +226,7 @@ def test_so_many_passes_and_no_more(long_problem):
     check_proof(long_problem, solution)
 
 
-def test_numbers_that_overflow_are_told(rng):
+def test_overflow_ends_with_status_nonfinite(rng):
     X, codes = drawn(rng)
     solution = Native().solve(asked(X * 1e200, codes), Effort())
     assert solution.status is Status.NONFINITE

@@ -29,7 +29,7 @@ def test_unscaled_tables_parted_by_a_plane_converge_and_are_certified(
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_rows_on_their_margin_lose_nothing_however_large_c_is(fit_intercept: bool) -> None:
+def test_rows_on_their_margin_have_no_loss_however_large_c_is(fit_intercept: bool) -> None:
     X, y = table(80, 120)
     machine = LinearSVC(loss="hinge", C=1e9, fit_intercept=fit_intercept).fit(X, y)
     margins = np.where(y, 1, -1) * machine.decision_function(X)

@@ -140,7 +140,7 @@ def test_the_least_value_is_found(rng, loss, s, C):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("s", [1.0, np.inf])
-def test_epsilon_is_no_part_of_the_hinges(rng, loss, s):
+def test_the_hinge_losses_ignore_epsilon(rng, loss, s):
     X, z = drawn(rng, loss)
     with_it, without = (solved(X, z, 2.0, loss=loss, intercept=s, epsilon=epsilon) for epsilon in (0.3, 0.0))
     assert with_it.status is Status.CONVERGED
@@ -189,7 +189,7 @@ def test_unsorted_and_repeated_entries_are_added_up(rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_prices_are_repeats(rng, loss):
+def test_a_whole_cost_equals_a_repeated_row(rng, loss):
     X, z = drawn(rng, loss)
     times = rng.integers(0, 4, size=len(z))
     weighed = solved(X, z, 0.7 * times, loss=loss)
@@ -221,7 +221,7 @@ def test_threads_change_nothing(rng, is_sparse):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("C", [1e-9, 1e6])
-def test_tiny_and_huge_prices(rng, loss, C):
+def test_tiny_and_huge_costs_converge(rng, loss, C):
     X, z = drawn(rng, loss)
     solution = solved(X, z, C, loss=loss, tol=1e-4)
     assert solution.status is Status.CONVERGED
@@ -230,7 +230,7 @@ def test_tiny_and_huge_prices(rng, loss, C):
         assert solution.b == 0
 
 
-def test_where_the_rows_can_be_told_apart_a_huge_price_leaves_no_loss(rng):
+def test_a_huge_cost_leaves_no_loss_on_separable_rows(rng):
     X, _ = drawn(rng, "squared_hinge", n=40, d=100)
     z = np.where(rng.random(40) < 0.5, 1.0, -1.0)
     solution = solved(X, z, 1e6)
@@ -240,7 +240,7 @@ def test_where_the_rows_can_be_told_apart_a_huge_price_leaves_no_loss(rng):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("s", INTERCEPTS)
-def test_columns_that_say_nothing_or_the_same(rng, loss, s):
+def test_constant_and_duplicated_columns(rng, loss, s):
     """Constant, empty, doubled and exactly dependent columns, an empty row: the value is that of the columns alone."""
     X, z = drawn(rng, loss, n=50, d=4)
     X[7] = 0
@@ -288,7 +288,7 @@ def test_more_columns_with_a_weight_than_products_are_held_for(rng):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_beginning_at_the_answer_takes_no_longer(rng, loss):
+def test_starting_at_the_solution_takes_no_longer(rng, loss):
     X, z = drawn(rng, loss)
     machine = LinearMachine(z, np.ones(len(z)))
     problem = LinearSvmProblem(X, (machine,), loss=loss, penalty="l1")
@@ -338,14 +338,14 @@ def test_so_many_steps_and_no_more(long_problem):
         check_proof(long_problem, machine, solution)
 
 
-def test_a_tolerance_beyond_rounding_comes_to_an_end(rng):
+def test_a_tolerance_below_rounding_terminates(rng):
     X, z = drawn(rng, "squared_hinge")
     solution = solved(X, z, tol=0.0)
     assert solution.status in (Status.CONVERGED, Status.STALLED)
     assert abs(solution.gap) < 1e-10
 
 
-def test_numbers_that_overflow_are_told(rng):
+def test_overflow_ends_with_status_nonfinite(rng):
     X, z = drawn(rng, "squared_hinge")
     machine = LinearMachine(z, np.full(len(z), 1e300))
     problem = LinearSvmProblem(X * 1e300, (machine,), penalty="l1")

@@ -94,7 +94,7 @@ def test_forged_dual_coefficients_prove_nothing(free, three):
         assert found["dual value"] <= found["primal value"]
 
 
-def test_other_rows_are_told_apart(three):
+def test_other_rows_fail_their_claim(three):
     X, codes = three
     for learner in (LinearSVC(loss="hinge"), CLASSIFIERS[-1]):
         model = clone(learner).fit(X, codes)
@@ -125,7 +125,7 @@ def test_scikit_learns_hinge_keeps_no_proof(three):
         certify(joint, X, codes)
 
 
-def test_two_classes_of_crammer_and_singer_are_judged_by_the_difference_that_is_kept(three):
+def test_crammer_and_singer_of_two_classes_is_certified_from_the_kept_difference(three):
     X, codes = three
     model = LinearSVC(multi_class="crammer_singer", engine="reference", tol=1e-3, max_iter=5000).fit(X, codes > 0)
     assert model.coef_.shape == (1, 3)
@@ -177,7 +177,7 @@ def test_a_pipeline_and_a_sparsified_model_are_certified(three):
 
 
 @pytest.mark.filterwarnings("ignore::margrove.errors.ConvergenceWarning")
-def test_a_fit_that_was_broken_off_is_not_certified_but_its_bound_is_true(three):
+def test_an_interrupted_fit_is_not_certified_but_its_bound_is_true(three):
     X, codes = three
     broken = LinearSVC(loss="hinge", max_iter=1, tol=1e-9, engine="reference").fit(X, codes > 0)
     best = LinearSVC(loss="hinge", tol=1e-9, max_iter=100_000).fit(X, codes > 0)
@@ -186,7 +186,7 @@ def test_a_fit_that_was_broken_off_is_not_certified_but_its_bound_is_true(three)
     assert math.isfinite(broken.gap_[0])
 
 
-def test_penalty_l1_keeps_the_pulls_that_prove_it(rng):
+def test_penalty_l1_keeps_the_dual_coefficients_that_prove_it(rng):
     for _ in range(5):
         X, y = rng.normal(size=(40, 60)), rng.integers(0, 2, 40)
         model = LinearSVC(penalty="l1", C=30).fit(X, y)
@@ -194,7 +194,7 @@ def test_penalty_l1_keeps_the_pulls_that_prove_it(rng):
         assert certify(model, X, y).holds
 
 
-def test_no_pull_at_all_is_a_proof_that_nothing_is_below_zero(rng):
+def test_beta_of_zero_proves_a_dual_value_of_zero(rng):
     X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)
     with pytest.warns(UserWarning, match="time_limit"):
         model = LinearSVC(time_limit=1e-6).fit(X, y)

@@ -60,7 +60,7 @@ def test_a_path_prints_in_a_line(three):
     assert repr(LinearSVC().path(*three, [2.0])) == "LinearPath(1 LinearSVC, C = 2, converged)"
 
 
-def test_columns_come_in_along_a_path_of_penalty_l1(rng):
+def test_columns_enter_along_a_path_of_penalty_l1(rng):
     X = rng.normal(size=(100, 8))
     y = X @ [4, 2, 1, 0, 0, 0, 0, 0] + rng.normal(size=100) > 0
     path = LinearSVC("l1").path(X, y, 10.0 ** np.arange(-4, 2))
@@ -79,7 +79,7 @@ def test_a_path_reads_names_of_columns_and_leaves_its_learner_alone(three):
 
 
 @pytest.mark.parametrize(
-    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs holds 0"), ("C", "must be a list"), ([1e101], "1e\\+100 at most")]
+    ("Cs", "words"), [([], "Cs is empty"), ([0], "Cs holds 0"), ("C", "must be a list"), ([1e101], "at most 1e\\+100")]
 )
 def test_values_of_c_that_cannot_be_are_refused(Cs, words, three):
     with pytest.raises(ParameterError, match=words):
@@ -102,7 +102,7 @@ def test_values_of_c_that_cannot_be_are_refused(Cs, words, three):
     ],
     ids=repr,
 )
-def test_the_search_scores_what_a_grid_search_over_scikit_learns_scores(parameters, three):
+def test_the_search_scores_equal_those_of_grid_search_cv(parameters, three):
     X, y = three
     ours = LinearSVCCV(Cs=CS, tol=1e-5, max_iter=20_000, cv=3, **parameters).fit(X, y)
     known = {name: value for name, value in parameters.items() if name != "engine"}
@@ -155,7 +155,7 @@ def test_scorers_ask_predictions_or_values(three):
         ours = LinearSVCCV(Cs=CS, scoring=scoring, cv=3).fit(X, two)
         peer = GridSearchCV(LinearSVC(), {"C": CS}, scoring=scoring, cv=3).fit(X, two)
         np.testing.assert_allclose(ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], atol=0.05)
-    with pytest.raises(ParameterError, match="it asks for predict_proba"):
+    with pytest.raises(ParameterError, match="which needs predict_proba"):
         LinearSVCCV(scoring="neg_log_loss").fit(X, two)
     with pytest.raises(ParameterError, match="give one"):
         LinearSVCCV(scoring=["accuracy"]).fit(X, two)
@@ -168,7 +168,7 @@ def test_a_fold_of_one_class_is_refused(three):
         LinearSVCCV(cv=splits).fit(X, y)
 
 
-def test_a_class_that_a_fold_lacks_is_never_said_there(three):
+def test_a_class_that_a_fold_lacks_is_never_predicted_there(three):
     X, y = three
     without = np.flatnonzero(y != "ash")
     search = LinearSVCCV(Cs=[1.0], cv=[(without, np.arange(90))], class_weight="balanced").fit(X, y)
@@ -183,12 +183,12 @@ def test_without_a_refit_there_is_no_model(three):
         search.predict(three[0])
 
 
-def test_a_search_that_did_not_converge_says_so(three):
+def test_a_search_that_did_not_converge_warns(three):
     with pytest.warns(ConvergenceWarning, match="the gap did not reach tol=1e-12"):
         LinearSVCCV(Cs=CS, tol=1e-12, max_iter=1, engine="reference", refit=False).fit(*three)
 
 
-def test_a_search_out_of_time_keeps_what_it_has(rng):
+def test_a_search_out_of_time_keeps_its_scores(rng):
     X = rng.normal(size=(200, 40))
     y = X[:, 0] + rng.normal(size=200) > 0
     with pytest.warns(ConvergenceWarning, match="LinearSVCCV ended with status 'time_limit': .* of 3 values of C"):

@@ -39,7 +39,7 @@ CASES = [(loss, "l2") for loss in LOSSES] + [(loss, "l1") for loss in SQUARED]
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("s", INTERCEPTS)
 @pytest.mark.parametrize(("loss", "penalty"), CASES)
-def test_the_gap_bounds_what_is_missed(loss, penalty, s, engine, rng):
+def test_the_gap_bounds_the_distance_from_the_optimum(loss, penalty, s, engine, rng):
     """The best machine is known: found is never below it, and above it by no more than the gap says."""
     made = made_around(rng, loss, penalty, s, tol=1e-3)
     (found,) = solve(made.problem, engine, Effort(n_jobs=1))
@@ -177,7 +177,7 @@ def test_a_start_at_the_end_takes_no_pass(rng):
         assert (again.n_iter, again.status) == (0, Status.CONVERGED)
 
 
-def test_rows_of_no_price_take_no_part(rng):
+def test_rows_of_cost_zero_are_ignored(rng):
     for loss in LOSSES:
         made = made_around(rng, loss, "l2", 1.0)
         machine = made.problem.machines[0]
@@ -197,14 +197,14 @@ def test_sparse_points_are_the_same_points(rng):
         assert sparse.primal == pytest.approx(dense.primal, rel=1e-4)
 
 
-def test_too_few_passes_say_so_and_keep_a_proof(rng):
+def test_too_few_passes_are_reported_and_keep_a_proof(rng):
     made = made_around(rng, "squared_hinge", "l2", 1.0)
     (found,) = solve(replace(made.problem, max_iter=1, tol=1e-12), "reference")
     assert found.status is Status.MAX_ITER
     assert found.dual <= made.least <= found.primal * (1 + 1e-12)
 
 
-def test_numbers_that_overflow_are_told(rng):
+def test_overflow_ends_with_status_nonfinite(rng):
     made = made_around(rng, "squared_hinge", "l2", 1.0)
     (found,) = solve(replace(made.problem, rows=made.problem.X * 1e200), "reference")
     assert found.status is Status.NONFINITE
@@ -220,7 +220,7 @@ NUMBERS = st.floats(-5, 5)
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=8))
-def test_balanced_pulls_cancel_and_never_grow(values):
+def test_balanced_dual_coefficients_sum_to_zero_and_never_grow(values):
     beta = np.array(values)
     even = balanced(beta)
     assert abs(even.sum()) <= 1e-12 * (1 + np.abs(beta).sum())
@@ -229,16 +229,16 @@ def test_balanced_pulls_cancel_and_never_grow(values):
 
 
 @given(st.sampled_from(LOSSES), NUMBERS, NUMBERS, st.floats(0.01, 5), st.floats(0, 2), NUMBERS)
-def test_no_beta_brings_more_than_the_loss_allows(loss, z, f, C, epsilon, beta):
-    """Fenchel and Young, on which the whole certificate rests: C ℓ(f) + β f ≥ what β brings."""
+def test_no_dual_term_exceeds_the_conjugate_bound(loss, z, f, C, epsilon, beta):
+    """Fenchel and Young, on which the whole certificate rests: C ℓ(f) + β f ≥ the dual term of β."""
     z = math.copysign(1.0, z) if loss.endswith("hinge") else z
     target, cost = np.array([z]), np.array([C])
     low, high = bounds_of(loss, target, cost)
-    pull = np.clip(np.array([beta]), low, high)
-    assert within_bounds(loss, target, pull, cost)[0] == 0
-    total = C * losses(loss, target, np.array([f]), epsilon)[0] + pull[0] * f
-    assert total >= dual_terms(loss, target, pull, cost, epsilon)[0] - 1e-9
-    if is_squared(loss):  # and the β that f implies brings just that
+    feasible = np.clip(np.array([beta]), low, high)
+    assert within_bounds(loss, target, feasible, cost)[0] == 0
+    total = C * losses(loss, target, np.array([f]), epsilon)[0] + feasible[0] * f
+    assert total >= dual_terms(loss, target, feasible, cost, epsilon)[0] - 1e-9
+    if is_squared(loss):  # and the β that f implies attains it
         implied = implied_beta(loss, target, np.array([f]), cost, epsilon)
         total = C * losses(loss, target, np.array([f]), epsilon)[0] + implied[0] * f
         assert total == pytest.approx(dual_terms(loss, target, implied, cost, epsilon)[0], rel=1e-9, abs=1e-9)

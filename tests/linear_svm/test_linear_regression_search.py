@@ -33,7 +33,7 @@ def line(rng):
     ],
     ids=repr,
 )
-def test_the_search_scores_what_a_grid_search_over_scikit_learns_scores(parameters, epsilons, line):
+def test_the_search_scores_equal_those_of_grid_search_cv(parameters, epsilons, line):
     X, y = line
     ours = LinearSVRCV(Cs=CS, epsilons=epsilons, tol=1e-6, max_iter=20_000, cv=3, **parameters).fit(X, y)
     known = {name: value for name, value in parameters.items() if name != "engine"}
@@ -96,19 +96,19 @@ def test_scorers_and_folds_of_every_kind(line):
     ],
     ids=repr,
 )
-def test_what_cannot_be_is_refused_before_any_work(parameters, words, line):
+def test_bad_parameters_are_refused_before_any_work(parameters, words, line):
     with pytest.raises(ParameterError, match=words):
         LinearSVRCV(**parameters).fit(*line)
 
 
-def test_a_fold_whose_rows_weigh_nothing_is_refused(line):
+def test_a_fold_whose_rows_have_weight_zero_is_refused(line):
     X, y = line
     weight = (np.arange(90) < 45).astype(float)  # fold 0 holds just these out
     with pytest.raises(InputError, match="all training rows of fold 0 have weight 0"):
         LinearSVRCV(cv=KFold(2)).fit(X, y, weight)
 
 
-def test_a_search_out_of_time_keeps_what_it_has(rng):
+def test_a_search_out_of_time_keeps_its_scores(rng):
     X = rng.normal(size=(200, 40))
     y = X[:, 0] + rng.normal(size=200)
     with pytest.warns(ConvergenceWarning, match="LinearSVRCV ended with status 'time_limit': .* of 6 cells are scored"):

@@ -171,7 +171,7 @@ def test_crammer_and_singer_starts_from_where_it_was(rng):
     [
         ({"C": 0}, "C is 0; it must be a number > 0"),
         ({"C": float("inf")}, "Only SVC accepts C=inf, the hard margin"),
-        ({"C": 1e101}, "C is 1e\\+101; it must be 1e\\+100 at most"),
+        ({"C": 1e101}, "C is 1e\\+101; it must be at most 1e\\+100"),
         ({"tol": 0}, "tol is 0; .* relative duality gap"),
         ({"max_iter": 0}, "max_iter is 0"),
         ({"loss": "logistic"}, "loss is 'logistic'; it must be one of 'hinge', 'squared_hinge'"),
@@ -196,7 +196,7 @@ def test_crammer_and_singer_starts_from_where_it_was(rng):
         ({"engine": "abacus"}, "engine is 'abacus'"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_cure(parameters, words):
+def test_bad_parameters_are_refused_with_the_fix(parameters, words):
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     with pytest.raises(ParameterError, match=words):
         LinearSVC(**parameters).fit(X, y)
@@ -215,7 +215,7 @@ def test_regressions_that_cannot_be_are_refused(parameters, words):
         LinearSVR(**parameters).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
-def test_prices_beyond_reckoning_are_refused():
+def test_costs_too_large_for_float64_are_refused():
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
     with pytest.raises(ParameterError, match="C times the weight of a row is 1e\\+120"):
         LinearSVC(C=1e60).fit(X, y, [1e60, 1])
@@ -264,7 +264,7 @@ def test_verbose_is_a_flag_or_a_count(verbose, three):
         LinearSVC(verbose=verbose).fit(*three)
 
 
-def test_a_price_that_is_no_number_is_not_told_of_hard_margins(three):
+def test_a_c_that_is_not_a_number_does_not_mention_the_hard_margin(three):
     for learner in (LinearSVC(C="1"), LinearSVC(C=None), LinearSVC(C=-1.0)):
         with pytest.raises(ParameterError, match=r"C is .*; it must be a number > 0\.$"):
             learner.fit(*three)
@@ -319,14 +319,14 @@ def test_a_table_of_zeros_is_no_obstacle(engine, solver, y):
 
 
 @pytest.mark.parametrize("C", [1e-8, 1e-3, 1e3])
-def test_tiny_and_large_prices_converge(C, rng):
+def test_tiny_and_large_costs_converge(C, rng):
     X = rng.normal(size=(100, 3))
     y = X[:, 0] + 0.5 * rng.normal(size=100) > 0
     for learner in (LinearSVC(C=C), LinearSVC(C=C, loss="hinge"), LinearSVC("l1", C=C), LinearSVR(C=C)):
         assert learner.fit(X, y.astype(int)).certificate_.holds
 
 
-def test_a_fit_broken_off_says_how_far_it_came_and_the_cure(rng):
+def test_an_interrupted_fit_reports_its_gap_and_the_fix(rng):
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60) > 0
     words = "LinearSVC ended with status 'max_iter': relative gap .*, tol is 1e-10; raise max_iter"
@@ -336,7 +336,7 @@ def test_a_fit_broken_off_says_how_far_it_came_and_the_cure(rng):
         LinearSVC(engine="reference", max_iter=1, tol=1e-10).fit(X, np.arange(60) % 3)
 
 
-def test_the_reference_keeps_no_clock(three):
+def test_the_reference_does_not_support_time_limit(three):
     with pytest.raises(EngineError, match="does not support time_limit"):
         LinearSVC(engine="reference", time_limit=1).fit(*three)
 
@@ -350,7 +350,7 @@ def test_a_time_limit_leaves_a_model_with_its_gap(rng):
     assert np.isfinite(model.gap_).all()
 
 
-def test_verbose_says_what_was_chosen_and_what_came_of_it(three, capsys):
+def test_verbose_prints_the_solver_and_the_result(three, capsys):
     LinearSVC(verbose=1).fit(*three)
     said = capsys.readouterr().out
     assert "[LinearSVC] 90 rows, 2 columns, dense float64; loss squared_hinge, penalty l2, 3 machines" in said

@@ -118,7 +118,7 @@ def test_threads_change_nothing(loss) -> None:
 
 
 @pytest.mark.parametrize("loss", HINGES)
-def test_given_pulls_are_where_machines_begin(loss) -> None:
+def test_machines_start_from_the_given_dual_coefficients(loss) -> None:
     problem = folds_of(loss, 5)
     first = solve(problem, "native", Effort())
     begun = tuple(replace(m, beta=solution.beta) for m, solution in zip(problem.machines, first, strict=True))
@@ -128,7 +128,7 @@ def test_given_pulls_are_where_machines_begin(loss) -> None:
 
 
 @pytest.mark.parametrize("loss", HINGES)
-def test_machines_that_run_out_of_passes_say_so_and_have_their_values(loss) -> None:
+def test_machines_out_of_passes_report_it_and_keep_their_values(loss) -> None:
     problem = replace(folds_of(loss, 4, C=1e4), max_iter=3)
     for machine, solution in zip(problem.machines, solve(problem, "native", Effort()), strict=True):
         primal, dual = values(problem, machine, solution)
@@ -137,7 +137,7 @@ def test_machines_that_run_out_of_passes_say_so_and_have_their_values(loss) -> N
         assert solution.dual == pytest.approx(dual, rel=1e-9, abs=1e-9 * primal)
 
 
-def test_a_time_limit_leaves_the_rungs_that_were_reached() -> None:
+def test_a_time_limit_keeps_the_steps_that_were_reached() -> None:
     problem = folds_of("hinge", 5, n=2000, d=4000)
     path = solve(LinearPathProblem(problem, np.logspace(-2, 4, 40)), "native", Effort(time_limit=0.03))
     assert len(path) < 40
@@ -147,7 +147,7 @@ def test_a_time_limit_leaves_the_rungs_that_were_reached() -> None:
 
 @pytest.mark.parametrize("time_limit", [0.002, 0.005, 0.01, 0.02, 0.04])
 @pytest.mark.parametrize("loss", HINGES)
-def test_whenever_the_time_is_over_the_last_rung_says_so(loss, time_limit) -> None:
+def test_the_last_step_reports_the_time_limit(loss, time_limit) -> None:
     problem = folds_of(loss, 5, n=1000, d=2000)
     factors = np.logspace(-2, 4, 400)
     path = solve(LinearPathProblem(problem, factors), "native", Effort(time_limit=time_limit))
@@ -162,7 +162,7 @@ def test_whenever_the_time_is_over_the_last_rung_says_so(loss, time_limit) -> No
 
 @given(seed=st.integers(0, 10_000), loss=st.sampled_from(HINGES), log_C=st.floats(-4, 2), count=st.integers(2, 9))
 @settings(max_examples=40, deadline=None)
-def test_any_folds_are_solved_to_the_gap_that_was_asked_for(seed, loss, log_C, count) -> None:
+def test_any_folds_are_solved_to_the_requested_gap(seed, loss, log_C, count) -> None:
     problem = replace(folds_of(loss, count, n=40, d=25, C=10**log_C, seed=seed), tol=1e-3)
     for machine, solution in zip(problem.machines, solve(problem, "native", Effort()), strict=True):
         primal, dual = values(problem, machine, solution)

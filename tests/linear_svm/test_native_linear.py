@@ -1,4 +1,4 @@
-"""The core's three methods for penalty l2: each ends at the same values, proved by its own pulls."""
+"""The core's three methods for penalty l2: each ends at the same values, proved by its own dual coefficients."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def recomputed(problem, solution):
 @pytest.mark.parametrize("solver", METHODS)
 @pytest.mark.parametrize("s", [0.0, 1.0, 5.0, math.inf])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_method_proves_its_answer(loss, s, solver):
+def test_every_method_proves_its_solution(loss, s, solver):
     tol = 1e-4 if solver == "descent" else 1e-6  # kinks take descent many passes
     problem = problem_of(loss, s=s, solver=solver, tol=tol)
     (solution,) = solve(problem, "native")
@@ -96,7 +96,7 @@ def test_threads_do_not_change_a_bit(loss, solver):
 @pytest.mark.parametrize("C", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("s", [1.0, math.inf])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_columns_of_any_scale_and_prices_of_any_size_converge(loss, s, C):
+def test_columns_and_costs_of_any_scale_converge(loss, s, C):
     rng = np.random.default_rng(1)
     scales = 10.0 ** rng.uniform(-3, 6, 12)
     problem = problem_of(loss, s=s, C=C, wrap=lambda X: X * scales, tol=1e-4)
@@ -165,8 +165,8 @@ def test_wide_rows_of_wild_scales_are_taken_over_by_newton():
     assert (solution.status, solution.solver) == (Status.CONVERGED, "row_newton")
 
 
-def test_a_start_far_from_the_answer_finds_its_way_back():
-    """A free intercept that no row bends: all stand on their bounds."""
+def test_a_start_far_from_the_solution_converges():
+    """A free intercept that no row determines: all are at their bounds."""
     problem = problem_of("epsilon_insensitive", s=math.inf, n=50, d=4)
     machine = problem.machines[0]
     far = LinearMachine(machine.target, machine.cost, w=np.zeros(4), b=1000.0, beta=np.zeros(50))
@@ -175,7 +175,7 @@ def test_a_start_far_from_the_answer_finds_its_way_back():
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
-def test_columns_far_from_zero_keep_the_pulls_that_prove_them(C):
+def test_columns_far_from_zero_keep_the_dual_coefficients_that_prove_them(C):
     problem = problem_of("squared_hinge", C=C, n=1000, d=5, wrap=lambda X: X + 1e7, solver="newton", tol=1e-4)
     (solution,) = solve(problem, "native")
     assert not solution.is_proved_by_w
@@ -204,7 +204,7 @@ def test_a_perfect_fit_is_kept_though_its_gap_is_rounding():
 
 
 @pytest.mark.parametrize("solver", METHODS)
-def test_a_start_at_the_answer_is_the_answer(solver):
+def test_a_start_at_the_solution_stays_there(solver):
     problem = problem_of("hinge", solver=solver, tol=1e-4)
     (first,) = solve(problem, "native")
     machine = problem.machines[0]
@@ -224,7 +224,7 @@ def test_a_time_limit_leaves_a_feasible_model(loss):
     assert dual <= primal * (1 + 1e-12)
 
 
-def test_a_machine_whose_turn_never_came_is_where_it_would_have_begun():
+def test_a_machine_that_was_not_reached_keeps_its_start():
     problem = problem_of("hinge", n=50_000, d=60, tol=1e-13)
     many = LinearSvmProblem(**{**vars(problem), "machines": problem.machines * 64})
     last = solve(many, "native", Effort(time_limit=0.02, n_jobs=1))[-1]
@@ -234,7 +234,7 @@ def test_a_machine_whose_turn_never_came_is_where_it_would_have_begun():
     assert last.primal == pytest.approx(problem.machines[0].cost.sum())
 
 
-def test_no_price_at_all_leaves_nothing_to_do():
+def test_costs_of_zero_have_a_primal_value_of_zero():
     problem = problem_of("squared_hinge")
     free = LinearMachine(problem.machines[0].target, np.zeros(len(problem.machines[0].cost)))
     for solver in METHODS:
@@ -257,7 +257,7 @@ def test_few_rows_of_wild_scales_need_few_steps_by_rows(loss, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_descent_goes_on_where_rounding_stops_steps_by_rows(seed):
-    """Prices so high that the pulls which w implies are all rounding."""
+    """Costs so high that the dual coefficients which w implies are all rounding."""
     rng = np.random.default_rng(seed)
     X = 1000 * rng.standard_normal((34, 182))
     cost = 6e5 * 10 ** rng.uniform(-3, 3, 34)
@@ -271,8 +271,8 @@ def test_descent_goes_on_where_rounding_stops_steps_by_rows(seed):
 
 @pytest.mark.parametrize("C", [5e-3, 1e-2])
 @pytest.mark.parametrize("seed", range(3))
-def test_pulls_on_their_bounds_that_sum_to_nothing_still_pull(seed, C):
-    """Mirrored rows: as many pulls stand on one bound as on the other, and only their sum is 0."""
+def test_dual_coefficients_at_their_bounds_that_sum_to_zero_converge(seed, C):
+    """Mirrored rows: as many dual coefficients are at one bound as at the other, and only their sum is 0."""
     half = np.random.default_rng(seed).standard_normal((30, 80))
     machine = LinearMachine(np.repeat([1.0, -1.0], 30), np.full(60, C))
     problem = LinearSvmProblem(

@@ -35,7 +35,7 @@ def halves(*parts):
 @pytest.mark.parametrize("flat", FLAT)
 @pytest.mark.parametrize("loss", VALUE_LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "newton", "conjugate_gradients", "descent", "reference", "stream"])
-def test_where_an_intercept_loses_nothing_the_fit_converges_and_is_certified(solver, loss, flat, X):
+def test_an_intercept_without_loss_converges_and_is_certified(solver, loss, flat, X):
     y, epsilon = FLAT[flat]
     model = LinearSVR(loss=loss, epsilon=epsilon, regularize_intercept=False)
     if solver == "stream":
@@ -65,7 +65,7 @@ def test_a_certificate_of_a_flat_model_still_finds_a_change(loss, X):
 
 @pytest.mark.parametrize("loss", VALUE_LOSSES)
 @pytest.mark.parametrize(("noise", "tol"), [(1e-6, 1e-4), (1e-9, 1e-4), (1e-11, 1e-3)])  # b has no more digits
-def test_targets_far_from_zero_that_differ_by_little_are_told_apart(noise, tol, loss, X, rng):
+def test_targets_far_from_zero_that_differ_by_little_are_fitted(noise, tol, loss, X, rng):
     y = 5 + noise * (X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=60))
     C = 1 / noise if loss == "epsilon_insensitive" else 1.0  # a price that lets the noise be followed
     model = LinearSVR(loss=loss, regularize_intercept=False, C=C, tol=tol).fit(X, y)
@@ -95,7 +95,7 @@ def test_only_rows_that_count_have_a_middle():
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_class_that_a_fold_lacks_has_nothing_to_lose(loss, engine, X):
+def test_a_class_that_a_fold_lacks_has_no_loss(loss, engine, X):
     codes = np.arange(60) % 3
     splits = [(np.flatnonzero(codes != 0), np.arange(60))]
     search = LinearSVCCV(
@@ -110,7 +110,7 @@ def test_a_penalised_intercept_leaves_targets_where_they_are():
     assert centred(problem) == (problem, [0.0])
 
 
-def test_a_gap_that_is_rounding_is_none_and_a_dual_value_above_is_told():
+def test_a_gap_below_rounding_is_zero_and_a_dual_value_above_the_primal_fails():
     assert relative_gap(1.0, 1.0 + 1e-15) == 0
     assert relative_gap(1.0, 1.0 - 1e-15) == pytest.approx(1e-15, rel=0.2)
     assert relative_gap(1.0, 1.1) == pytest.approx(-0.1)

@@ -22,13 +22,13 @@ def exact_gap(model: Any, X: np.ndarray, z: np.ndarray) -> Fraction:
     rows = [[*map(Fraction, row), Fraction(1)] for row in X.tolist()]
     primal = sum(each * each for each in w) / 2
     dual = Fraction(0)
-    for row, target, pull in zip(rows, map(Fraction, z.tolist()), beta, strict=True):
+    for row, target, coefficient in zip(rows, map(Fraction, z.tolist()), beta, strict=True):
         f = sum(a * b for a, b in zip(row, w, strict=True))
         excess = 1 - target * f if model.loss == "hinge" else abs(target - f) - epsilon
         primal += C * max(Fraction(0), excess)
-        pull = min(max(pull, -C), C)
-        dual += target * pull - (0 if model.loss == "hinge" else epsilon * abs(pull))
-    sums = [sum(pull * row[j] for pull, row in zip(beta, rows, strict=True)) for j in range(len(w))]
+        coefficient = min(max(coefficient, -C), C)
+        dual += target * coefficient - (0 if model.loss == "hinge" else epsilon * abs(coefficient))
+    sums = [sum(coefficient * row[j] for coefficient, row in zip(beta, rows, strict=True)) for j in range(len(w))]
     dual -= sum(each * each for each in sums) / 2
     return (primal - max(dual, Fraction(0))) / primal
 
@@ -50,7 +50,7 @@ def test_a_claimed_gap_is_never_smaller_than_the_exact_one(C, seed):
         assert certificate.holds or model.status_ != "converged"
 
 
-def test_a_c_that_float64_cannot_prove_is_stalled_and_says_why(rng):
+def test_a_c_that_float64_cannot_prove_is_stalled_with_a_reason(rng):
     X, y = 1e3 * rng.normal(size=(10, 10)), rng.normal(size=10)
     with pytest.warns(ConvergenceWarning, match=r"'stalled': relative duality gap.*check the scale"):
         model = LinearSVR(C=1e9, tol=1e-6).fit(X, y)
@@ -60,7 +60,7 @@ def test_a_c_that_float64_cannot_prove_is_stalled_and_says_why(rng):
     assert "float64 cannot prove less" in claim.words
 
 
-def test_rows_beyond_the_margin_are_proved_to_lose_nothing_though_c_is_huge(rng):
+def test_rows_beyond_the_margin_are_proved_to_have_no_loss_at_a_huge_c(rng):
     X = rng.normal(size=(40, 60))
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     model = LinearSVC(loss="hinge", C=1e10).fit(X, y)
@@ -69,7 +69,7 @@ def test_rows_beyond_the_margin_are_proved_to_lose_nothing_though_c_is_huge(rng)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_free_intercept_on_duplicated_rows_is_proved_by_what_the_model_keeps(loss):
+def test_a_free_intercept_on_duplicated_rows_is_proved_by_the_model_arrays(loss):
     rng = np.random.default_rng(1369)  # found by an attack
     for _ in range(40):
         n = int(rng.integers(10, 60))

@@ -218,7 +218,7 @@ def test_very_many_columns_are_solved_by_blocks_of_rows(loss, intercept, monkeyp
     assert proof["dual value"] == pytest.approx(streamed.dual_[0], rel=1e-6)
 
 
-def test_pulls_of_too_many_rows_and_columns_are_not_kept_and_certify_says_so(monkeypatch):
+def test_dual_coefficients_of_too_many_rows_and_columns_are_not_kept(monkeypatch):
     monkeypatch.setattr(stream_engine, "MOST_COLUMNS", 3)
     monkeypatch.setattr("margrove.engine.stream.descent.KEPT_BETA", 299)
     X, y = rows_of(8)
@@ -249,7 +249,7 @@ def test_rows_of_zeros_do_not_keep_the_gap_open(loss, intercept, monkeypatch):
         assert streamed.dual_[0] <= whole.primal_[0] * (1 + 1e-9)
 
 
-def test_a_squared_loss_has_the_pull_that_w_implies():
+def test_a_squared_loss_has_the_beta_that_w_implies():
     rng = np.random.default_rng(9)
     f, C = rng.normal(size=50), rng.uniform(0, 2, size=50)
     for loss, z in (
@@ -296,7 +296,7 @@ def test_a_model_of_all_rows_can_be_certified_over_chunks():
     assert not certify(model, cut(X[:-1], y[:-1], 45)).holds
 
 
-def test_a_model_file_keeps_what_tells_the_pulls(tmp_path):
+def test_a_model_file_keeps_the_dual_steps(tmp_path):
     X, y = rows_of(22, n_classes=3)
     model = LinearSVC(loss="hinge").fit_stream(cut(X, y, 90))
     save(model, tmp_path / "model.margrove")
@@ -360,7 +360,7 @@ def test_pieces_raise_a_lower_bound_of_the_objective_of_all_rows(loss, many_colu
 
 
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
-def test_one_piece_is_the_whole_problem(loss):
+def test_one_chunk_is_the_whole_problem(loss):
     X, y = rows_of(13, n_classes=3)
     piece = LinearSVC(loss=loss, tol=1e-6).partial_fit(X, y, classes=[0, 1, 2])
     whole = LinearSVC(loss=loss, tol=1e-6, max_iter=100_000).fit(X, y)
@@ -436,7 +436,7 @@ def test_pieces_are_refused_where_they_cannot_be_learned():
 # What is wrong with a stream is told
 
 
-def test_faults_of_a_stream_are_told_with_their_chunk():
+def test_errors_in_a_stream_name_their_chunk():
     X, y = rows_of(16)
     good = cut(X, y, 100)
     for chunks, words in (
@@ -452,12 +452,12 @@ def test_faults_of_a_stream_are_told_with_their_chunk():
             LinearSVC().fit_stream(chunks)
     with pytest.raises(InputError, match="chunk 1: label 1 is not one"):
         LinearSVC().fit_stream(good, classes=[0, 2])
-    with pytest.raises(InputError, match="several kinds"):
+    with pytest.raises(InputError, match="several types"):
         LinearSVC().fit_stream([(X, y), (X, y.astype(str))])
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, np.float32("nan")])
-def test_a_missing_label_among_text_is_told_as_one_of_y(missing):
+def test_a_missing_label_among_text_is_reported_as_one_of_y(missing):
     X, y = rows_of(26)
     labels = np.array(["no", "yes"], dtype=object)[y]
     labels[103] = missing
@@ -467,7 +467,7 @@ def test_a_missing_label_among_text_is_told_as_one_of_y(missing):
         LinearSVC().fit(X, labels)
 
 
-def test_labels_without_an_order_and_dates_that_are_none_are_refused():
+def test_labels_of_several_types_and_missing_dates_are_refused():
     X, y = rows_of(27)
     with pytest.raises(InputError, match="chunk 1: y mixes labels of different types: int, str"):
         LinearSVC().fit_stream(cut(X, np.array(["no", 1], dtype=object)[y], 100))
@@ -475,13 +475,13 @@ def test_labels_without_an_order_and_dates_that_are_none_are_refused():
     dates[203] = "NaT"
     with pytest.raises(InputError, match="chunk 3: Input y contains NaT, first in row 3"):
         LinearSVC().fit_stream(cut(X, dates, 100))
-    with pytest.raises(InputError, match="several kinds"):
+    with pytest.raises(InputError, match="several types"):
         LinearSVC().fit_stream([(X, y), (X, DAYS[y])])
 
 
-def test_a_class_without_rows_is_told_as_such():
+def test_a_class_without_rows_is_refused():
     X, y = rows_of(28)
-    with pytest.raises(InputError, match="no row of class 2 came") as raised:
+    with pytest.raises(InputError, match="the chunks contain no row of class 2") as raised:
         LinearSVC().fit_stream(cut(X, y, 100), classes=[0, 1, 2])
     assert "weight" not in str(raised.value)
     nothing = [(X, y, (y == 0).astype(float))]
@@ -493,7 +493,7 @@ def test_a_class_without_rows_is_told_as_such():
 
 
 @pytest.mark.parametrize("class_weight", ["foo", 3, {"a": 2.0}, {0: 0.0}, {0: -1.0}, {0: "much"}])
-def test_class_weights_that_fit_refuses_are_refused_with_the_same_words(class_weight):
+def test_class_weights_that_fit_refuses_are_refused_with_the_same_message(class_weight):
     X, y = rows_of(23)
     model = LinearSVC(class_weight=class_weight)
     with pytest.raises((InputError, ParameterError)) as of_fit:
@@ -515,7 +515,7 @@ def test_class_weights_that_fit_refuses_are_refused_by_pieces_too(class_weight):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_after_pieces_the_gap_is_unknown_and_only_squares_can_tell_it(loss):
+def test_after_partial_fit_only_a_squared_loss_can_be_certified(loss):
     X, y = rows_of(24)
     chunks = cut(X, y.astype(float), 100)
     learner, given = (LinearSVC, {"classes": [0, 1]}) if loss in CLASS_LOSSES else (LinearSVR, {})
@@ -530,17 +530,17 @@ def test_after_pieces_the_gap_is_unknown_and_only_squares_can_tell_it(loss):
         assert "certify(model, chunks)" in model.certificate_.claim("relative duality gap").words
         assert certify(model, chunks)["relative duality gap"] > model.tol
     else:
-        assert "see fit_stream" in told
+        assert "use fit_stream" in told
         with pytest.raises(InputError, match=rf"left by partial_fit.*Use loss='squared_{loss}'.*fit_stream"):
             certify(model, chunks)
 
 
-def test_what_is_no_class_weight_is_refused_before_any_walk():
+def test_invalid_class_weights_are_refused_before_the_first_pass():
     with pytest.raises(ParameterError, match="class_weight is 'foo'"):
         LinearSVC(class_weight="foo").fit_stream(lambda: pytest.fail("walked"))
 
 
-def test_a_chunk_may_weigh_nothing_but_needs_a_weight_for_each_row():
+def test_a_chunk_may_have_weight_zero_but_needs_a_weight_for_each_row():
     X, y = rows_of(24)
     chunks = cut(X, y, 100)
     weightless = (X[:50], 1 - y[:50], np.zeros(50))
@@ -552,7 +552,7 @@ def test_a_chunk_may_weigh_nothing_but_needs_a_weight_for_each_row():
                 learner().fit_stream([*chunks, (*weightless[:2], weight)])
 
 
-def test_a_generator_is_refused_before_any_work_and_a_stream_that_runs_dry_is_told():
+def test_a_generator_and_a_stream_that_runs_dry_are_refused():
     X, y = rows_of(17)
     with pytest.raises(ParameterError, match="only once"):
         LinearSVC().fit_stream(part for part in cut(X, y, 100))
@@ -563,7 +563,7 @@ def test_a_generator_is_refused_before_any_work_and_a_stream_that_runs_dry_is_to
         LinearSVC().fit_stream(5)
 
 
-def test_what_a_stream_does_not_have_is_refused():
+def test_parameters_that_streams_do_not_support_are_refused():
     X, y = rows_of(18)
     for parameters in ({"penalty": "l1"}, {"multi_class": "crammer_singer"}):
         with pytest.raises(ParameterError, match="fit_stream"):
@@ -617,7 +617,7 @@ def test_ctrl_c_keeps_the_best_model():
     assert 0 < model.gap_[0] < 1 or model.primal_[0] < 300
 
 
-def test_progress_tells_passes_and_the_gap():
+def test_progress_reports_passes_and_the_gap():
     X, y = rows_of(21)
     seen = []
 

@@ -204,7 +204,7 @@ def test_kernel_rows_are_of_shared_kernels_only(iris):
 @pytest.mark.filterwarnings("ignore::margrove.errors.ConvergenceWarning")
 @pytest.mark.parametrize("scheme", [OneVsRestClassifier(), OneVsOneClassifier(), BitStringClassifier(code="hadamard")])
 @pytest.mark.parametrize("base", [SVC(kernel="precomputed"), KernelPerceptron(kernel="precomputed", random_state=0)])
-def test_a_gram_matrix_gives_what_its_points_give(scheme, base, iris):
+def test_a_gram_matrix_gives_the_same_model_as_its_points(scheme, base, iris):
     X, y = iris
     gram = X @ X.T
     given = clone(scheme).set_params(estimator=base).fit(gram, y)
@@ -277,7 +277,7 @@ class Answers:
         return self.model.__sklearn_tags__()
 
 
-def test_a_learner_that_only_answers_votes(iris):
+def test_a_learner_without_scores_votes(iris):
     X, y = iris
     model = OneVsOneClassifier(Answers()).fit(X, y)
     assert set(np.unique(model.machine_decision(X))) == {-1, 1}
@@ -313,7 +313,7 @@ def test_probabilities_of_a_shared_kernel_follow_predict(digits):
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X[400:])), p)
 
 
-def test_without_probabilities_there_is_a_word_on_where_to_get_them(iris):
+def test_predict_proba_names_an_estimator_with_probabilities(iris):
     X, y = iris
     model = BitStringClassifier(SVC()).fit(X, y)
     with pytest.raises(AttributeError, match="predict_proba"):
@@ -360,7 +360,7 @@ def test_tables_with_categories_and_missing_cells_go_through_to_trees(kind, sche
 
 @pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.coo_matrix, sp.csc_array])
 @pytest.mark.parametrize("base", [SVC(gamma=0.3), DecisionTreeClassifier(max_depth=3), RidgeClassifier()])
-def test_sparse_rows_give_what_dense_ones_give(make, base, iris):
+def test_sparse_rows_give_the_same_model_as_dense_ones(make, base, iris):
     X, y = iris
     for scheme in (OneVsOneClassifier(base), BitStringClassifier(base)):
         dense, sparse = clone(scheme).fit(X, y), clone(scheme).fit(make(X), y)
@@ -514,7 +514,7 @@ def test_ctrl_c_leaves_the_model_as_it_was(iris):
     assert {**vars(model), "estimator": None} == {**before, "estimator": None}
 
 
-def test_progress_is_told_machine_by_machine(iris):
+def test_progress_is_reported_for_each_machine(iris):
     seen = []
     with watched(seen.append):
         OneVsOneClassifier(DecisionTreeClassifier()).fit(*iris)
@@ -531,7 +531,7 @@ def test_verbose_names_each_machine(iris, capsys):
     assert lines[1].startswith("[OneVsRestClassifier] machine 2 of 3, versicolor vs rest: ")
 
 
-def test_two_processes_fit_what_one_does(iris):
+def test_two_processes_fit_the_same_model_as_one(iris):
     X, y = iris
     one, two = (OneVsOneClassifier(RidgeClassifier(), n_jobs=n).fit(X, y) for n in (None, 2))
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
@@ -571,7 +571,7 @@ def test_all_decodings_agree_where_the_machines_are_sure():
 
 @pytest.mark.parametrize("scheme", SHARED, ids=named)
 @pytest.mark.parametrize("base", [SVC(gamma=0.3), BasicLinearClassifier(), DecisionTreeClassifier(max_depth=2)])
-def test_the_certificate_holds_and_tells_of_every_machine(scheme, base, iris):
+def test_the_certificate_holds_and_covers_every_machine(scheme, base, iris):
     X, y = iris
     model = clone(scheme).set_params(estimator=base).fit(X, y)
     certificate = certify(model, X, y)
@@ -634,14 +634,14 @@ def test_a_line_of_a_certificate_names_a_machine_of_many_classes_in_short():
     assert "worst of 5: " in str(certificate)
 
 
-def test_learners_without_a_certificate_give_none(iris):
+def test_learners_without_a_certificate_give_an_error(iris):
     X, y = iris
     model = OneVsRestClassifier(LogisticRegression()).fit(X, y)
     assert model.certificate_.holds is None
     assert model.certificate_["minimum distance"] == 2
     with pytest.raises(InputError, match="LogisticRegression has no certificate"):
         certify(model, X, y)
-    with pytest.raises(InputError, match="OneVsRestClassifier is of sklearn"):
+    with pytest.raises(InputError, match="OneVsRestClassifier of sklearn has no certificate"):
         certify(peers.OneVsRestClassifier(SVC()).fit(X, y), X, y)
 
 

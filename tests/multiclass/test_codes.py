@@ -163,7 +163,7 @@ def test_zeros_promise_less_than_their_distance():
         ("bynary", "code is 'bynary'; it must be one of 'one_vs_rest'"),
     ],
 )
-def test_what_is_no_code_is_refused_by_name(matrix, words):
+def test_an_invalid_code_is_refused_with_its_fault(matrix, words):
     with pytest.raises(ParameterError, match=words):
         code_for(matrix, LETTERS[:3])
 
@@ -200,7 +200,7 @@ def test_an_index_that_is_not_the_classes_is_refused(index):
         code_for(frame, LETTERS[:3])
 
 
-def test_a_fault_of_a_frame_is_told_by_its_own_rows_and_their_classes():
+def test_a_fault_of_a_frame_names_its_rows_and_classes():
     frame = pd.DataFrame([[1, 1], [-1, -1], [1, 1]], index=["c", "b", "a"])
     with pytest.raises(ParameterError, match="rows 0 and 2, the classes 'c' and 'a', have the same code word"):
         code_for(frame, LETTERS[:3])
@@ -215,10 +215,10 @@ def test_bits_that_no_code_has_are_refused(n_bits, words):
 
 
 def test_bits_beside_a_code_that_has_its_own_are_refused():
-    with pytest.raises(ParameterError, match="n_bits is 5, and code is 'hadamard', which has its own length"):
+    with pytest.raises(ParameterError, match="n_bits is 5, and code is 'hadamard', whose length is fixed"):
         code_for("hadamard", LETTERS[:3], 5)
 
 
-def test_a_code_of_zeros_and_ones_is_told_what_sides_are():
+def test_a_code_of_zeros_and_ones_is_refused_with_the_fix():
     with pytest.raises(ParameterError, match=r"code contains no −1.*pass 2 \* code - 1"):
         check_code([[0, 1], [1, 0], [1, 1]], np.array(["a", "b", "c"]))

@@ -24,7 +24,7 @@ ROUND = st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
 SHARES = st.sampled_from([0.0, 1e-300, 0.25, 0.5, 0.75, 1 - 1e-16, 1.0])
 
 
-def test_a_word_of_four_bits_decoded_by_hand():
+def test_a_code_word_of_four_bits_decoded_by_hand():
     """Three classes, f = (0.5, −2, 1, 0). Word a = + − + +: only the last machine has no opinion. Word b = − − + −:
     the first is against it. Word c does not know the second."""
     code = np.array([[1, -1, 1, 1], [-1, -1, 1, -1], [1, 0, -1, -1]])
@@ -110,14 +110,14 @@ def test_probabilities_of_a_code_by_hand():
     np.testing.assert_allclose(p, [[0.2, 0.2, 0.6]])
 
 
-def test_a_machine_that_does_not_know_a_class_gives_it_one_half():
+def test_a_machine_trained_without_a_class_gives_it_one_half():
     code = np.array([[-1, -1], [1, 0], [1, 1]])
     p = code_probabilities(np.array([[0.9, 0.8]]), code, np.array([2]))
     weights = np.array([0.1 * 0.2, 0.9 * 0.5, 0.9 * 0.8])
     np.testing.assert_allclose(p, [weights / weights.sum()])
 
 
-def test_machines_that_all_say_no_leave_it_open():
+def test_machines_that_all_predict_negative_give_equal_probabilities():
     np.testing.assert_allclose(rest_probabilities(np.zeros((1, 4)), np.array([0])), [[0.25] * 4], rtol=1e-8)
 
 

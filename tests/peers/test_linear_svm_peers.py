@@ -102,7 +102,7 @@ def test_crammer_and_singers_objective_is_liblinears(name, some_rows):
 @pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.2}])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_class_weights_mean_what_they_mean_to_liblinear(is_weighted, classes, class_weight, rng):
+def test_class_weights_match_liblinear(is_weighted, classes, class_weight, rng):
     """Of several machines each multiplies its own class only."""
     X, y = rng.normal(size=(120, 3)), np.minimum(rng.integers(0, 2 * classes, size=120), classes - 1)
     weight = rng.integers(1, 4, size=120).astype(float) if is_weighted else None

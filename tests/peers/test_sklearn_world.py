@@ -114,7 +114,7 @@ def test_estimators_of_every_family_are_found():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_clone_has_the_parameters_and_nothing_that_was_learned(name):
+def test_a_clone_has_the_parameters_and_no_fitted_attributes(name):
     model, X, _ = fitted(name)
     copy = clone(model)
     assert repr(copy) == repr(made(name))
@@ -135,7 +135,7 @@ def test_parameters_are_set_as_they_are_got(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_pickle_and_joblib_keep_every_answer(name):
+def test_pickle_and_joblib_keep_every_prediction(name):
     model, X, _ = fitted(name)
     file = io.BytesIO()
     joblib.dump(model, file)
@@ -177,7 +177,7 @@ def test_a_pipeline_fits_predicts_and_scores(name):
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_a_transformer_stands_in_a_pipeline(name):
+def test_a_transformer_works_in_a_pipeline(name):
     model = made(name)
     X, y = data_for(model)
     pipeline = make_pipeline(model, margrove.LinearSVC()).fit(X, y)
@@ -233,7 +233,7 @@ def test_a_pipeline_of_frames_hands_on_their_names(name):
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
-def test_the_same_rows_in_any_form_give_the_same_answers(name):
+def test_the_same_rows_in_any_form_give_the_same_predictions(name):
     model, X, y = fitted(name)
     bare = clone(model).fit(X.to_numpy(), y)
     with warnings.catch_warnings():

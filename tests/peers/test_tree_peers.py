@@ -57,7 +57,7 @@ def impurity_left(model):
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
-def test_classes_are_told_apart_as_scikit_learn_does(name, criterion, real_arrays):
+def test_classes_are_predicted_as_by_scikit_learn(name, criterion, real_arrays):
     X, y = some_rows(*real_arrays(name))
     ours = DecisionTreeClassifier(criterion=criterion, max_depth=DEPTH).fit(X, y)
     theirs = peers.DecisionTreeClassifier(criterion=criterion, max_depth=DEPTH, random_state=0).fit(X, y)
@@ -70,7 +70,7 @@ def test_classes_are_told_apart_as_scikit_learn_does(name, criterion, real_array
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_numbers_are_told_apart_as_scikit_learn_does(name, real_arrays):
+def test_numbers_are_predicted_as_by_scikit_learn(name, real_arrays):
     """The last column is predicted from the others."""
     X, _ = some_rows(*real_arrays(name))
     X, y = X[:, :-1], X[:, -1].astype(np.float64)

@@ -112,7 +112,7 @@ def test_going_on_is_as_good_as_never_having_stopped(name, noise, path):
     np.testing.assert_allclose(dual_objective(second, *data), dual_objective(whole, *data), rtol=1e-6)
 
 
-def test_what_had_ended_ends_at_once(noise, path):
+def test_a_finished_checkpoint_ends_at_once(noise, path):
     X, y = noise
     X, y = np.vstack([X, X[:100] + 5]), np.concatenate([y, np.full(100, 2)])  # the third class is easy to tell
     first = break_off(SVC(C=100.0, gamma=0.3, multiclass="ovr", checkpoint=path), X, y)
@@ -148,7 +148,7 @@ def test_limits_threads_and_tolerance_may_change(noise, path):
     assert certify(second, X, y).holds
 
 
-def test_that_it_goes_on_is_said(noise, path, capsys):
+def test_resuming_is_printed(noise, path, capsys):
     X, y = noise
     first = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path, verbose=True), X, y)
     assert "goes on" not in capsys.readouterr().out
@@ -166,7 +166,7 @@ def test_a_checkpoint_goes_before_a_warm_start(noise, path):
     assert not path.exists()
 
 
-def test_probabilities_keep_none_of_their_own(noise, path):
+def test_probability_folds_write_no_checkpoint(noise, path):
     X, y = noise
     for model in (SVC(probability=True, checkpoint=path), NuSVC(nu=0.8, probability=True, checkpoint=path)):
         assert model.fit(X, y).predict_proba(X).shape == (300, 2)
@@ -183,7 +183,7 @@ def test_other_learners_of_it_are_undisturbed(noise, path):
     assert list(path.parent.iterdir()) == []
 
 
-def test_what_has_no_solution_leaves_nothing(path, short_slices):
+def test_an_infeasible_problem_leaves_no_checkpoint(path, short_slices):
     X, y = np.zeros((40, 2)), np.arange(40) % 2
     X[:, 0] = np.arange(40)
     with pytest.raises(InfeasibleError):
@@ -191,7 +191,7 @@ def test_what_has_no_solution_leaves_nothing(path, short_slices):
     assert not path.exists()
 
 
-def test_a_model_file_knows_none(noise, path, tmp_path):
+def test_a_model_file_contains_no_checkpoint(noise, path, tmp_path):
     models = [SVC(), NuSVC(nu=0.8), SVR(), NuSVR(), OneClassSVM()]
     for model in models:
         model.set_params(checkpoint=Checkpoint(path, 5.0)).fit(*noise)
@@ -327,7 +327,7 @@ def test_other_data_and_other_parameters_are_refused(noise, path):
         with pytest.raises(InputError, match=OTHER) as told:
             other.fit(*data)
         assert str(path) in str(told.value)
-        assert "delete the file to begin anew" in str(told.value)
+        assert "delete the file to start again" in str(told.value)
         assert path.read_bytes() == before
     assert certify(model.fit(X, y), X, y).holds
 
@@ -347,7 +347,7 @@ def test_every_number_of_the_dual_counts(noise, path):
         clone(first).set_params(max_iter=-1).fit(X, y)
 
 
-def test_another_fit_is_replaced_where_that_is_asked_for(noise, path):
+def test_the_checkpoint_of_another_fit_is_replaced_on_request(noise, path):
     X, y = noise
     first = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path), X, y)
     other = clone(first).set_params(C=50.0, max_iter=-1, checkpoint=Checkpoint(path, replace=True)).fit(X, y)
@@ -355,18 +355,18 @@ def test_another_fit_is_replaced_where_that_is_asked_for(noise, path):
     assert not path.exists()
 
 
-def test_damage_is_told(noise, path):
+def test_damage_is_reported(noise, path):
     X, y = noise
     model = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path), X, y).set_params(max_iter=-1)
     whole = path.read_bytes()
     for content in (b"", b"\0" * 100, b"hello", whole[:-1], whole[:40], whole + b"\0", b"not a checkpoint\n" * 1000):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"is damaged.*Delete the file to begin anew"):
+        with pytest.raises(InputError, match=r"is damaged.*Delete the file to start again"):
             model.fit(X, y)
         assert path.read_bytes() == content
 
 
-def test_every_changed_byte_is_told(path):
+def test_every_changed_byte_is_detected(path):
     record = Record(Checkpoint(path), fingerprint("a test"))
     arrays = {"alpha": np.array([0.5, 1.0]), "count": np.array([2])}
     record.write(arrays)
@@ -382,7 +382,7 @@ def test_every_changed_byte_is_told(path):
     assert all(np.array_equal(found[name], arrays[name]) for name in arrays)
 
 
-def test_an_alpha_that_no_solve_leaves_is_told(noise, path):
+def test_an_impossible_alpha_is_refused(noise, path):
     X, y = noise
     model = break_off(SVC(C=100.0, gamma=0.3, checkpoint=path), X, y).set_params(max_iter=-1)
     arrays = load_file(path)
@@ -397,7 +397,7 @@ def test_an_alpha_that_no_solve_leaves_is_told(noise, path):
             model.fit(X, y)
 
 
-def test_a_later_format_is_told(path):
+def test_a_later_format_is_refused(path):
     record = Record(Checkpoint(path), fingerprint("a test"))
     record.write({"alpha": np.ones(1)})
     path.write_bytes(path.read_bytes().replace(rb"\"format\": 1", rb"\"format\": 2"))
@@ -405,14 +405,14 @@ def test_a_later_format_is_told(path):
         record.read()
 
 
-def test_bad_values_are_told_before_any_work(tmp_path):
+def test_bad_values_are_refused_before_any_work(tmp_path):
     nowhere = [[np.nan]], ["not even looked at"]
     for value, words in [
         (3, "checkpoint is 3; it must be the path of a file"),
         (True, "checkpoint is True"),
         (b"bytes", "checkpoint is b'bytes'"),
-        ("", "that is a folder"),
-        (tmp_path, "that is a folder"),
+        ("", "that is a directory"),
+        (tmp_path, "that is a directory"),
         (tmp_path / "missing" / "file", "there is no folder .*missing"),
     ]:
         for model in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVCCV, SVRCV):
@@ -428,13 +428,13 @@ def test_bad_values_are_told_before_any_work(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="whoever may do everything may write everywhere")
-def test_a_folder_that_may_not_be_written_to_is_told(tmp_path, noise):
+def test_a_read_only_folder_is_refused(tmp_path, noise):
     tmp_path.chmod(0o500)
-    with pytest.raises(ParameterError, match="may not be written to"):
+    with pytest.raises(ParameterError, match="is not writable"):
         SVC(checkpoint=tmp_path / "file").fit(*noise)
 
 
-def test_the_reference_engine_writes_none(noise, path):
+def test_the_reference_engine_writes_no_checkpoint(noise, path):
     for model in (SVC, SVR, SVCCV, SVRCV):
         with pytest.raises(EngineError, match="does not support checkpoint"):
             model(engine="reference", checkpoint=path).fit(*noise)
@@ -444,7 +444,7 @@ def test_the_reference_engine_writes_none(noise, path):
         solve(problem, "reference", Effort(look_around=print))
 
 
-def test_fingerprints_tell_things_apart():
+def test_fingerprints_of_different_problems_differ():
     X = np.arange(6.0).reshape(2, 3)
     different = [
         (X,),

@@ -69,14 +69,14 @@ def test_columns_on_which_pairs_crawl_are_solved(tall):
     assert certify(model, X[:600], y[:600]).holds
 
 
-def test_what_is_asked_of_pairs_is_done_by_pairs(tall, tmp_path):
+def test_step_limits_checkpoints_and_other_kernels_use_smo(tall, tmp_path):
     X, y = tall
     assert SVC(kernel="linear", max_iter=10_000_000).fit(X, y).solver_ == "smo"
     assert SVC(kernel="linear", checkpoint=tmp_path / "kept").fit(X, y).solver_ == "smo"
     assert SVC(kernel="rbf").fit(X[:500], y[:500]).solver_ == "smo"
 
 
-def test_verbose_says_so(tall, capsys):
+def test_verbose_reports_the_newton_solver(tall, capsys):
     X, y = tall
     SVC(kernel="linear", verbose=True).fit(X, y)
     assert "Newton's method solves for w directly" in capsys.readouterr().out

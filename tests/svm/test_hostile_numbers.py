@@ -32,7 +32,7 @@ REGRESSORS = (SVR, NuSVR, LinearSVR, SVRCV, LinearSVRCV)
 @pytest.mark.parametrize("container", [list, np.array, pd.Series])
 @pytest.mark.parametrize(
     ("bad", "words"),
-    [(None, "contains NaN, first in row 1"), (10**400, "numbers that a float64 can hold")],
+    [(None, "contains NaN, first in row 1"), (10**400, "numbers that fit into a float64")],
     ids=["None", "beyond float64"],
 )
 def test_a_target_that_no_float_is_is_refused_before_any_work(Regressor, container, bad, words):
@@ -179,9 +179,9 @@ def test_a_fold_without_weight_is_refused_by_name(rng):
     weight[:10] = 0
     with pytest.raises(InputError, match="fold 1 trains on one class"):
         SVCCV(Cs=[1.0], gammas=[1.0], cv=folds).fit(X, y, sample_weight=weight)
-    with pytest.raises(InputError, match="all rows that fold 0 holds out have the weight 0"):
+    with pytest.raises(InputError, match="all test rows of fold 0 have weight 0"):
         SVCCV(Cs=[1.0], gammas=[1.0], cv=folds[:1]).fit(X, y, sample_weight=weight)
-    with pytest.raises(InputError, match="all rows that fold 0 holds out have the weight 0"):
+    with pytest.raises(InputError, match="all test rows of fold 0 have weight 0"):
         SVRCV(Cs=[1.0], gammas=[1.0], cv=folds).fit(X, X[:, 0], sample_weight=weight)
 
 

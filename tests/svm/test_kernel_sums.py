@@ -69,7 +69,7 @@ def _value(kernel: Kernel, x: np.ndarray, z: np.ndarray) -> float:
 
 
 @pytest.mark.usefixtures("small_tiles")
-def test_the_answer_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     X, beta = points(), np.random.default_rng(1).normal(size=203)
     many = kernel_sums(KERNELS[1], X, np.arange(203), beta)
     monkeypatch.setattr(kernels, "threads_allowed", lambda: 1)
@@ -97,7 +97,7 @@ def test_somebodys_function_is_called_from_one_thread_only() -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
-def test_word_goes_out_of_how_far_it_is_and_ends_at_all_of_it() -> None:
+def test_progress_is_reported_and_ends_at_the_total() -> None:
     shares: list[float] = []
     kernel_sums(KERNELS[1], points(), np.arange(203), np.ones(203), shares.append)
     assert len(shares) > 5
@@ -131,7 +131,7 @@ def test_blas_is_let_go_by_the_last_that_held_it() -> None:
     assert n_threads() == before
 
 
-def test_as_many_threads_as_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert threads_allowed() == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "many")

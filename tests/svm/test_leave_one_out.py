@@ -91,7 +91,7 @@ def test_a_class_of_one_row_is_refused():
         model.leave_one_out(X, [0, 0, 0, 1])
 
 
-def test_other_labels_weights_and_prices_are_refused(two_classes):
+def test_other_labels_weights_and_costs_are_refused(two_classes):
     X, y = two_classes
     model = SVC(gamma=0.5).fit(X, y)
     wanted = model.leave_one_out(X, y)
@@ -109,7 +109,7 @@ def test_other_labels_weights_and_prices_are_refused(two_classes):
     np.testing.assert_array_equal(found.predicted, wanted.predicted)
 
 
-def test_what_is_broken_off_has_no_error(two_classes):
+def test_an_interrupted_run_has_no_error_estimate(two_classes):
     """The rows that need no solve are the easy ones: a mean over those that are known would flatter."""
     X, y = two_classes
     model = SVC(gamma=0.5).fit(X, y)
@@ -122,7 +122,7 @@ def test_what_is_broken_off_has_no_error(two_classes):
     assert found.status is Status.TIME_LIMIT
 
 
-def test_of_a_model_that_is_no_solution_it_is_not_exact(two_classes):
+def test_the_error_of_an_unconverged_model_is_not_exact(two_classes):
     X, y = two_classes
     with pytest.warns(ConvergenceWarning, match="SVC ended with status 'max_iter'"):
         model = SVC(gamma=0.5, max_iter=3).fit(X, y)

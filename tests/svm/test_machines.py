@@ -129,19 +129,19 @@ def test_fewer_rows_than_columns(machine, rng):
 
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning", "ignore::margrove.errors.ConvergenceWarning")
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
-def test_a_column_of_another_scale_is_certified_or_told(machine, table, scale):
+def test_a_column_of_another_scale_is_certified_or_warned_about(machine, table, scale):
     X, y = table
     X = X * np.array([scale, 1.0, 1.0])
     model = clone(machine).set_params(gamma="scale", tol=1e-3).fit(X, y)
     assert certify(model, X, y).holds or model.status_ != "converged"
 
 
-def test_what_is_beyond_reckoning_is_refused(machine, table):
+def test_costs_too_large_for_float64_are_refused(machine, table):
     X, y = table
-    with pytest.raises(ParameterError, match=r"C times the weight of a row is 1e\+300; it must be 1e\+100 at most"):
+    with pytest.raises(ParameterError, match=r"C times the weight of a row is 1e\+300; it must be at most 1e\+100"):
         clone(machine).fit(X, y, sample_weight=np.full(len(X), 1e300))
     if hasattr(machine, "C"):
-        with pytest.raises(ParameterError, match=r"C is 1e\+101; it must be 1e\+100 at most. Only SVC accepts C=inf"):
+        with pytest.raises(ParameterError, match=r"C is 1e\+101; it must be at most 1e\+100. Only SVC accepts C=inf"):
             clone(machine).set_params(C=1e101).fit(X, y)
     with pytest.raises(InputError, match="sample_weight is 1; each row needs its own"):
         clone(machine).fit(X, y, sample_weight=1)
@@ -228,7 +228,7 @@ def test_pickles_and_clones(machine, table):
     assert clone(model).get_params() == model.get_params()
 
 
-def test_an_early_stop_is_told(machine, rng):
+def test_an_early_stop_is_warned_about(machine, rng):
     X = rng.normal(size=(300, 3))
     y = targets(machine, X, rng)
     model = clone(machine).set_params(max_iter=2)
@@ -258,7 +258,7 @@ def test_time_is_limited(rng):
         SVC(time_limit=1.0, engine="reference").fit(X[:20], y[:20])
 
 
-def test_large_fits_carry_the_solvers_numbers(machine, rng, monkeypatch):
+def test_large_fits_keep_the_solvers_numbers(machine, rng, monkeypatch):
     monkeypatch.setattr("margrove.svm.machine._FEW_CELLS", 1 << 19)
     X = rng.normal(size=(700, 8))
     y = targets(machine, X, rng)
@@ -272,7 +272,7 @@ def test_large_fits_carry_the_solvers_numbers(machine, rng, monkeypatch):
         np.testing.assert_allclose(said.values, found.values, rtol=1e-3, atol=1e-3)
 
 
-def test_verbose_says_what_is_done(machine, table, capsys):
+def test_verbose_prints_the_problem_and_the_result(machine, table, capsys):
     X, y = table
     clone(machine).set_params(verbose=True, cache_size=7).fit(X, y)
     first, second = capsys.readouterr().out.splitlines()

@@ -56,7 +56,7 @@ def test_nu_bounds_the_shares(two_classes):
         assert len(model.support_) / len(y) >= nu - 1e-9
 
 
-def test_it_is_an_svc_of_another_price(two_classes):
+def test_it_equals_an_svc_of_another_c(two_classes):
     X, y = two_classes
     model = NuSVC(nu=0.4, gamma=0.5, tol=1e-8).fit(X, y)
     same = SVC(C=float(np.abs(model.dual_coef_).max()), gamma=0.5, tol=1e-8).fit(X, y)
@@ -83,7 +83,7 @@ def test_class_weights_count(two_classes):
     assert certify(by_class, X, y).holds
 
 
-def test_a_nu_that_leaves_no_margin_is_told(rng):
+def test_a_nu_without_a_margin_is_reported(rng):
     """Labels by chance: the parts of the hulls meet, ρ is 0 but for tol, and its sign is chance too."""
     X, y = rng.normal(size=(100, 2)), np.arange(100) % 2
     with warnings.catch_warnings(record=True) as caught:

@@ -19,7 +19,7 @@ def objective(model):
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("table", ["two_classes", "four_classes"])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_each_model_is_what_a_fit_gives(table, engine, class_weight, request):
+def test_each_model_equals_a_single_fit(table, engine, class_weight, request):
     X, y = request.getfixturevalue(table)
     model = SVC(gamma=0.5, tol=1e-5, class_weight=class_weight, engine=engine)
     path = model.path(X, y, CS)
@@ -59,7 +59,7 @@ def test_values_of_c_in_any_order_and_defaults(two_classes):
         ([0], "Cs holds 0; it must be a number > 0"),
         (1.0, "Cs is 1.0; it must be a list"),
         (np.ones((2, 2)), r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list"),
-        ([1e101], r"Cs holds 1e\+101; it must be 1e\+100 at most"),
+        ([1e101], r"Cs holds 1e\+101; it must be at most 1e\+100"),
     ):
         with pytest.raises(ParameterError, match=words):
             SVC().path(X, y, Cs)
@@ -70,7 +70,7 @@ def test_margins_shrink_along_c(two_classes):
     assert (np.diff(margins) <= 1e-6 * margins[:-1]).all()
 
 
-def test_ctrl_c_keeps_what_was_reached():
+def test_ctrl_c_keeps_the_steps_that_were_reached():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10))
     y = np.arange(3000) % 2

@@ -82,7 +82,7 @@ def test_a_precomputed_kernel(two_classes):
     assert nu.predict_proba(gram).shape == (len(y), 2)
 
 
-def test_without_it_there_are_none(two_classes):
+def test_predict_proba_needs_probability_true(two_classes):
     model = SVC().fit(*two_classes)
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError, match="no attribute 'predict_proba'"):
@@ -108,7 +108,7 @@ def test_they_are_calibrated(load):
         assert brier_score_loss(y, p[:, 1]) < 0.03
 
 
-def test_class_weights_say_nothing_of_frequencies(rng):
+def test_class_weights_do_not_change_the_class_frequencies(rng):
     y = (np.arange(600) % 10 == 0).astype(int)
     X = rng.normal(size=(600, 2)) + 1.2 * y[:, None]
     p = SVC(probability=True, class_weight="balanced").fit(X, y).predict_proba(X)
@@ -143,13 +143,13 @@ def test_a_sigmoid_of_any_scale(scale):
     assert 0.7 < expit(a * f[-1] + b) < 1
 
 
-def test_values_that_speak_against_the_machine_are_worth_nothing():
+def test_decision_values_of_the_wrong_sign_give_a_slope_of_zero():
     f = np.array([-2.0, -1.0, 1.0, 2.0])
     assert fitted_sigmoid(f, f < 0)[0] == 0
     assert np.isfinite(fitted_sigmoid(np.zeros(4), f > 0)).all()
 
 
-def test_coupling_returns_what_the_pairs_are_made_of(rng):
+def test_coupling_recovers_the_probabilities_behind_the_pairs(rng):
     p = rng.dirichlet(np.ones(5), size=40)
     i, j = np.triu_indices(5, 1)
     np.testing.assert_allclose(coupled(p[:, i] / (p[:, i] + p[:, j]), 5), p, atol=1e-6)
@@ -158,7 +158,7 @@ def test_coupling_returns_what_the_pairs_are_made_of(rng):
     assert np.isfinite(sure).all()
 
 
-def test_codes_multiply_what_the_machines_give():
+def test_codes_multiply_the_probabilities_of_the_machines():
     sides = np.array([[2.0, -1.0]])
     code = np.array([[1, 1], [1, -1], [-1, 0]])
     wanted = np.array([expit(2.0) * expit(-1.0), expit(2.0) * expit(1.0), expit(-2.0)])
@@ -192,12 +192,12 @@ def test_the_law_moves_as_little_as_it_can(raw, chosen):
 def test_calibration_is_of_the_last_fit(two_classes):
     X, y = two_classes
     model = SVC(probability=True).fit(X, y).set_params(probability=False).fit(X, y).set_params(probability=True)
-    with pytest.raises(NotFittedError, match="fitted with probability=False. Refit it"):
+    with pytest.raises(NotFittedError, match=r"fitted with probability=False. Refit it"):
         model.predict_proba(X)
     assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
 
 
-def test_folds_that_are_broken_off_are_told(two_classes):
+def test_interrupted_folds_are_warned_about(two_classes):
     X, y = two_classes
 
     class NoTimeForFolds(Native):
@@ -210,7 +210,7 @@ def test_folds_that_are_broken_off_are_told(two_classes):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_folds_of_nu_that_are_broken_off_are_told_once(two_classes, monkeypatch):
+def test_interrupted_folds_of_nu_are_warned_about_once(two_classes, monkeypatch):
     X, y = two_classes
     fit, begun = NuSVC.fit, []
 

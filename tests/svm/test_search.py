@@ -145,7 +145,7 @@ def test_a_scorer_of_decision_values(overlapping):
     [
         (
             "neg_log_loss",
-            "'neg_log_loss', and it asks for predict_proba; a cell of the search has predict",
+            "'neg_log_loss', which needs predict_proba; a cell of the search has predict",
         ),
         ("exact", r"scoring is 'exact'; it must be a name of sklearn.metrics.get_scorer_names\(\), a callable"),
         (accuracy_score, "make_scorer makes one of a metric"),
@@ -158,13 +158,13 @@ def test_a_scorer_of_decision_values(overlapping):
             lambda model, X, y: model.predict(X[:3]).mean(),
             "the rows that are held out, all of them and no others",
         ),
-        (lambda model, X, y: {"share": 1.0}, "it answers {'share': 1.0}; it must answer with one number"),
+        (lambda model, X, y: {"share": 1.0}, "which returned {'share': 1.0}; it must return one number"),
         (lambda model, X, y: [1.0, 2.0], "it must answer with one number"),
     ],
     ids=["probabilities", "no name", "a metric", "C", "support", "other rows", "a dict", "a list"],
 )
 @pytest.mark.parametrize("learner", [SVCCV, SVRCV])
-def test_a_scorer_that_asks_for_more_is_told(learner, scoring, words, overlapping):
+def test_a_scorer_that_needs_more_than_predictions_is_refused(learner, scoring, words, overlapping):
     X, y = overlapping
     with pytest.raises(ParameterError, match=words):
         learner(Cs=[1.0], gammas=[0.1], scoring=scoring).fit(X, (y == "yes").astype(float))
@@ -184,15 +184,15 @@ def test_a_scorer_may_ask_about_the_same_rows_in_another_form(wine):
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        (1, "cv is 1, and gives no folds of these 160 rows: .* n_splits=1"),
-        (161, "cv is 161, and gives no folds of these 160 rows"),
-        (2.5, "cv is 2.5, and gives no folds"),
-        (GroupKFold(3), "GroupKFold.* gives no folds of these 160 rows: The 'groups' parameter should not be None"),
-        ([(np.arange(3),)], "gives no folds of these 160 rows"),
+        (1, "cv is 1, which cannot split these 160 rows: .* n_splits=1"),
+        (161, "cv is 161, which cannot split these 160 rows"),
+        (2.5, "cv is 2.5, which cannot split"),
+        (GroupKFold(3), "GroupKFold.* cannot split these 160 rows: The 'groups' parameter should not be None"),
+        ([(np.arange(3),)], "cannot split these 160 rows"),
     ],
     ids=["one", "more than rows", "a fraction", "no groups", "no pairs"],
 )
-def test_folds_that_cannot_be_are_told(cv, words, overlapping):
+def test_impossible_folds_are_refused(cv, words, overlapping):
     with pytest.raises(InputError, match=words):
         SVCCV(Cs=[1.0], gammas=[0.1], cv=cv).fit(*overlapping)
 
@@ -324,7 +324,7 @@ def test_many_small_machines_and_threads():
 # ---- the grid
 
 
-def test_default_grids_come_from_the_data(overlapping):
+def test_default_grids_depend_on_the_data(overlapping):
     X, y = overlapping
     one, other = SVCCV(refit=False, cv=2).fit(X, y), SVCCV(refit=False, cv=2).fit(1000 * X, y)
     assert len(one.cv_results_["params"]) == 48
@@ -351,7 +351,7 @@ def test_values_are_sorted_and_taken_once(overlapping):
             ParameterError,
             "Cs holds inf; it must be a number > 0. Only SVC accepts C=inf, the hard",
         ),
-        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs holds 1e\+101; it must be 1e\+100 at most. Only SVC accepts C=inf"),
+        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs holds 1e\+101; it must be at most 1e\+100. Only SVC accepts C=inf"),
         ({"Cs": np.ones((2, 2))}, ParameterError, r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list of values"),
         ({"Cs": [np.ones(2)]}, ParameterError, r"Cs holds \[1.0, 1.0\]; it must be a number > 0"),
         ({"Cs": b"12"}, ParameterError, "Cs is b'12'; it must be a list of values"),
@@ -363,12 +363,12 @@ def test_values_are_sorted_and_taken_once(overlapping):
         ({"scoring": ["accuracy", "f1"]}, ParameterError, "scoring is .*; give one"),
         ({"refit": "accuracy"}, ParameterError, "refit is 'accuracy'; it must be True or False"),
         ({"tol": 0}, ParameterError, "tol is 0"),
-        ({"cv": [(np.arange(5), np.arange(0))]}, InputError, "fold 0 has 5 rows to train on and 0 to score"),
+        ({"cv": [(np.arange(5), np.arange(0))]}, InputError, "fold 0 has 5 training rows and 0 test rows"),
         ({"cv": [(np.arange(2), np.arange(5))]}, InputError, "fold 0 trains on only one class, 'no'. Use stratified"),
     ],
     ids=lambda value: None,
 )
-def test_bad_grids_are_told_before_any_work(parameters, error, words, overlapping):
+def test_bad_grids_are_refused_before_any_work(parameters, error, words, overlapping):
     X, y = overlapping
     order = np.argsort(y, kind="stable")
     with pytest.raises(error, match=words):
@@ -388,17 +388,17 @@ def test_a_generator_is_a_list(learner, overlapping):
     [
         (2.0, InputError, "sample_weight is 2.0; each row needs its own. Give a list of 160 numbers, or leave it out"),
         (["heavy"] * 160, InputError, "sample_weight is .*; it must contain numbers. Give a list of 160 numbers"),
-        (np.full(160, 1e200), ParameterError, r"C times the weight of a row is 1e\+200; it must be 1e\+100 at most"),
+        (np.full(160, 1e200), ParameterError, r"C times the weight of a row is 1e\+200; it must be at most 1e\+100"),
     ],
     ids=["one number", "words", "beyond reckoning"],
 )
-def test_weights_that_are_none_are_refused(learner, weight, error, words, overlapping):
+def test_invalid_weights_are_refused(learner, weight, error, words, overlapping):
     X, y = overlapping
     with pytest.raises(error, match=words):
         clone(learner).fit(X, (y == "yes").astype(float), sample_weight=weight)
 
 
-def test_words_are_no_values(values):
+def test_strings_are_refused_as_values(values):
     X, z = values
     with pytest.raises(InputError, match=r"SVRCV predicts numbers, but y\[0\] is text, .*Use a classifier"):
         SVRCV(Cs=[1.0]).fit(X, ["oak"] * len(z))
@@ -442,7 +442,7 @@ def test_score_counts_the_weights(overlapping, scoring):
 
 def test_without_a_refit_there_is_no_model(wine):
     search = SVCCV(Cs=[1], gammas=[0.1], refit=False).fit(*wine)
-    with pytest.raises(NotFittedError, match="no refitted model: fit it to its end, with refit=True"):
+    with pytest.raises(NotFittedError, match="no refitted model: complete the fit with refit=True"):
         search.predict(wine[0])
 
 
@@ -492,7 +492,7 @@ def test_cells_that_end_early_are_named(overlapping):
     assert not search.cv_results_["is_converged"].all()
 
 
-def test_cells_that_are_clearly_beaten_are_dropped_if_asked():
+def test_cells_that_are_clearly_worse_are_dropped_on_request():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(600, 2))
     y = (np.hypot(*X.T) < 1.2).astype(int)
@@ -595,7 +595,7 @@ def test_values_below_floats_range_still_decide(kernel, gamma):
     np.testing.assert_array_equal(found, wanted)
 
 
-def test_what_overflows_has_not_converged(overlapping):
+def test_an_overflow_is_not_converged(overlapping):
     X, y = overlapping
     with (
         np.errstate(all="ignore"),
@@ -626,7 +626,7 @@ def test_folds_may_be_masks_or_count_from_the_end(learner, overlapping):
     for train in (np.arange(5000), np.zeros((2, 2), int), np.array([0.5, 1.5])):
         with pytest.raises(InputError, match=r"for the rows of a fold. Give row numbers below 160"):
             clone(learner).set_params(cv=[(train, test)]).fit(X, y)
-    with pytest.raises(InputError, match="cv gives no folds"):
+    with pytest.raises(InputError, match="cv produces no folds"):
         clone(learner).set_params(cv=[]).fit(X, y)
 
 
@@ -646,7 +646,7 @@ def test_a_second_fit_forgets_the_first(overlapping):
         search.predict(X)
 
 
-def test_scores_that_are_all_nan_are_told(overlapping):
+def test_scores_that_are_all_nan_are_reported(overlapping):
     with pytest.warns(ConvergenceWarning, match="every score is NaN, so no cell is the best one"):
         SVCCV(Cs=[1.0], gammas=[0.1], scoring=lambda *given: np.nan).fit(*overlapping)
 

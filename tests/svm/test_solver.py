@@ -181,7 +181,7 @@ def test_shrinking_of_the_other_forms(name, rng):
     assert exact_violation(problem, machine, solution.alpha) <= 1e-3
 
 
-def test_float_never_claims_what_double_denies(rng):
+def test_single_precision_never_claims_more_than_double(rng):
     """Large C, a column a million times the others: whoever says converged has converged, in float64."""
     X, y, _, _ = table(rng, n=700)
     X[:, 2] *= 1e3

@@ -103,7 +103,7 @@ def test_a_drop_in_for_scikit_learn(settings, n_classes, is_weighted, rng):
         np.testing.assert_allclose(proofs[0]["dual"], proofs[1]["dual"], rtol=1e-6)
 
 
-def test_support_vectors_stand_class_by_class(four_classes):
+def test_support_vectors_are_ordered_by_class(four_classes):
     X, y = four_classes
     ours, theirs = SVC(tol=TIGHT).fit(X, y), peers.SVC(tol=TIGHT).fit(X, y)
     np.testing.assert_array_equal(ours.support_, theirs.support_)
@@ -197,7 +197,7 @@ def test_bits_decide_by_the_losses_of_the_code_words(four_classes):
         ([[1, 1], [-1, -1], [-1, -1]], "'b' and 'c' have the same code word"),
     ],
 )
-def test_codes_that_decide_nothing_are_refused(code, words):
+def test_invalid_codes_are_refused(code, words):
     with pytest.raises(ParameterError, match=words):
         SVC(multiclass=code).fit(np.arange(6.0)[:, None], list("abcabc"))
 
@@ -217,7 +217,7 @@ def test_hard_margin_is_the_limit_of_soft_ones():
     assert not certify(hard, X, y).holds
 
 
-def test_a_kernel_may_part_what_a_line_does_not(four_classes):
+def test_a_kernel_separates_classes_that_no_line_separates(four_classes):
     X, y = four_classes
     model = SVC(C=float("inf"), gamma=10.0).fit(X, y)
     assert (model.status_, model.score(X, y)) == ("converged", 1.0)
@@ -257,7 +257,7 @@ def test_easy_rows_can_be_left_out(two_classes):
     np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-5)
 
 
-def test_a_small_price_tends_to_the_direction_of_the_means(rng):
+def test_a_small_c_tends_to_the_direction_of_the_means(rng):
     X = np.vstack([rng.normal(0, 1, (30, 3)), rng.normal(1, 1, (70, 3))])
     y = np.repeat([0, 1], [30, 70])
     w = SVC(kernel="linear", C=1e-6, class_weight="balanced").fit(X, y).coef_[0]
@@ -267,7 +267,7 @@ def test_a_small_price_tends_to_the_direction_of_the_means(rng):
     assert w @ means / np.linalg.norm(w) / np.linalg.norm(means) < 0.9999
 
 
-def test_the_price_caps_the_pull_of_an_outlier(rng):
+def test_c_bounds_the_influence_of_an_outlier(rng):
     """A row of the left class stands just before the right one: the hard margin squeezes through, a small C stays."""
     X = np.vstack([rng.normal(-2, 0.2, (20, 2)), rng.normal(2, 0.2, (20, 2)), [[1.2, 1.2]]])
     y = np.append(np.repeat([0, 1], 20), 0)
@@ -280,7 +280,7 @@ def test_the_price_caps_the_pull_of_an_outlier(rng):
     assert crossing(dragged) > 1.2
     assert abs(crossing(capped)) < 0.3
     assert capped.kkt_[-1] == "hard"
-    assert np.abs(capped.dual_coef_).max() == 0.01  # no row pulls more than C
+    assert np.abs(capped.dual_coef_).max() == 0.01  # no dual coefficient is above C
     assert np.abs(dragged.dual_coef_).max() > 1
     assert capped.margin_[0] > 4 * dragged.margin_[0]
 
@@ -363,7 +363,7 @@ def test_ordinary_tables_give_no_warning(rng):
     SVC().fit(np.hstack([rng.normal(size=(200, 2)), np.ones((200, 1))]), y)
 
 
-def test_refusals_come_before_any_work():
+def test_bad_parameters_are_refused_before_any_work():
     X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
     with pytest.raises(InputError, match="requires values ≥ 0, and column 0 contains -1"):
         SVC(kernel="chi2").fit(-X, y)
@@ -423,7 +423,7 @@ def test_a_small_cache_holds_fewer_rows_than_a_batch(rng):
 
 
 @pytest.mark.parametrize("learner", [SVC(C=100.0, gamma=0.05), SVC(C=np.inf, gamma=0.3), NuSVC(nu=0.3, gamma=0.1)])
-def test_a_fit_that_is_broken_off_claims_nothing(learner, rng):
+def test_an_interrupted_fit_claims_nothing(learner, rng):
     X, y = rng.normal(size=(1500, 20)), rng.integers(0, 5, 1500)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         model = clone(learner).set_params(time_limit=1e-4, n_jobs=1).fit(X, y)
@@ -456,7 +456,7 @@ def test_the_xi_alpha_estimate_needs_a_marginal_row(rng):
     assert model.xi_alpha_bound_ == model.loo_bound_
 
 
-def test_weights_are_kept_only_with_what_they_were_made_of(two_classes):
+def test_weights_are_kept_only_with_their_support_vectors(two_classes):
     X, y = two_classes
     model = SVC(kernel="linear").fit(X, y)
     first = model.coef_
@@ -479,7 +479,7 @@ def test_no_limit_of_steps_is_ten_million(monkeypatch, two_classes):
         SVC(tol=1e-12, C=1e6, gamma=5.0, kernel="linear").fit(np.concatenate([X, X * 1e3]), np.concatenate([y, y]))
 
 
-def test_a_hard_margin_too_narrow_to_tell(rng):
+def test_a_hard_margin_below_rounding_is_infeasible(rng):
     X = np.concatenate([np.linspace(0, 1, 20), np.linspace(1 + 1e-7, 2, 20)])[:, None]
     with pytest.raises(InfeasibleError, match=r"they are 1e-07 apart; distances below .* count as 0 here"):
         SVC(C=np.inf, kernel="linear").fit(X, np.repeat([0, 1], 20))

@@ -67,7 +67,7 @@ def test_sample_weights_belong_to_it(rng, table):
 
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
-def test_rows_of_weight_zero_have_no_part(name, rng):
+def test_rows_of_weight_zero_are_ignored(name, rng):
     """scikit-learn numbers its support vectors among the rows that are left."""
     X, weight = rng.normal(size=(80, 3)), rng.integers(0, 3, size=80).astype(float)
     y = (X[:, 0] > 0.5 * rng.normal(size=80)).astype(int)
@@ -125,7 +125,7 @@ def test_a_disturbed_machine_among_many_fails(attribute, table):
     assert certify(model, X, y).holds is False
 
 
-def test_a_row_of_no_weight_may_carry_nothing(rng):
+def test_a_row_of_weight_zero_must_have_no_dual_coefficient(rng):
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     model = margrove.SVC(tol=1e-4).fit(X, y)
     weight = np.ones(40)
@@ -133,7 +133,7 @@ def test_a_row_of_no_weight_may_carry_nothing(rng):
     assert certify(model, X, y, sample_weight=weight).holds is False
 
 
-def test_a_sloppy_stop_is_told(table):
+def test_an_early_stop_fails_its_claim(table):
     X, y = table
     model = SVC(C=100.0, gamma=2.0, tol=1.0).fit(X, y)
     assert certify(model, X, y).holds
@@ -143,7 +143,7 @@ def test_a_sloppy_stop_is_told(table):
     assert max(np.atleast_1d(certificate["violation"])) > 1e-6
 
 
-def test_other_rows_are_told(table):
+def test_other_rows_fail_their_claim(table):
     X, y = table
     model = SVC().fit(X, y)
     assert certify(model, X[::-1], y[::-1]).holds is False
@@ -194,7 +194,7 @@ def test_the_gap_is_never_negative(model, rng):
     assert gaps[-1] == min(gaps)
 
 
-def test_a_heavy_row_hides_nothing(rng):
+def test_a_heavy_row_does_not_hide_a_violation(rng):
     """Each α is judged by its own bound, not by the largest of all."""
     X = rng.normal(size=(200, 2))
     y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
@@ -239,7 +239,7 @@ def test_without_a_solution_there_is_no_leave_one_out_bound(table):
     assert "not solved to tol" in claim.words
 
 
-def test_the_best_model_of_a_search_is_judged(table):
+def test_the_best_model_of_a_search_is_certified(table):
     X, y = table
     search = GridSearchCV(margrove.SVC(), {"C": [1.0, 10.0]}, cv=3).fit(X, y)
     assert certify(search, X, y).holds

@@ -32,7 +32,7 @@ def test_the_tube_by_hand():
     assert model.certificate_["primal"] == pytest.approx(0.5 * 0.25 + 0.75)
 
 
-def test_nothing_to_learn_has_no_support_vectors():
+def test_a_constant_target_has_no_support_vectors():
     model = SVR(epsilon=1.0).fit([[0.0], [1.0]], [0.1, 0.2])
     assert model.support_.tolist() == []
     assert model.n_support_.tolist() == [0]
@@ -123,6 +123,6 @@ def test_bad_parameters(model, words):
         model.fit([[0.0], [1.0]], [0.0, 1.0])
 
 
-def test_weights_of_nothing_are_refused():
+def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(InputError, match="at least one non-zero"):
         SVR().fit([[0.0], [1.0]], [0.0, 1.0], sample_weight=[0, 0])

@@ -36,7 +36,7 @@ def test_after_rows_were_added_and_taken_away(four_classes):
     assert certify(warm.fit(X[:60], y[:60]), X[:60], y[:60]).holds
 
 
-def test_a_class_that_was_not_there_begins_anew(four_classes):
+def test_a_new_class_starts_from_zero(four_classes):
     X, y = four_classes
     few = y != "oak"
     model = SVC(gamma=0.5, warm_start=True).fit(X[few], y[few])
@@ -44,7 +44,7 @@ def test_a_class_that_was_not_there_begins_anew(four_classes):
     assert len(model.classes_) == 4
 
 
-def test_other_rows_make_a_worse_start_and_the_same_answer(two_classes, rng):
+def test_other_rows_make_a_worse_start_and_the_same_solution(two_classes, rng):
     X, y = two_classes
     model = SVC(gamma=0.5, tol=1e-5, warm_start=True).fit(rng.normal(size=X.shape), y)
     assert certify(model.fit(X, y), X, y).holds

@@ -161,8 +161,8 @@ class Engine:
         return self._solver(problem) is not None
 
     def seconds(self, problem: Problem[Any]) -> float:
-        """Estimate how long the solve takes; only ``engine="auto"`` asks. Without an estimate an engine is chosen only if
-        no other engine can solve the problem."""
+        """Estimate how long the solve takes; only ``engine="auto"`` uses it. Without an estimate an engine is chosen
+        only if no other engine can solve the problem."""
         return math.inf
 
     def plan(self, problem: Problem[Any]) -> str:
