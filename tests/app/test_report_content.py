@@ -190,7 +190,7 @@ def test_rows_of_unknown_classes_and_without_a_target_are_left_out_and_counted()
     codes[:5], codes[5:8] = 3, -1
     target = Column("species", "category", codes, (*penguins.target.levels, "Emperor"))
     subject = Subject(model_of("tree"), penguins.with_target(target))
-    assert (subject.n_strange, subject.n_unanswered) == (5, 3)
+    assert (subject.n_unknown_class, subject.n_unlabelled) == (5, 3)
     assert len(subject.judged.truth) == penguins.n_rows - 8
 
 

@@ -36,7 +36,7 @@ from margrove.transfer.pictures import PictureFolder
 _HELD_OUT = 0.2  # of the pictures, to test a fine-tuned network on: folds would train it several times
 _OF_TRIAL = ".trial"  # at the end of the name of a checkpoint
 _SHOWN_CLASSES = 12
-_OTHERS = "OTHER_PICTURES"  # a folder that nobody has named yet
+_OTHERS = "OTHER_PICTURES"  # stands for a folder of the user's
 _NOT_ESTIMATED = "The accuracy was not estimated: --folds 0 was given, or a class has too few pictures."
 
 

@@ -76,7 +76,7 @@ class ImageTraining:
         return IMAGE_MODELS[self.model]
 
     def pictures(self, folder: str) -> PictureFolder:
-        """Return the pictures of a folder; those that cannot be opened are refused at once, or left out if asked."""
+        """Return the pictures of a folder; those that cannot be opened are refused at once, or left out on request."""
         pictures = read_picture_folder(folder)
         if not self.skips_broken:
             refuse_damaged(pictures, "Repair or remove them, or skip them with --skip-broken.")
@@ -111,7 +111,7 @@ class ImageTraining:
                 raise ParameterError(f"--param {name}: --model {self.model} has no such parameter; it has {words}.")
         shared: dict[str, Any] = {"random_state": self.seed, "time_limit": self.time_limit}
         if self.choice.is_named:
-            del shared["random_state"]  # as `margrove train` does: nobody wants another tree for another seed
+            del shared["random_state"]  # as in `margrove train`: another seed gives no other tree
         if self.model == "finetune":
             shared |= {"network": self.network or BUILT_IN, "size": self.size, "device": self.device}
             shared["download"] = self.download

@@ -76,7 +76,7 @@ _UNPROVEN = "It does not prove that the predictions are correct: the score above
 class JudgedPictures:
     """The predictions of a model for pictures whose class is known.
 
-    ``how`` says in one sentence where the predictions come from; ``is_unseen``: no model had learned from the picture
+    ``how`` states in one sentence where the predictions come from; ``is_unseen``: no model had learned from the picture
     that it predicts."""
 
     pictures: PictureFolder
@@ -107,7 +107,7 @@ class JudgedPictures:
 
 def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     """Predict the pictures of a folder and return the page. Raise `InputError` if no picture lies in the folder of a
-    class that the model knows.
+    class of the model.
 
     Pictures outside all classes of the model are left out, and counted."""
     learner = learner_of(model)
@@ -119,7 +119,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     given = model[0].transform(known) if is_on_codes else known
     predicted = np.asarray(learner.predict(given)).astype(str)
     certificate, is_training = learner.certificate_, False
-    if certificate.n_rows == len(known):  # then they may be the pictures that it learned from: the proof tells
+    if certificate.n_rows == len(known):  # then they may be the pictures that it learned from: the certificate shows it
         with suppress(InputError):  # another number of classes or rows: no certificate of theirs
             found = certify(learner, given, known.labels)
             if found.holds:

@@ -11,7 +11,7 @@ Tone = Literal["plain", "lead", "note", "warning"]
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph: "lead" for what nobody should miss, "note" for a small remark."""
+    """A paragraph: "lead" for the main message, "note" for a small remark."""
 
     text: str
     tone: Tone = "plain"

@@ -16,7 +16,7 @@ from margrove.app.screen.console import Screen, put
 from margrove.app.screen.progress import metered
 from margrove.errors import ParameterError
 
-_SMALL = 100_000  # bytes: below it, tenths of a megabyte say nothing
+_SMALL = 100_000  # bytes: smaller reports are given in kilobytes
 
 
 def report(

@@ -1,4 +1,4 @@
-"""Explanations of predictions for single rows: by columns, by the questions of a tree, by votes, by support vectors.
+"""Explanations of predictions for single rows: by columns, by the path through a tree, by votes, by support vectors.
 
 The *lead* of a prediction is its score less that of the strongest other class; of a number it is the number itself. A
 column's *push* is how much of the lead is lost when the column is set to its typical value (the median, the most
@@ -21,7 +21,7 @@ from margrove.explanation import RowVoter, leads, summed
 from margrove.tree.words import rounded
 
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
-_MOST_PUSHES = 8  # that somebody reads
+_MOST_PUSHES = 8  # effects shown for a row
 _NEIGHBOURS = 4
 _EXAMPLES = 3
 _LONGEST_CELL = 60  # letters
@@ -233,7 +233,7 @@ def average_row(subject: Subject, encoded: Any) -> NDArray[np.float64]:
     """
     mean = np.array(encoded.mean(axis=0), np.float64).ravel()
     encoder = subject.encoder
-    is_exact = subject.is_training and not subject.n_unanswered and subject.is_whole
+    is_exact = subject.is_training and not subject.n_unlabelled and subject.is_whole
     if is_exact or encoder is None or subject.sample.sparse is not None or not hasattr(encoder, "deviations_"):
         return mean
     kinds = {description["name"]: description["kind"] for description in encoder.columns_}

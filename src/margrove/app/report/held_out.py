@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from margrove.app.estimate.words import part_of
 from margrove.app.history import Judged
 from margrove.app.models import features_of, learner_of
-from margrove.app.report.model_on_table import codes_of, judgement_of
+from margrove.app.report.model_on_table import codes_of, predictions_of
 from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.explanation import explanation_of
@@ -92,7 +92,7 @@ class ReportFolds:
                 return None
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # levels that are only among these rows
-                predicted[self.fold == number], values = judgement_of(part.model, features_of(part.model, part.table))
+                predicted[self.fold == number], values = predictions_of(part.model, features_of(part.model, part.table))
             if scores is not None and values is not None:
                 scores[self.fold == number] = values
         kept = None if scores is None or np.isnan(scores).any() else scores

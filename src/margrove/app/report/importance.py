@@ -19,7 +19,7 @@ from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.data import Table
 from margrove.errors import MargroveError
 
-_MOST_COLUMNS = 200  # of more none is shuffled or scored: nobody reads as many
+_MOST_COLUMNS = 200  # with more, none is shuffled or scored
 _NOTHING = 5e-4  # of accuracy or R²: less is no loss
 _ROWS = 1_000  # that are predicted again; to a tenth of a per cent
 _LEAST_ROWS = 200

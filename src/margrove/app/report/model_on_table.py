@@ -55,9 +55,9 @@ class Subject:
         if table.target is None and name is not None and name in table:
             table = table.without(name).with_target(table[name])
         self.target = name or "the target" if table.target is None else table.target.name
-        asked = [str(column) for column in getattr(model, "feature_names_in_", ())]
-        self.unused = [column for column in table.names if column not in set(asked)] if asked else []
-        self.table = table.select([column for column in asked if column in table]) if self.unused else table
+        needed = [str(column) for column in getattr(model, "feature_names_in_", ())]
+        self.unused = [column for column in table.names if column not in set(needed)] if needed else []
+        self.table = table.select([column for column in needed if column in table]) if self.unused else table
         self.source = Path(table.source).name or table.source
         self.n_columns = self.table.n_columns - len(self.dropped)
         n = table.n_rows
@@ -71,7 +71,7 @@ class Subject:
         self.sample = (self.table if self.is_whole else self.table.take(self.rows)).with_target(None)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            self.predicted, self.scores = judgement_of(model, features_of(model, self.sample))
+            self.predicted, self.scores = predictions_of(model, features_of(model, self.sample))
         self.warnings = list(dict.fromkeys(str(warning.message) for warning in caught))  # of levels not in training
 
         # The table has, or may have, the training rows; the latter if they are as many, and nothing else is known.
@@ -82,8 +82,8 @@ class Subject:
         self.is_training, self.is_training_known = is_training is not False, is_training is not None
 
         # The sampled rows whose truth is known; None where there are none.
-        truth, is_known, self.n_strange = self._truth()
-        self.n_unanswered = 0 if table.target is None else int((~is_known).sum()) - self.n_strange
+        truth, is_known, self.n_unknown_class = self._truth()
+        self.n_unlabelled = 0 if table.target is None else int((~is_known).sum()) - self.n_unknown_class
         self.judged: Judged | None = None
         if is_known.any():
             some = None if self.scores is None else self.scores[is_known]
@@ -162,7 +162,7 @@ class Subject:
         return not len(places) or not abs(found - vectors).max() > 0
 
 
-def judgement_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
+def predictions_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
     """Return the predictions, as codes of classes or numbers, and the score of each class where there are any."""
     learner, rows = at_the_end(model, features)
     predicted, explanation = np.asarray(learner.predict(rows)), explanation_of(learner)

@@ -98,7 +98,7 @@ def _verdict(subject: Subject, example: ExplainedRow) -> str:
     if subject.classes is None:
         return f"{row}: estimated {estimate_text(float(example.predicted))}, true value {example.truth}."
     sure = "" if example.probability is None else f" (probability {100 * example.probability:.0f} %)"
-    if example.probability is not None and example.questions:  # a share of few rows is no certainty
+    if example.probability is not None and example.questions:  # a share of few rows is no reliable probability
         sure = f", the class of {share_words(example.probability)} of the training rows in the same leaf"
     if example.kind == "wrong":
         return f"{row} is {example.truth!r}, but the model predicts {example.predicted!r}{sure}."

@@ -85,8 +85,8 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     names = [str(label) for label in getattr(learner, "classes_", ())]
     rows = []
     for rule in rules.rules[:_MOST_RULES]:
-        asked = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
-        rows.append([asked, rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)])
+        conditions = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
+        rows.append([conditions, rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)])
     header = ["if", "then", "rows", "share correct", "p-value"]
     if not names:  # of numbers a rule has neither a share nor a p-value
         header, rows = header[:3], [row[:3] for row in rows]
@@ -241,7 +241,7 @@ def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
         for machine in found.lessons[:_SHOWN_MACHINES]:
-            # A text says "low" or "is not" where a weight is below 0: all of them count for the class.
+            # A text has "low" or "is not" where a weight is below 0: all of them count for the class.
             bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
             rather = "" if machine.against == "the rest" else f" rather than {machine.against!r}"
             if bars:

@@ -125,8 +125,8 @@ def quality_section(found: Findings) -> Section | None:
             "optimistic, as the model has seen their true values."
         )
         blocks.append(note(text))
-    left_out = {"of classes that the model has never seen": subject.n_strange}
-    left_out["without a true value"] = subject.n_unanswered
+    left_out = {"of classes that the model has never seen": subject.n_unknown_class}
+    left_out["without a true value"] = subject.n_unlabelled
     blocks += [note(f"Left out: {counted(n, 'row')} {reason}.") for reason, n in left_out.items() if n]
     data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
