@@ -412,7 +412,7 @@ def test_a_pickled_model_predicts_the_same(engine, clouds):
     [
         ({"n_estimators": 0}, "n_estimators is 0"),
         ({"learning_rate": 0}, "learning_rate is 0"),
-        ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be 5 at most"),
+        ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be at most 5"),
         ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier doesn't support sample_weight"),
         ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier needs a classifier"),
         (

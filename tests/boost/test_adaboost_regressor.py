@@ -179,7 +179,7 @@ def test_the_losses_of_other_learners_are_checked_as_well(waves):
         ({"loss": "cubic"}, "loss is 'cubic'"),
         ({"n_estimators": 0.5}, "n_estimators is 0.5"),
         ({"learning_rate": -1}, "learning_rate is -1"),
-        ({"learning_rate": 5.5}, "learning_rate is 5.5; it must be 5 at most"),  # as the classifier's
+        ({"learning_rate": 5.5}, "learning_rate is 5.5; it must be at most 5"),  # as the classifier's
         ({"estimator": DecisionStump()}, "AdaBoostRegressor needs a regressor"),
     ],
 )

@@ -102,7 +102,7 @@ def test_it_is_saved_and_loaded(table, wrap):
     [
         (lambda header, tensors: tensors.update(means_=tensors["means_"][:2]), r"means_ has shape \(2, 2\); \(K, d\)"),
         (lambda header, tensors: header["model"]["parameters"].update(metric="cosine"), "metric is 'cosine'"),
-        (lambda header, tensors: header["model"].update(code="import os"), "has 'code', which is unknown here"),
+        (lambda header, tensors: header["model"].update(code="import os"), "has 'code', which is unknown"),
         (
             lambda header, tensors: header["model"].update({"class": "OutsideAll"}),
             "it holds a 'OutsideAll', which is not",
@@ -131,5 +131,5 @@ def test_a_class_with_the_name_of_one_of_ours_is_not_saved(table):
 
 def test_without_a_writer_it_has_no_form_in_onnx(table):
     model = NearestMean().fit(*table)
-    with pytest.raises(ModelFileError, match=r"NearestMean has no form in ONNX here\. Export a learner of Margrove's"):
+    with pytest.raises(ModelFileError, match=r"NearestMean cannot be exported to ONNX\. Export a Margrove learner"):
         write_onnx(model, io.BytesIO())

@@ -157,7 +157,7 @@ def test_scorers_ask_predictions_or_values(three):
         np.testing.assert_allclose(ours.cv_results_["mean_test_score"], peer.cv_results_["mean_test_score"], atol=0.05)
     with pytest.raises(ParameterError, match="which needs predict_proba"):
         LinearSVCCV(scoring="neg_log_loss").fit(X, two)
-    with pytest.raises(ParameterError, match="give one"):
+    with pytest.raises(ParameterError, match="it must be one scorer"):
         LinearSVCCV(scoring=["accuracy"]).fit(X, two)
 
 

@@ -191,7 +191,7 @@ FORGERIES = {
     "another estimator": (put("estimator", value={"class": "OneClassSVM", "parameters": {}}), "has no"),
     "an unknown estimator": (
         put("estimator", value={"class": "Popen", "parameters": {}}),
-        "'Popen', which this version",
+        "'Popen', which this",
     ),
     "an estimator as a parameter": (put("parameters", "estimator", value="SVC"), "estimator is 'SVC'"),
     "a pipeline of nothing": (put("estimator", value={"class": "Pipeline", "steps": []}), "without steps"),

@@ -413,7 +413,7 @@ def test_bad_values_are_refused_before_any_work(tmp_path):
         (b"bytes", "checkpoint is b'bytes'"),
         ("", "that is a directory"),
         (tmp_path, "that is a directory"),
-        (tmp_path / "missing" / "file", "there is no folder .*missing"),
+        (tmp_path / "missing" / "file", "there is no directory .*missing"),
     ]:
         for model in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVCCV, SVRCV):
             with pytest.raises(ParameterError, match=words):

@@ -177,7 +177,7 @@ def test_a_fold_without_weight_is_refused_by_name(rng):
     X, y, weight = rng.normal(size=(20, 2)), np.arange(20) % 2, np.ones(20)
     folds = [(np.arange(10, 20), np.arange(10)), (np.arange(10), np.arange(10, 20))]
     weight[:10] = 0
-    with pytest.raises(InputError, match="fold 1 trains on one class"):
+    with pytest.raises(InputError, match="fold 1 trains on only one class"):
         SVCCV(Cs=[1.0], gammas=[1.0], cv=folds).fit(X, y, sample_weight=weight)
     with pytest.raises(InputError, match="all test rows of fold 0 have weight 0"):
         SVCCV(Cs=[1.0], gammas=[1.0], cv=folds[:1]).fit(X, y, sample_weight=weight)

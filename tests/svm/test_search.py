@@ -148,18 +148,18 @@ def test_a_scorer_of_decision_values(overlapping):
             "'neg_log_loss', which needs predict_proba; a cell of the search has predict",
         ),
         ("exact", r"scoring is 'exact'; it must be a name of sklearn.metrics.get_scorer_names\(\), a callable"),
-        (accuracy_score, "make_scorer makes one of a metric"),
+        (accuracy_score, "make_scorer turns a metric into one"),
         (
             lambda model, X, y: model.C,
-            r"for more than predict and decision_function \('HeldOut\w+' object has no attribute 'C'",
+            r"more than the predict and decision_function of a search cell \('HeldOut\w+' object has no attribute 'C'",
         ),
-        (lambda model, X, y: len(model.support_), "for more than predict and decision_function"),
+        (lambda model, X, y: len(model.support_), "more than the predict and decision_function of a search cell"),
         (
             lambda model, X, y: model.predict(X[:3]).mean(),
-            "the rows that are held out, all of them and no others",
+            "exactly the rows that are held out",
         ),
         (lambda model, X, y: {"share": 1.0}, "which returned {'share': 1.0}; it must return one number"),
-        (lambda model, X, y: [1.0, 2.0], "it must answer with one number"),
+        (lambda model, X, y: [1.0, 2.0], "it must return one number"),
     ],
     ids=["probabilities", "no name", "a metric", "C", "support", "other rows", "a dict", "a list"],
 )
@@ -360,7 +360,7 @@ def test_values_are_sorted_and_taken_once(overlapping):
         ({"gammas": ["wide"]}, ParameterError, "gamma is 'wide'"),
         ({"gammas": "scale"}, ParameterError, "gammas is 'scale'; it must be a list"),
         ({"kernel": "linear", "gammas": [1.0]}, ParameterError, "gammas is .*; kernel='linear' has no gamma"),
-        ({"scoring": ["accuracy", "f1"]}, ParameterError, "scoring is .*; give one"),
+        ({"scoring": ["accuracy", "f1"]}, ParameterError, "scoring is .*; it must be one scorer"),
         ({"refit": "accuracy"}, ParameterError, "refit is 'accuracy'; it must be True or False"),
         ({"tol": 0}, ParameterError, "tol is 0"),
         ({"cv": [(np.arange(5), np.arange(0))]}, InputError, "fold 0 has 5 training rows and 0 test rows"),
@@ -652,7 +652,7 @@ def test_scores_that_are_all_nan_are_reported(overlapping):
 
 
 def test_a_checkpoint_needs_a_scorer_with_a_name(overlapping, tmp_path):
-    with pytest.raises(ParameterError, match="which a checkpoint cannot tell from others"):
+    with pytest.raises(ParameterError, match="which a checkpoint cannot distinguish from others"):
         SVCCV(Cs=[1.0], gammas=[0.1], scoring=lambda *given: 1.0, checkpoint=tmp_path / "c").fit(*overlapping)
 
 
@@ -668,7 +668,7 @@ def test_a_search_at_the_end_of_a_pipeline_can_be_certified(wine):
 
 def test_a_search_is_saved_by_its_model(wine, tmp_path):
     search = SVCCV(Cs=[1.0], gammas=[0.1], cv=3).fit(*wine)
-    with pytest.raises(ModelFileError, match=r"SVCCV is none. Of a search, save its best_estimator_"):
+    with pytest.raises(ModelFileError, match=r"SVCCV is not a class that it supports. Save the best_estimator_"):
         save(search, tmp_path / "wine.margrove")
     save(search.best_estimator_, tmp_path / "wine.margrove")
     np.testing.assert_array_equal(load(tmp_path / "wine.margrove").predict(wine[0]), search.predict(wine[0]))

@@ -694,7 +694,7 @@ def test_penguins_as_they_are():
         ("min_samples_leaf", 3.0, r"3\.0; it must be a whole number"),
         ("min_samples_leaf", "many", "'many'"),
         ("min_samples_leaf", np.inf, "inf"),
-        ("min_weight_fraction_leaf", 0.6, r"0\.6; it must be 0\.5 at most"),
+        ("min_weight_fraction_leaf", 0.6, r"0\.6; it must be at most 0\.5"),
         ("min_weight_fraction_leaf", -0.1, r"-0\.1; it must be a number ≥ 0"),
         ("max_features", 0, "0; it must be a whole number ≥ 1"),
         ("max_features", "root", "'root'.*'sqrt'"),

@@ -48,7 +48,7 @@ def score_of(scorer: Any, model: Any, X: Any, y: Any, weight: NDArray[np.float64
         score = scorer(model, X, y, **how)
     except AttributeError as error:
         raise ParameterError(
-            f"scoring is {scorer!r}, which needs more than predict and decision_function, all that a search cell has "
+            f"scoring is {scorer!r}, which needs more than the predict and decision_function of a search cell "
             f"({error}). Use another one, or GridSearchCV."
         ) from error
     score = score[()] if isinstance(score, np.ndarray) and score.ndim == 0 else score
@@ -78,7 +78,7 @@ class HeldOutCell(BaseEstimator):
 
     def _values_of(self, X: Any) -> NDArray[np.float64]:
         if X is not self.rows and not _is_same_table(X, self.rows):
-            raise AttributeError("it predicts exactly the rows that are held out, and no others")
+            raise AttributeError("a cell predicts exactly the rows that are held out")
         return self.values
 
 
