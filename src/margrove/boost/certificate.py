@@ -6,8 +6,8 @@ that a learner gets wrong give its error, the error its vote, the vote the next 
 All rounds are repeated. The trees are certified by `margrove.tree`, split by split, on the weights of their round.
 Searching one tree again costs about rows × columns × depth, and something for each search, so above VISIT_LIMIT cells
 only a sample of the rounds is searched, always the same one, the first and the last in it, and the claim reports
-how many of how many. Other Margrove learners have certificates of their own. Of other libraries' learners only the predictions
-for the training rows are checked.
+how many of how many. Other Margrove learners have certificates of their own. Of other libraries' learners only the
+predictions for the training rows are checked.
 """
 
 from __future__ import annotations

@@ -18,15 +18,15 @@ The mean exponential loss  Σ_i w_i⁰ exp(−y_i·f(x_i)/K), f = Σ α_t T_t, i
 K and ν. For ν = 1 each α_t makes Z_t as small as it can be, for K = 2 to 2 √(ε_t (1 − ε_t)). For two classes a row that
 is misclassified has y f ≤ 0, so the share of such rows is at most Π Z_t; for more classes that is not so.
 
-Rounds end, with a word (`margrove.status`), the first of these that is true:
+Rounds end with the first status (`margrove.status`) of these that is true:
 
 =======================  ==============================================================================================
 perfect_learner          ε_t = 0: this learner alone is right on every row. It gets the vote 1 and is the last
-no_better_than_chance    ε_t ≥ 1 − 1/K, up to rounding: this learner is not taken. If it is the first there is no model
+no_better_than_chance    ε_t ≥ 1 − 1/K, up to rounding: this learner is not used. If it is the first there is no model
 bound_reached            Π Z_t, which bounds the training error of two classes, is at most `stop_at_bound`
 converged                all requested rounds are done
-early_stopped            the error on rows held out has not fallen for `n_iter_no_change` rounds
-time_limit, interrupted  what has been done so far is the model
+early_stopped            the error on held-out rows has not fallen for `n_iter_no_change` rounds
+time_limit, interrupted  the model has the rounds fitted so far
 =======================  ==============================================================================================
 """
 

@@ -85,7 +85,8 @@ min_impurity_decrease, class_weight
     majority : float, default=1
         A node in which the largest class has at least this share is a leaf.
     complexity : float, default=0
-        λ: each gain is reduced by λ times the bits that encode its test, so that simple trees are preferred.
+        λ: the gain of a split, summed over its rows, is reduced by λ times the bits that encode its test, so that
+        simple trees are preferred.
     significance : float, optional
         Stop where a split is not significant at this level (χ², exact where counts are small).
     correct_significance : bool, default=True

@@ -21,7 +21,7 @@ register(
             place=6,
             defaults={"criterion": "entropy", "complexity": 0.7, "prune": "pessimistic"},
             takes_tables=True,
-            remark="A split must gain more than 0.7 times the bits that encode its test (criterion=entropy, "
+            remark="A split must save more than 0.7 times the bits that encode its test (criterion=entropy, "
             "complexity=0.7), and subtrees that would not help on new rows are pruned (prune=pessimistic): the best of "
             "the rules tried on 22 real tables.",
         ),

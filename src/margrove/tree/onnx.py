@@ -1,7 +1,7 @@
 """Decision trees as ONNX's ``TreeEnsemble``, whose thresholds and leaves are doubles.
 
-Every test is x ≤ θ, and NaN takes the branch of missing cells. Where x is a number, that is the tree's own test. A test of
-the levels of a category, or of intervals, first becomes a number: a table has the branch of each code
+Every test is x ≤ θ, and NaN takes the branch of missing cells. Where x is a number, that is the tree's own test. A test
+of the levels of a category, or of intervals, first becomes a number: a table has the branch of each code
 (`margrove.onnx.table`; an interval counts as a level), so that missing cells and codes that the node has not seen are
 entries like others. Its branches are then separated by halves.
 
