@@ -56,7 +56,7 @@ class InputError(MargroveError, ValueError):
     Examples
     --------
     >>> from margrove.errors import InputError
-    >>> print(InputError("'abc' is not a number", file="t.csv", line=3, column="age", cure="Mend the cell."))
+    >>> print(InputError("'abc' is not a number", file="t.csv", line=3, column="age", cure="Fix the cell."))
     t.csv, line 3, column 'age': 'abc' is not a number. Fix the cell.
     """
 

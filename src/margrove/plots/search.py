@@ -166,7 +166,7 @@ def _draw_curve(ax: Axes, scores: _GridScores, name: str) -> None:
     mean, deviation = scores.mean.ravel(), scores.deviation.ravel()  # the other parameter has one value
     is_scored = ~np.isnan(mean)
     x, y, band = values[is_scored], mean[is_scored], deviation[is_scored]
-    look = {"color": colour_of(0), "alpha": 0.18, "linewidth": 0.0}
+    look: dict[str, Any] = {"color": colour_of(0), "alpha": 0.18, "linewidth": 0.0}
     ax.fill_between(x, y - band, y + band, label="± 1 standard deviation", **look)
     ax.plot(x, y, color=colour_of(0), marker="o", markersize=4, label="mean over the folds")
     ax.set_xscale("log")
