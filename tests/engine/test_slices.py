@@ -261,6 +261,6 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_search_of_scikit_learn():
-    """A fold that was broken off must not be scored as if it were whole."""
+    """A fold that was interrupted must not be scored as if it were whole."""
     process = subprocess.run([sys.executable, "-c", SEARCH], capture_output=True, text=True, timeout=120, check=False)
     assert process.stdout.strip() == "stopped", process.stderr

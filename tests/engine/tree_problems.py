@@ -66,7 +66,7 @@ def refuted(claims: Any) -> list[str]:
 
 
 def _check(problem: TreeProblem, solution: TreeSolution) -> None:
-    """Every node recounted and every split searched anew; a tree that was stopped may have leaves to split."""
+    """Every node recounted and every split searched again; a tree that was stopped may have leaves to split."""
     grown = solution.model if solution.status is Status.CONVERGED else None
     assert refuted(certify_tree_problem(problem, solution.model, grown)) == []
 
@@ -173,7 +173,7 @@ def _perfect() -> BoostProblem:
 
 
 def _check_boost(problem: BoostProblem, solution: BoostSolution) -> None:
-    """Every round repeated from the votes, its trees searched anew; see `margrove.boost.certificate`."""
+    """Every round repeated from the votes, its trees searched again; see `margrove.boost.certificate`."""
     if solution.rounds.n_rounds == 0:
         assert (solution.status, solution.model.grove.n_trees) == (Status.NO_BETTER_THAN_CHANCE, 0)
         return

@@ -113,7 +113,7 @@ def test_no_worse_than_liblinear(rng, C, is_sparse):
 
 
 def test_two_classes_are_a_hinge_of_half_the_margin(rng):
-    """w_1 = −w_0 = w/2: with two classes P is ¼‖w‖² + Σ C max(0, 1 − y w·x), a two-class SVM of twice the price."""
+    """w_1 = −w_0 = w/2: with two classes P is ¼‖w‖² + Σ C max(0, 1 − y w·x), a two-class SVM of twice the cost."""
     X, codes = drawn(rng, classes=2)
     peer = LinearSVC(loss="hinge", C=2.0, tol=1e-8, max_iter=1_000_000, random_state=0).fit(X, codes)
     w, b = peer.coef_[0], peer.intercept_[0]

@@ -79,14 +79,14 @@ def by_linear_program(X, z, cost, loss, s, epsilon):
     weights = np.ones(k)
     if np.isinf(s):
         weights[d] = 0
-    price = np.concatenate([weights, weights, cost])
+    objective = np.concatenate([weights, weights, cost])
     if is_of_signs(loss):  # z f + ξ ≥ 1
         signed = z[:, None] * columns
         A, b = np.hstack([-signed, signed, -np.eye(n)]), -np.ones(n)
     else:  # |z − f| ≤ ε + ξ
         A = np.vstack([np.hstack([-columns, columns, -np.eye(n)]), np.hstack([columns, -columns, -np.eye(n)])])
         b = np.concatenate([epsilon - z, epsilon + z])
-    found = linprog(price, A_ub=A, b_ub=b, bounds=(0, None), method="highs")
+    found = linprog(objective, A_ub=A, b_ub=b, bounds=(0, None), method="highs")
     assert found.status == 0
     return found.fun
 

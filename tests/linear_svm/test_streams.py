@@ -25,7 +25,7 @@ CLASS_LOSSES = ("hinge", "squared_hinge")
 VALUE_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 INTERCEPTS = {
     "penalised": {},
-    "dear": {"intercept_scaling": 10.0},
+    "large scaling": {"intercept_scaling": 10.0},
     "free": {"regularize_intercept": False},
     "none": {"fit_intercept": False},
 }
@@ -368,7 +368,7 @@ def test_one_chunk_is_the_whole_problem(loss):
 
 
 def test_a_piece_is_the_least_of_its_own_problem():
-    """½‖w − w_before‖² + C Σ ℓ over the piece: no step from its answer is better."""
+    """½‖w − w_before‖² + C Σ ℓ over the chunk: no step from its solution is better."""
     X, _ = rows_of(14)
     X = X / np.abs(X).max(axis=0)
     t = X @ np.arange(6.0)
@@ -433,7 +433,7 @@ def test_pieces_are_refused_where_they_cannot_be_learned():
         model.partial_fit(X[:, :3], y)
 
 
-# What is wrong with a stream is told
+# Errors of streams
 
 
 def test_errors_in_a_stream_name_their_chunk():
@@ -522,16 +522,16 @@ def test_after_partial_fit_only_a_squared_loss_can_be_certified(loss):
     model = learner(loss=loss)
     for piece in chunks:
         model.partial_fit(*piece, **given)
-    told = str(model.certificate_)
-    assert "converged on the last chunk: the solver's own numbers, as far as they are known" in told
-    assert "unknown, because partial_fit does not keep the rows" in told
+    text = str(model.certificate_)
+    assert "converged on the last chunk: the solver's own numbers, as far as they are known" in text
+    assert "unknown, because partial_fit does not keep the rows" in text
     assert np.isnan(model.gap_).all()
     if loss.startswith("squared"):
         assert "certify(model, chunks)" in model.certificate_.claim("relative duality gap").words
         assert certify(model, chunks)["relative duality gap"] > model.tol
     else:
-        assert "use fit_stream" in told
-        with pytest.raises(InputError, match=rf"left by partial_fit.*Use loss='squared_{loss}'.*fit_stream"):
+        assert "use fit_stream" in text
+        with pytest.raises(InputError, match=rf"fitted by partial_fit.*Use loss='squared_{loss}'.*fit_stream"):
             certify(model, chunks)
 
 
@@ -582,7 +582,7 @@ def test_categories_in_a_file_are_refused_with_the_cure(tmp_path):
     assert model.status_ == "converged"
 
 
-# Broken off
+# Interruption
 
 
 def test_a_limit_keeps_the_best_model_and_its_gap():
@@ -602,12 +602,12 @@ def test_a_limit_keeps_the_best_model_and_its_gap():
 
 def test_ctrl_c_keeps_the_best_model():
     X, y = rows_of(20)
-    walks = []
+    passes = []
 
     def chunks():
-        walks.append(1)
+        passes.append(1)
         for number, chunk in enumerate(cut(X, y, 50)):
-            if len(walks) == 6 and number == 2:
+            if len(passes) == 6 and number == 2:
                 raise KeyboardInterrupt
             yield chunk
 

@@ -159,13 +159,13 @@ SHARED = [
 def test_machines_that_share_a_kernel_are_those_that_do_not(scheme, base, iris):
     """The same machines as fits of their own, found by a subclass that nothing is known of."""
 
-    class Stranger(type(base)):
+    class Subclass(type(base)):
         pass
 
     X, y = iris
     base = clone(base).set_params(tol=1e-8)
     shared = clone(scheme).set_params(estimator=base).fit(X, y)
-    alone = clone(scheme).set_params(estimator=Stranger(**base.get_params())).fit(X, y)
+    alone = clone(scheme).set_params(estimator=Subclass(**base.get_params())).fit(X, y)
     assert shared.sharing_ == ONE_KERNEL != alone.sharing_
     assert (len(shared.estimators_), len(alone.estimators_)) == (1, shared.code_.shape[1])
     np.testing.assert_allclose(shared.machine_decision(X), alone.machine_decision(X), atol=1e-5)
@@ -197,7 +197,7 @@ def test_a_kernel_row_is_computed_once_for_all_machines_where_memory_allows():
 
 def test_kernel_rows_are_of_shared_kernels_only(iris):
     model = OneVsRestClassifier(BasicLinearClassifier()).fit(*iris)
-    with pytest.raises(AttributeError, match="Of these: nothing"):
+    with pytest.raises(AttributeError, match="These share nothing"):
         model.n_kernel_rows_  # noqa: B018
 
 
@@ -257,7 +257,7 @@ def test_any_learner_can_be_a_machine(scheme, base, iris):
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
-class Answers:
+class OnlyPredicts:
     """Neither a decision function nor probabilities."""
 
     def __init__(self):
@@ -279,11 +279,11 @@ class Answers:
 
 def test_a_learner_without_scores_votes(iris):
     X, y = iris
-    model = OneVsOneClassifier(Answers()).fit(X, y)
+    model = OneVsOneClassifier(OnlyPredicts()).fit(X, y)
     assert set(np.unique(model.machine_decision(X))) == {-1, 1}
     assert model.score(X, y) > 0.9
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(InputError, match=r"sample_weight is given, but Answers\.fit does not accept it"):
+    with pytest.raises(InputError, match=r"sample_weight is given, but OnlyPredicts\.fit does not accept it"):
         model.fit(X, y, sample_weight=np.ones(len(y)))
 
 
@@ -318,9 +318,9 @@ def test_predict_proba_names_an_estimator_with_probabilities(iris):
     model = BitStringClassifier(SVC()).fit(X, y)
     with pytest.raises(AttributeError, match="predict_proba"):
         model.predict_proba(X)
-    with pytest.raises(AttributeError) as told:
+    with pytest.raises(AttributeError) as caught:
         model.predict_proba(X)
-    assert "SVC(probability=True)" in str(told.value.__cause__)
+    assert "SVC(probability=True)" in str(caught.value.__cause__)
     calibrated = BitStringClassifier(CalibratedClassifierCV(Perceptron(variant="averaged", max_iter=5, random_state=0)))
     with pytest.warns(ConvergenceWarning):
         calibrated.fit(X, y)
@@ -373,9 +373,9 @@ def test_a_category_is_unseen_if_no_machine_has_seen_it():
     frame = pd.DataFrame({"level": np.where(y == "c", "rare", "usual"), "x": np.arange(60) // 20})
     model = OneVsOneClassifier(DecisionTreeClassifier()).fit(frame, y)
     assert model.score(frame, y) == 1
-    with pytest.warns(UnseenCategoryWarning, match="'d'") as told:
+    with pytest.warns(UnseenCategoryWarning, match="'d'") as caught:
         model.predict(frame.assign(level="d"))
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 # ---- weights
@@ -490,7 +490,7 @@ def test_labels_that_cannot_be_are_refused(iris):
 
 
 class Interrupted(BasicLinearClassifier):
-    """Ctrl-C in the second machine: the solver answers by a status."""
+    """Ctrl-C in the second machine: the solver reports it by a status."""
 
     fits = 0
 
@@ -605,9 +605,9 @@ def test_a_code_that_was_changed_is_found(iris):
     alone = BitStringClassifier(BasicLinearClassifier(), code="hadamard").fit(X, y)
     alone.code_ = alone.code_[:, ::-1]
     assert certify(alone, X, y).holds is False
-    told = BitStringClassifier(SVC()).fit(X, y)
-    told.errors_corrected_ = 5
-    assert certify(told, X, y).holds is False
+    changed = BitStringClassifier(SVC()).fit(X, y)
+    changed.errors_corrected_ = 5
+    assert certify(changed, X, y).holds is False
 
 
 def test_machines_that_ended_of_themselves_leave_the_scheme_converged(iris):

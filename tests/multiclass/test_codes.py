@@ -92,15 +92,15 @@ def test_max_min_is_at_least_as_wide_as_any_code_it_was_chosen_from():
 
 
 def flips_of(word, most):
-    """The answers of machines of which at most so many that know the class are wrong; the others say anything."""
+    """Yield machine outputs with at most ``most`` errors among those trained on the class; the others are arbitrary."""
     known, unknown = np.flatnonzero(word), np.flatnonzero(word == 0)
     for count in range(most + 1):
         for wrong in combinations(known, count):
-            for answers in product((-1, 1), repeat=len(unknown)):
-                said = word.astype(float)
-                said[list(wrong)] *= -1
-                said[unknown] = answers
-                yield said
+            for others in product((-1, 1), repeat=len(unknown)):
+                output = word.astype(float)
+                output[list(wrong)] *= -1
+                output[unknown] = others
+                yield output
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_that_many_errors_are_corrected_and_not_always_one_more(code):
     sure = errors_corrected(code)
 
     def is_always_right(most):
-        said = [(r, answer) for r, word in enumerate(code) for answer in flips_of(word, most)]
-        paid = losses(np.array([answer for _, answer in said]), code, "hamming")
-        own = paid[np.arange(len(said)), [r for r, _ in said]]
-        paid[np.arange(len(said)), [r for r, _ in said]] = np.inf
-        return bool((own < paid.min(axis=1)).all())  # without luck: a tie is no right answer
+        outputs = [(r, output) for r, word in enumerate(code) for output in flips_of(word, most)]
+        paid = losses(np.array([output for _, output in outputs]), code, "hamming")
+        own = paid[np.arange(len(outputs)), [r for r, _ in outputs]]
+        paid[np.arange(len(outputs)), [r for r, _ in outputs]] = np.inf
+        return bool((own < paid.min(axis=1)).all())  # strictly: a tie is not a correct prediction
 
     assert is_always_right(sure)
     assert not is_always_right(sure + 1)

@@ -46,13 +46,13 @@ def some_rows(real_arrays):
 def values_of(model, X, y):
     """P of each machine, whoever fitted it."""
     codes = np.searchsorted(model.classes_, y)
-    prices = costs_of_classes(model, model.classes_, codes, np.ones(len(codes)))
+    costs = costs_of_classes(model, model.classes_, codes, np.ones(len(codes)))
     machines = range(len(model.coef_))
     signs = [np.where(codes == (1 if len(machines) == 1 else k), 1.0, -1.0) for k in machines]
     b = np.broadcast_to(model.intercept_, len(machines))
     s = float(model.intercept_scaling) if model.fit_intercept else 0.0
     how = {"loss": model.loss, "penalty": model.penalty, "s": s}
-    return np.array([objective(X, signs[k], prices[k], model.coef_[k], b[k], **how) for k in machines])
+    return np.array([objective(X, signs[k], costs[k], model.coef_[k], b[k], **how) for k in machines])
 
 
 @pytest.mark.parametrize("form", ["l2 squared_hinge", "l2 hinge", "l1 squared_hinge"])

@@ -95,14 +95,14 @@ def fitted(name: str) -> tuple[Any, pd.DataFrame, Any]:
     return model.fit(X, y), X, y
 
 
-def answers(model: Any, X: Any) -> list[np.ndarray]:
-    """All that a fitted estimator says of rows."""
+def outputs(model: Any, X: Any) -> list[np.ndarray]:
+    """Return every prediction and transformation of the rows."""
     methods = ("predict", "decision_function", "predict_proba", "transform")
     return [np.asarray(getattr(model, method)(X)) for method in methods if hasattr(model, method)]
 
 
-def assert_same_answers(first: Any, second: Any, X: Any) -> None:
-    pairs = list(zip(answers(first, X), answers(second, X), strict=True))
+def assert_same_outputs(first: Any, second: Any, X: Any) -> None:
+    pairs = list(zip(outputs(first, X), outputs(second, X), strict=True))
     assert pairs
     for one, other in pairs:
         np.testing.assert_array_equal(one, other)
@@ -141,7 +141,7 @@ def test_pickle_and_joblib_keep_every_prediction(name):
     joblib.dump(model, file)
     file.seek(0)
     for again in (pickle.loads(pickle.dumps(model)), joblib.load(file)):
-        assert_same_answers(model, again, X)
+        assert_same_outputs(model, again, X)
         assert list(again.feature_names_in_) == list(X.columns)
         if hasattr(model, "certificate_"):
             assert again.certificate_.to_json() == model.certificate_.to_json()
@@ -154,14 +154,14 @@ def test_the_names_of_columns_are_kept_and_others_are_noticed(name):
     assert model.n_features_in_ == X.shape[1]
     needed = X.columns[2]  # of flowers the length of the petals, which every selector keeps
     with pytest.raises(ValueError, match=rf"another|{re.escape(needed)}"):
-        answers(model, X.rename(columns={needed: "another"}))
+        outputs(model, X.rename(columns={needed: "another"}))
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_columns_that_are_missing_are_refused(name):
     model, X, _ = fitted(name)
     with pytest.raises(ValueError, match=r"missing|features|columns"):
-        answers(model, X.drop(columns=X.columns[2]))
+        outputs(model, X.drop(columns=X.columns[2]))
 
 
 @pytest.mark.parametrize("name", PREDICTORS)
@@ -173,7 +173,7 @@ def test_a_pipeline_fits_predicts_and_scores(name):
     np.testing.assert_array_equal(pipeline.predict(X), direct.predict(np.asarray(MinMaxScaler().fit_transform(X))))
     if not is_outlier_detector(model):
         assert np.isfinite(pipeline.score(X, y))
-    assert_same_answers(pipeline, pickle.loads(pickle.dumps(pipeline)), X)
+    assert_same_outputs(pipeline, pickle.loads(pickle.dumps(pipeline)), X)
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

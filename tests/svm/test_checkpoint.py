@@ -1,4 +1,4 @@
-"""Fits and searches that outlive their process: what was done is not done again, and the answer is the same."""
+"""Fits and searches that outlive their process: what was done is not done again, and the result is the same."""
 
 from __future__ import annotations
 
@@ -292,9 +292,9 @@ def test_a_full_disk_does_not_end_the_fit(noise, path, short_slices, monkeypatch
 
     monkeypatch.setattr(os, "fsync", full)
     model = SVC(C=100.0, gamma=0.3, tol=1e-4, checkpoint=Checkpoint(path, interval=0))
-    with pytest.warns(MargroveWarning, match="cannot be written .No space left") as told:
+    with pytest.warns(MargroveWarning, match="cannot be written .No space left") as caught:
         model.fit(X, y)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert model.certificate_.holds
     assert os.listdir(path.parent) == []
 
@@ -324,10 +324,10 @@ def test_other_data_and_other_parameters_are_refused(noise, path):
         (SVCCV(checkpoint=path), (X, y)),
     ]
     for other, data in fits:
-        with pytest.raises(InputError, match=OTHER) as told:
+        with pytest.raises(InputError, match=OTHER) as caught:
             other.fit(*data)
-        assert str(path) in str(told.value)
-        assert "delete the file to start again" in str(told.value)
+        assert str(path) in str(caught.value)
+        assert "delete the file to start again" in str(caught.value)
         assert path.read_bytes() == before
     assert certify(model.fit(X, y), X, y).holds
 
@@ -666,8 +666,8 @@ def child(checkpoint, seconds=None, is_last=False):
         notes = open(log, "w")
         note("start")
         with watched(lambda _: note("look")):
-            answer = work(checkpoint)
-        json.dump(answer, open(found, "w"))
+            result = work(checkpoint)
+        json.dump(result, open(found, "w"))
         os._exit(0)
     if seconds is not None:
         while len(lines()) < 2 and not os.path.exists(found):
@@ -677,15 +677,15 @@ def child(checkpoint, seconds=None, is_last=False):
         time.sleep(seconds)
         os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return {"answer": json.load(open(found)) if os.path.exists(found) else None, "notes": lines()[:-1], **left()}
+    return {"result": json.load(open(found)) if os.path.exists(found) else None, "notes": lines()[:-1], **left()}
 
 whole = child(None)
 runs = []
 for number in range(kills):
     runs.append(child(Checkpoint(path, interval), chance.uniform(0.0, longest), number == kills - 1))
-    if runs[-1]["answer"]:
+    if runs[-1]["result"]:
         break
-if not runs[-1]["answer"]:
+if not runs[-1]["result"]:
     runs.append(child(Checkpoint(path, interval)))
 print(json.dumps({"whole": whole, "runs": runs, "files": os.listdir(folder)}))
 """
@@ -729,12 +729,12 @@ def kept(arrays):
 def killed(work, folder, seed):
     begin, end = KILLER.split("whole = child")
     command = [sys.executable, "-W", "ignore", "-c", begin + work + "\nwhole = child" + end, str(folder), str(seed)]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert told.returncode == 0, told.stderr
-    found = json.loads(told.stdout)
-    assert any(run["answer"] is None for run in found["runs"])
+    caught = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert caught.returncode == 0, caught.stderr
+    found = json.loads(caught.stdout)
+    assert any(run["result"] is None for run in found["runs"])
     assert "checkpoint" not in found["files"]
-    return found["whole"]["answer"], found["runs"]
+    return found["whole"]["result"], found["runs"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="fork and SIGKILL")
@@ -742,10 +742,10 @@ def killed(work, folder, seed):
 def test_a_fit_that_is_killed_again_and_again(tmp_path, seed):
     whole, runs = killed(FIT, tmp_path, seed)
     assert whole["holds"]
-    assert runs[-1]["answer"]["holds"]
-    assert runs[-1]["answer"]["dual"] == pytest.approx(whole["dual"], rel=1e-6)
+    assert runs[-1]["result"]["holds"]
+    assert runs[-1]["result"]["dual"] == pytest.approx(whole["dual"], rel=1e-6)
     if runs[-2]["kept"]:  # where there is none, the fit had ended, and it was its certificate that was cut short
-        assert runs[-1]["answer"]["steps"] < whole["steps"]
+        assert runs[-1]["result"]["steps"] < whole["steps"]
     for run in runs[:-1]:
         # At the last look the file was no older than the interval and what the solver does between two looks.
         times = np.array([float(line.split()[0]) for line in run["notes"]])
@@ -756,7 +756,7 @@ def test_a_fit_that_is_killed_again_and_again(tmp_path, seed):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_search_that_is_killed_again_and_again(tmp_path, seed):
     whole, runs = killed(SEARCH, tmp_path, seed)
-    assert runs[-1]["answer"] == whole
+    assert runs[-1]["result"] == whole
     done = set()
     for run in runs:
         words = [line.split()[1:] for line in run["notes"]]
@@ -764,7 +764,7 @@ def test_a_search_that_is_killed_again_and_again(tmp_path, seed):
         units = [(number, (int(word[1]), int(word[2]))) for number, word in enumerate(words) if word[0] == "unit"]
         entered, safe = {unit for _, unit in units}, {unit for number, unit in units if number < last_look}
         assert not entered & done
-        if run["answer"] is None:
+        if run["result"] is None:
             now = {tuple(unit) for unit in run["kept"]}
             assert done | safe <= now
             done = now

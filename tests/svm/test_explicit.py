@@ -1,4 +1,4 @@
-"""SVC with the linear kernel by way of w: the same problem, the same answer, judged by the same certificate."""
+"""SVC with the linear kernel by way of w: the same problem, the same solution, checked by the same certificate."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def targets(model, X, rng):
     return np.sin(X[:, 0]) + 0.2 * rng.normal(size=len(X))
 
 
-def answers(model, X):
+def outputs(model, X):
     return model.predict(X) if is_regressor(model) else model.decision_function(X)
 
 
@@ -80,7 +80,7 @@ def test_weights_are_repeated_rows(machine, table, rng):
     weight = rng.integers(0, 4, size=60)
     weighted = clone(machine).fit(X, y, sample_weight=weight)
     repeated = clone(machine).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    np.testing.assert_allclose(answers(weighted, X), answers(repeated, X), atol=1e-4)
+    np.testing.assert_allclose(outputs(weighted, X), outputs(repeated, X), atol=1e-4)
     assert (weighted.kkt_[weight == 0] == "").all()
     assert not np.isin(weighted.support_, np.flatnonzero(weight == 0)).any()
     assert certify(weighted, X, y, sample_weight=weight).holds
@@ -90,7 +90,7 @@ def test_the_order_of_rows_does_not_matter(machine, table, rng):
     X, y = table
     order = rng.permutation(60)
     one, other = clone(machine).fit(X, y), clone(machine).fit(X[order], y[order])
-    np.testing.assert_allclose(answers(one, X), answers(other, X), atol=1e-4)
+    np.testing.assert_allclose(outputs(one, X), outputs(other, X), atol=1e-4)
 
 
 def test_duplicates_and_constant_columns_do_no_harm(machine, table):
@@ -110,14 +110,14 @@ def test_one_point_many_times(machine):
         return  # w = 0 has no margin to scale by
     model = clone(machine).fit(X, y)
     assert certify(model, X, y).holds
-    assert np.isfinite(answers(model, X)).all()
+    assert np.isfinite(outputs(model, X)).all()
 
 
 def test_two_rows(machine):
     X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
     model = clone(machine).fit(X, y)
     assert certify(model, X, y).holds
-    assert np.isfinite(answers(model, X)).all()
+    assert np.isfinite(outputs(model, X)).all()
 
 
 def test_fewer_rows_than_columns(machine, rng):
@@ -153,7 +153,7 @@ def test_sparse_equals_dense(machine, table):
     dense, sparse = clone(machine).fit(X, y), clone(machine).fit(sp.csr_matrix(X), y)
     assert sp.issparse(sparse.support_vectors_)
     for points in (X, sp.csr_matrix(X), sp.csc_matrix(X)):
-        np.testing.assert_allclose(answers(sparse, points), answers(dense, points), atol=1e-4)
+        np.testing.assert_allclose(outputs(sparse, points), outputs(dense, points), atol=1e-4)
     assert certify(sparse, sp.csr_matrix(X), y).holds
 
 
@@ -166,8 +166,8 @@ def test_precomputed_and_callable_equal_the_named_kernel(machine, table):
     named = clone(machine).fit(X, y)
     called = clone(machine).set_params(kernel=gauss).fit(X, y)
     given = clone(machine).set_params(kernel="precomputed").fit(gauss(X, X), y)
-    np.testing.assert_allclose(answers(called, X[:9]), answers(named, X[:9]), atol=1e-4)
-    np.testing.assert_allclose(answers(given, gauss(X[:9], X)), answers(named, X[:9]), atol=1e-4)
+    np.testing.assert_allclose(outputs(called, X[:9]), outputs(named, X[:9]), atol=1e-4)
+    np.testing.assert_allclose(outputs(given, gauss(X[:9], X)), outputs(named, X[:9]), atol=1e-4)
     assert given.support_vectors_.shape == (0, 0)
     np.testing.assert_array_equal(called.support_vectors_, X[called.support_])
     assert certify(called, X, y).holds
@@ -186,8 +186,8 @@ def test_other_kernels(machine, kernel, rng):
     model = clone(machine).set_params(kernel=kernel, degree=2, coef0=1.0).fit(X, y)
     certificate = certify(model, X, y)
     assert certificate.holds, str(certificate)
-    by_formula = answers(clone(machine).set_params(kernel=kernel, degree=2, coef0=1.0, engine="reference").fit(X, y), X)
-    np.testing.assert_allclose(answers(model, X), by_formula, atol=2e-3)
+    by_formula = outputs(clone(machine).set_params(kernel=kernel, degree=2, coef0=1.0, engine="reference").fit(X, y), X)
+    np.testing.assert_allclose(outputs(model, X), by_formula, atol=2e-3)
     if kernel == "linear":
         np.testing.assert_allclose(model.norm_, [np.linalg.norm(model.coef_)], rtol=1e-4)
         assert not model.coef_.flags.writeable
@@ -199,13 +199,13 @@ def test_float32_stays_float32(machine, table):
     model = clone(machine).set_params(tol=1e-3).fit(X, y)
     assert model.support_vectors_.dtype == np.float32
     assert certify(model, X, y).holds
-    np.testing.assert_allclose(answers(model, X), answers(model, X.astype(np.float64)), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(outputs(model, X), outputs(model, X.astype(np.float64)), rtol=1e-4, atol=1e-4)
 
 
 def test_precision_may_be_chosen(machine, table):
     X, y = table
     single, double = (clone(machine).set_params(precision=word, tol=1e-3).fit(X, y) for word in ("single", "double"))
-    np.testing.assert_allclose(answers(single, X), answers(double, X), atol=2e-2)
+    np.testing.assert_allclose(outputs(single, X), outputs(double, X), atol=2e-2)
     assert certify(double, X, y).holds
 
 
@@ -215,14 +215,14 @@ def test_frames_keep_their_names(machine, table):
     for frame in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=list("abc"))):
         model = clone(machine).fit(frame, y)
         assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-        np.testing.assert_array_equal(answers(model, frame), answers(plain, X))
+        np.testing.assert_array_equal(outputs(model, frame), outputs(plain, X))
 
 
 def test_pickles_and_clones(machine, table):
     X, y = table
     model = clone(machine).fit(X, y)
     copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(answers(copy, X), answers(model, X))
+    np.testing.assert_array_equal(outputs(copy, X), outputs(model, X))
     assert copy.certificate_ == model.certificate_
     np.testing.assert_array_equal(copy.kkt_, model.kkt_)
     assert clone(model).get_params() == model.get_params()
@@ -286,7 +286,7 @@ def test_sigma_is_gamma(machine, table):
     X, y = table
     by_sigma = clone(machine).set_params(gamma="scale", sigma=2.0).fit(X, y)
     assert by_sigma.gamma_ == 1 / 8
-    np.testing.assert_array_equal(answers(by_sigma, X), answers(clone(machine).set_params(gamma=0.125).fit(X, y), X))
+    np.testing.assert_array_equal(outputs(by_sigma, X), outputs(clone(machine).set_params(gamma=0.125).fit(X, y), X))
 
 
 def test_gamma_scale_is_scikit_learns(rng):

@@ -214,18 +214,18 @@ def test_interrupted_folds_of_nu_are_warned_about_once(two_classes, monkeypatch)
     X, y = two_classes
     fit, begun = NuSVC.fit, []
 
-    def broken_off(model, *given):
+    def interrupted(model, *given):
         fit(model, *given)
         begun.append(model)
         model.status_ = Status.INTERRUPTED if not model.probability else model.status_
         return model
 
-    monkeypatch.setattr(NuSVC, "fit", broken_off)
+    monkeypatch.setattr(NuSVC, "fit", interrupted)
     with pytest.warns(
         ConvergenceWarning, match="the folds of probability=True ended with status 'interrupted'"
-    ) as told:
+    ) as caught:
         model = NuSVC(probability=True, nu=0.3).fit(X, y)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert len(begun) == 2  # no further fold after Ctrl-C
     assert model.status_ is Status.INTERRUPTED
     assert np.isfinite(model.predict_proba(X)).all()

@@ -34,9 +34,9 @@ def least_value(machine: Dual, gram: np.ndarray) -> float:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    answer = clarabel.DefaultSolver(sp.csc_matrix(np.triu(Q)), machine.p, A, b, cones, settings).solve()
-    assert "Solved" in str(answer.status)
-    return float(answer.obj_val)
+    solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(Q)), machine.p, A, b, cones, settings).solve()
+    assert "Solved" in str(solution.status)
+    return float(solution.obj_val)
 
 
 def close(value: float, least: float) -> bool:

@@ -1,5 +1,5 @@
 """What the native solver adds to SMO: every form of the dual, sparse rows, several machines at once, shrinking, the
-check in double, and being broken off."""
+check in double, and interruption."""
 
 from __future__ import annotations
 

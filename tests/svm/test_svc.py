@@ -348,10 +348,10 @@ def test_a_column_on_another_scale_is_named_once(rng):
         make_pipeline(SVC()),
         make_pipeline(SVC()),  # another fit of the same line
     ):
-        with pytest.warns(DataWarning, match="the scale of column 2 is over") as told:
+        with pytest.warns(DataWarning, match="the scale of column 2 is over") as caught:
             learner.fit(X, y)
-        assert len(told) == 1
-        assert told[0].filename == __file__
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
 
 
 def test_ordinary_tables_give_no_warning(rng):

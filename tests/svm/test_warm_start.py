@@ -1,4 +1,4 @@
-"""A fit that goes on from the last one: the same answer, in fewer steps."""
+"""A fit that continues from the last one: the same solution, in fewer steps."""
 
 from __future__ import annotations
 

@@ -28,6 +28,6 @@ class CodedMachines(Explanation):
         of = type(explanation_of(self.parts[0]).model).__name__
         return ModelSummary("machines", machines, len(machines), unit=of)
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         size = counted(self.model.code_.shape[1], "machine")
         return f"{size} that decide together; each separates two groups of classes ({type(self.model).__name__})."

@@ -49,7 +49,7 @@ class Kernels(Explanation):
         ]
         return ModelSummary("rows", tuple(machines), len(self.model.support_), self.model.n_rows_)
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         of_all = f" of {self.model.n_rows_:,}" if self.model.n_rows_ else ""
         shape = "A curve" if self.task == "numbers" else self._boundary
         kept = f"the {len(self.model.support_):,}{of_all} training rows that it keeps"

@@ -1,4 +1,4 @@
-"""Where C·|x|² is huge: tables that nobody scaled, parted by a plane. Rounding is what a solver must get around."""
+"""Where C·|x|² is huge: unscaled tables, separated by a plane. Rounding must not stop the solver."""
 
 from __future__ import annotations
 

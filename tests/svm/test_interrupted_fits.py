@@ -21,7 +21,7 @@ model = SVC(C=1e6, gamma=0.05).fit(X, y)
 alpha = np.abs(model.dual_coef_)
 print(json.dumps({
     "status": str(model.status_), "largest": float(alpha.max()),
-    "answers": len(model.predict(X[:10])), "holds": model.certificate_.holds,
+    "predictions": len(model.predict(X[:10])), "holds": model.certificate_.holds,
 }))
 """
 
@@ -32,5 +32,5 @@ def test_ctrl_c_keeps_a_feasible_model():
     found = json.loads(process.stdout)
     assert found["status"] == "interrupted"
     assert found["largest"] <= 1e6
-    assert found["answers"] == 10
+    assert found["predictions"] == 10
     assert found["holds"] is not True

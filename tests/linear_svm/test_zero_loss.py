@@ -1,4 +1,4 @@
-"""Problems whose least value is 0, or next to nothing: a free intercept alone loses nothing."""
+"""Problems whose smallest value is 0 or nearly so, because a free intercept alone has no loss."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_certificate_of_a_flat_model_still_finds_a_change(loss, X):
 @pytest.mark.parametrize(("noise", "tol"), [(1e-6, 1e-4), (1e-9, 1e-4), (1e-11, 1e-3)])  # b has no more digits
 def test_targets_far_from_zero_that_differ_by_little_are_fitted(noise, tol, loss, X, rng):
     y = 5 + noise * (X @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=60))
-    C = 1 / noise if loss == "epsilon_insensitive" else 1.0  # a price that lets the noise be followed
+    C = 1 / noise if loss == "epsilon_insensitive" else 1.0  # a cost at which the model follows the noise
     model = LinearSVR(loss=loss, regularize_intercept=False, C=C, tol=tol).fit(X, y)
     assert model.status_ == "converged"
     assert certify(model, X, y).holds
