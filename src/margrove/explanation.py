@@ -34,10 +34,10 @@ class WeightedColumn:
 
 @dataclass(frozen=True)
 class MachineSummary:
-    """The class that one machine tells from others, and by what."""
+    """The class that one machine separates from others, and by what."""
 
-    about: str
-    against: str
+    positive: str  # the class or classes with scores above 0
+    negative: str  # those with scores below 0
     evidence: tuple[WeightedColumn, ...] = ()
     n_rows_for: int | None = None  # of a kernel machine: support vectors
     n_rows_against: int | None = None
@@ -45,13 +45,13 @@ class MachineSummary:
 
 
 @dataclass(frozen=True)
-class Questions:
-    """The questions of a tree."""
+class TreeSummary:
+    """The tests of a tree."""
 
-    purpose: str  # of the questions
+    purpose: str  # of the tests
     depth: int
     n_leaves_grown: int  # before pruning
-    importances: dict[str, float]  # share of each column in the gain of all questions
+    importances: dict[str, float]  # share of each column in the gain of all tests
     text: str  # nested if and else, as deep as fits
     is_whole: bool  # whether the text has all of them
     rules: tuple[dict[str, Any], ...]
@@ -62,7 +62,7 @@ class Voter:
     """One tree of a vote."""
 
     round: int  # from 1
-    test: str  # of a stump all of it, of a larger tree the first question
+    test: str  # of a stump all of it, of a larger tree the first test
     n_leaves: int
     error: float  # on the weights of its round
     vote: float  # as in scikit-learn
@@ -75,8 +75,8 @@ class Vote:
 
     voters: tuple[Voter, ...]
     n_rounds_done: int  # with those that early stopping dropped
-    importances: dict[str, float]  # share of each column in the gain of all questions, by vote
-    purpose: str  # of the questions
+    importances: dict[str, float]  # share of each column in the gain of all tests, by vote
+    purpose: str  # of the tests
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class ModelSummary:
     "learners", or another plural; "columns" for a model without an explanation."""
 
     kind: str
-    lessons: tuple[MachineSummary, ...]  # one for each machine
+    machines: tuple[MachineSummary, ...]  # one for each machine
     size: int  # the number of weights per machine, rows, weight vectors, leaves, machines or trees
     n_training_rows: int | None = None
     unit: str = ""  # of weights: the change that each is the weight of; of machines: the class of the learner
     support: dict[str, int] | None = None  # of a support vector classifier: support vectors of each class
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
-    tree: Questions | None = None
+    tree: TreeSummary | None = None
     vote: Vote | None = None
 
     @property
@@ -103,7 +103,7 @@ class ModelSummary:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values, without the parts that do not apply."""
         record = asdict(self)
-        record["lessons"] = [_without_gaps(machine) for machine in record["lessons"]]
+        record["machines"] = [_without_gaps(machine) for machine in record["machines"]]
         return _without_gaps(record) | {"n_training_rows": self.n_training_rows}
 
 
@@ -147,7 +147,7 @@ class RowVoter:
     """The vote of one tree for a row."""
 
     round: int
-    says: str  # the class
+    predicts: str  # the class
     weight: float  # its share of all votes
 
 
@@ -225,7 +225,7 @@ class Explanation:
         """Return the summary of the model."""
         return ModelSummary("columns", (), int(self.model.n_features_in_))
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         """Describe the kind of model in a sentence."""
         return f"{self.called[:1].upper()}{self.called[1:]}."
 
@@ -277,7 +277,7 @@ class Explanation:
         """Return w and b of "this class rather than that one"; None unless the model is linear."""
         return None
 
-    def questions(self, row: Any) -> list[tuple[str, str, str]] | None:
+    def path_tests(self, row: Any) -> list[tuple[str, str, str]] | None:
         """Return the path of one row from the root of a tree to its leaf, as (column, condition that holds, training
         rows that it holds for); None unless the model is a tree."""
         return None
@@ -319,7 +319,7 @@ def explanation_of(model: Any) -> Explanation:
     >>> from margrove import DecisionTreeClassifier
     >>> from margrove.explanation import explanation_of
     >>> tree = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], ["a", "b"])
-    >>> explanation_of(tree).in_words()
+    >>> explanation_of(tree).description()
     'A decision tree: a sequence of tests that ends at one of 2 rules.'
     """
     learner = model[-1] if hasattr(model, "steps") else model
@@ -367,7 +367,7 @@ class Weights(Explanation):
         machines = [MachineSummary(*side, evidence=_strongest(w, found.columns)) for side, w in weights]
         return ModelSummary("weights", tuple(machines), len(found.columns), unit=found.unit)
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         shape = "A weighted sum" if self.task == "numbers" else "A straight boundary"
         return f"{shape}: it adds up the columns, each with its own weight ({self.called})."
 

@@ -216,7 +216,7 @@ def test_examples_have_the_predictions_of_the_model(name, table_of):
         else:
             assert example.predicted == str(predicted)
             assert (example.truth == example.predicted) == (example.kind != "wrong")
-        assert example.pushes or example.questions or example.shares
+        assert example.contributions or example.path or example.shares
 
 
 def test_effects_of_a_linear_model_add_up_to_its_decision():
@@ -224,7 +224,7 @@ def test_effects_of_a_linear_model_add_up_to_its_decision():
     for example in examples(Subject(model, table)):
         decision = float(model.decision_function(table.take([example.row]).with_target(None))[0])
         lead = decision if example.predicted == str(model.classes_[1]) else -decision
-        assert sum(push.amount for push in example.pushes) + example.base == pytest.approx(lead, abs=0.02)
+        assert sum(each.amount for each in example.contributions) + example.base == pytest.approx(lead, abs=0.02)
 
 
 def test_evidence_for_a_class_is_drawn_to_one_side():
@@ -238,15 +238,15 @@ def test_evidence_for_a_class_is_drawn_to_one_side():
 def test_the_sure_example_leads_by_more_than_the_borderline_one():
     for name in ("svm", "linear", "adaboost"):
         found = {example.kind: example for example in examples(Subject(model_of(name), load_penguins()))}
-        assert found["sure"].sureness > found["borderline"].sureness
+        assert found["confident"].confidence > found["borderline"].confidence
 
 
 def test_path_through_a_tree_leads_to_the_leaf_that_predicts():
     penguins, model = load_penguins(), model_of("tree")
     for example in examples(Subject(model, penguins)):
         leaf = int(model.apply(penguins.take([example.row]))[0])
-        assert len(example.questions) == int(model.tree_.depth[leaf])
-        assert example.questions[-1].after.startswith(f"{model.tree_.n_rows[leaf]:,} row")
+        assert len(example.path) == int(model.tree_.depth[leaf])
+        assert example.path[-1].training_rows.startswith(f"{model.tree_.n_rows[leaf]:,} row")
 
 
 def test_votes_of_all_classes_sum_to_one_and_agree_with_the_prediction():
@@ -270,7 +270,7 @@ def test_no_wrong_example_is_shown_if_all_predictions_are_correct():
     model = fitted(DecisionTreeClassifier(), table)
     report = report_of(model, table)
     section = next(section for section in report.first if section.key == "examples")
-    assert [example["kind"] for example in section.data["examples"]] == ["sure", "other", "other"]
+    assert [example["kind"] for example in section.data["examples"]] == ["confident", "other", "other"]
     assert {example["predicted"] for example in section.data["examples"]} == {"Adelie", "Chinstrap", "Gentoo"}
     assert len([block for block in section.blocks if isinstance(block, Card)]) == 3
     assert "None of the 344 rows is predicted incorrectly" in section.blocks[-1].text

@@ -62,9 +62,9 @@ def test_row_alone_is_explained_as_among_all_rows():
     among = {example.row: example for example in examples(Subject(model, table))}
     for row, example in among.items():
         (alone,) = examples(Subject(model, table.take([row])))
-        found = {push.column: push.amount for push in alone.pushes}
-        for push in example.pushes[:3]:
-            assert found[push.column] == pytest.approx(push.amount, rel=0.01, abs=0.01)
+        found = {each.column: each.amount for each in alone.contributions}
+        for each in example.contributions[:3]:
+            assert found[each.column] == pytest.approx(each.amount, rel=0.01, abs=0.01)
 
 
 def test_report_on_one_row_states_that_usual_values_are_unknown():
@@ -177,7 +177,7 @@ def test_leaderboard_shows_the_rows_only_if_they_differ(rows, is_shown):
 def test_certain_prediction_that_no_single_column_changes_is_described_as_such(monkeypatch):
     table = of_two_classes()
     subject = Subject(fitted(CLASSIFIERS["svm"](), table), table)
-    sure = replace(examples(subject)[0], pushes=())
+    sure = replace(examples(subject)[0], contributions=())
     monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
     card = next(block for block in decisions.decisions_section(Findings(subject)).blocks if isinstance(block, Card))
     assert any(

@@ -123,7 +123,7 @@ def test_every_format_can_be_written_of_an_odd_table(case):
 def test_words_of_a_text_have_importances_and_effects():
     record = report_of(*of_text()).to_dict()
     assert {"'bad' in body", "'good' in body"} & {
-        push["column"] for push in record["examples"]["examples"][0]["pushes"]
+        each["column"] for each in record["examples"]["examples"][0]["contributions"]
     }
 
 

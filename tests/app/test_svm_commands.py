@@ -51,7 +51,7 @@ def test_show_prints_support_vectors_and_bounds(run: Run, clouds: Callable[[int]
     assert learned["kind"] == "rows"
     assert learned["support"] == dict(zip(model.classes_.tolist(), model.n_support_.tolist(), strict=True))
     assert (learned["loo_bound"], learned["xi_alpha_bound"]) == (model.loo_bound_, model.xi_alpha_bound_)
-    assert [(lesson["about"], lesson["against"]) for lesson in learned["lessons"]] == [
+    assert [(machine["positive"], machine["negative"]) for machine in learned["machines"]] == [
         ("k0", "k1"),
         ("k0", "k2"),
         ("k1", "k2"),
@@ -80,7 +80,7 @@ def test_more_pairs_than_anybody_reads_are_cut_and_counted(run: Run, clouds: Cal
     said = said_by(result)
     assert "all 36 machines" in said
     assert "… and 6 more; --json has them all" in said
-    assert len(json.loads(run("show", "clouds.margrove", "--json").stdout)["learned"]["lessons"]) == 36
+    assert len(json.loads(run("show", "clouds.margrove", "--json").stdout)["learned"]["machines"]) == 36
 
 
 def test_scores_are_those_of_the_machines(run: Run, clouds: Callable[[int], str]) -> None:

@@ -68,7 +68,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
     assert record["table"]["target"] == "kind"
     assert record["table"]["columns"] == {"numeric": 2, "category": 1}
     assert len(record["estimate"]["accuracies"]) == 2
-    assert record["learned"]["lessons"][0]["about"] == "tulip"
+    assert record["learned"]["machines"][0]["positive"] == "tulip"
     assert record["model"] == "flowers.margrove"
 
 

@@ -39,7 +39,7 @@ class Differences(Weights):
         b = -(means**2).sum(axis=1) / 2
         return means[code] - means[other], float(b[code] - b[other])
 
-    def in_words(self):
+    def description(self):
         return "The nearest of the means of the classes."
 
 
@@ -75,10 +75,10 @@ def test_learner_with_an_explanation_gets_more_sections():
     assert {section.key for section in report.sections} == {*FOR_ANY, "examples", "model"}
     assert "The nearest of the means of the classes." in to_markdown(report)
     assert sum(column["own"] or 0 for column in data["what_matters"]["columns"]) == pytest.approx(1)
-    assert [lesson["about"] for lesson in data["model"]["lessons"]] == model.classes_.tolist()
+    assert [machine["positive"] for machine in data["model"]["machines"]] == model.classes_.tolist()
     for example in data["examples"]["examples"]:
         assert example["is_linear"]
-        shown = sum(push["amount"] for push in example["pushes"])
+        shown = sum(each["amount"] for each in example["contributions"])
         assert example["n_others"] or example["base"] + shown == pytest.approx(example["lead"])
 
 

@@ -31,7 +31,7 @@ class LearnersThatVote(Explanation):
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         return ModelSummary(self.noun, (), int(self.model.n_estimators_), int(self.model.n_rows_))
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         n = self.model.n_estimators_
         size = counted(n, "tree" if self.has_rules else "learner")
         return f"A vote of {size}, each focused on the rows that the ones before got wrong (AdaBoost)."
@@ -63,7 +63,7 @@ class TreesThatVote(LearnersThatVote):
         alphas = model.alphas_.tolist() if classes is not None else [None] * len(trees)
         errors, votes = model.estimator_errors_.tolist(), model.estimator_weights_.tolist()
         voters = [
-            Voter(t, _asked(tree, classes), tree.n_leaves, error, vote, alpha)
+            Voter(t, _first_test(tree, classes), tree.n_leaves, error, vote, alpha)
             for t, (tree, error, vote, alpha) in enumerate(zip(trees, errors, votes, alphas, strict=True), start=1)
         ]
         n_done = model.rounds_.n_rounds if classes is not None else len(trees)
@@ -88,7 +88,7 @@ class TreesThatVote(LearnersThatVote):
         return voters, tuple((classes[k], float(shares[k])) for k in largest if shares[k])
 
 
-def _asked(tree: TreeModel, classes: list[str] | None) -> str:
+def _first_test(tree: TreeModel, classes: list[str] | None) -> str:
     """Return the first test of a tree; of a stump with two branches, the predictions too."""
 
     def prediction(node: int) -> str:
@@ -98,10 +98,10 @@ def _asked(tree: TreeModel, classes: list[str] | None) -> str:
     if tree.n_nodes == 1:
         return f"always {prediction(0)}"
     first = list(places(tree, max_depth=1))[1:]
-    asked = "" if first[0].branch is None else first[0].branch.words(most=MOST_LEVELS)
+    test = "" if first[0].branch is None else first[0].branch.words(most=MOST_LEVELS)
     if tree.n_nodes > 3:
-        return asked
-    return f"{asked}: {prediction(first[0].node)}, else {prediction(first[1].node)}"
+        return test
+    return f"{test}: {prediction(first[0].node)}, else {prediction(first[1].node)}"
 
 
 def vote_shares(decision: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ class VotedPerceptron(Weights):
         machines = [MachineSummary(*side, n_voters=int(n)) for side, n in zip(self._sides(), voters, strict=True)]
         return ModelSummary("votes", tuple(machines), int(voters.sum()))
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         return f"A vote of {int(np.diff(self.model.starts_).sum()):,} linear boundaries ({self.called})."
 
     def weights(self, code: int, other: int) -> None:

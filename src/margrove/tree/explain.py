@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import clip
-from margrove.explanation import Explanation, Inputs, ModelSummary, Questions, counted
+from margrove.explanation import Explanation, Inputs, ModelSummary, TreeSummary, counted
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
 
 MOST_RULE_LINES = 30  # of a tree's rules, to be read without scrolling
 
 
-class TreeQuestions(Explanation):
+class TreeExplanation(Explanation):
     """The explanation of a decision tree."""
 
     has_rules = True
@@ -30,7 +30,7 @@ class TreeQuestions(Explanation):
         # A node has one line, at its depth; the root has none, unless it is the only node.
         lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
         depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
-        questions = Questions(
+        summary = TreeSummary(
             purpose="the estimate" if self.classes is None else "separating the classes",
             depth=tree.get_depth(),
             n_leaves_grown=tree.grown_.n_leaves,
@@ -39,16 +39,16 @@ class TreeQuestions(Explanation):
             is_whole=tree.get_depth() <= depth,
             rules=tuple(tree.rules().data()),
         )
-        return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=questions)
+        return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=summary)
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         size = counted(self.model.get_n_leaves(), "rule")
         return f"A decision tree: a sequence of tests that ends at one of {size}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.tree_)
 
-    def questions(self, row: Any) -> list[tuple[str, str, str]]:
+    def path_tests(self, row: Any) -> list[tuple[str, str, str]]:
         tree = self.model.tree_
         node = int(np.asarray(self.model.apply(row))[0])
         path = [node]

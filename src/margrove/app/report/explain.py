@@ -1,8 +1,8 @@
 """Explanations of predictions for single rows: by columns, by the path through a tree, by votes, by support vectors.
 
 The *lead* of a prediction is its score less that of the strongest other class; of a number it is the number itself. A
-column's *push* is how much of the lead is lost when the column is set to its typical value (the median, the most
-frequent level). Of a linear model pushes are exact and add up: w·(x − mean), summed over the encoded columns.
+column's *contribution* is how much of the lead is lost when the column is set to its typical value (the median, or the
+most frequent level). Of a linear model contributions are exact and add up: w·(x − mean), summed over encoded columns.
 The names of the fields below are keys of the report as JSON.
 """
 
@@ -21,7 +21,7 @@ from margrove.explanation import RowVoter, leads, summed
 from margrove.tree.words import rounded
 
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
-_MOST_PUSHES = 8  # effects shown for a row
+_MOST_CONTRIBUTIONS = 8  # effects shown for a row
 _NEIGHBOURS = 4
 _EXAMPLES = 3
 _LONGEST_CELL = 60  # letters
@@ -30,7 +30,7 @@ _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equ
 
 
 @dataclass(frozen=True)
-class Push:
+class Contribution:
     """The effect of one column: for the prediction above 0, against it below."""
 
     column: str
@@ -41,12 +41,12 @@ class Push:
 
 
 @dataclass(frozen=True)
-class PathQuestion:
+class PathTest:
     """One condition on the path through a tree, the cell of the row, and the training rows that it holds for."""
 
-    asked: str
+    condition: str
     cell: str
-    after: str
+    training_rows: str
 
 
 @dataclass(frozen=True)
@@ -54,37 +54,37 @@ class Neighbour:
     """A support vector, its kernel value, and its term of the decision function: for the prediction above 0."""
 
     row: int
-    answer: str
-    likeness: float
-    pull: float
+    label: str
+    similarity: float
+    influence: float
 
 
 @dataclass(frozen=True)
 class ExplainedRow:
     """One prediction with its reasons."""
 
-    kind: str  # "sure", "borderline", "wrong", "other"; of numbers "near", "usual", "far"
+    kind: str  # "confident", "borderline", "wrong", "other"; of numbers "best", "typical", "worst"
     row: int  # of the table, from 0
     truth: str | None
     predicted: str
     rival: str | None  # the strongest other class
-    sureness: float | None  # of classes: its score less that of the rival
+    confidence: float | None  # of classes: its score less that of the rival
     probability: float | None
     cells: tuple[tuple[str, str], ...]
-    pushes: tuple[Push, ...] = ()
-    questions: tuple[PathQuestion, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
+    path: tuple[PathTest, ...] = ()
     voters: tuple[RowVoter, ...] = ()
     shares: tuple[tuple[str, float], ...] = ()  # of a vote: of each class
     neighbours: tuple[Neighbour, ...] = ()
     is_linear: bool = False
     base: float | None = None  # the lead of a row with typical cells; of a linear model, of an average row
     lead: float | None = None  # of the row itself
-    n_others: int = 0  # columns of a linear model with smaller pushes
+    n_others: int = 0  # columns of a linear model with smaller contributions
 
 
 def examples(subject: Subject) -> list[ExplainedRow]:
-    """Explain a sure, a borderline and a wrong prediction, or sure ones of other classes where none is wrong; of a
-    regressor a near, a usual and a far one."""
+    """Explain a confident, a borderline and a wrong prediction, or more confident ones where none is wrong; of a
+    regressor the best, a typical and the worst one."""
     return [_explained(subject, kind, place) for kind, place in _choose(subject)]
 
 
@@ -94,11 +94,11 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
     places = np.arange(len(subject.rows)) if judged is None else subject.judged_places
     if subject.explanation.task == "numbers" and judged is not None:
         order = np.argsort(np.abs(judged.truth - judged.predicted), kind="stable")
-        kinds = {"near": order[0], "usual": order[len(order) // 2], "far": order[-1]}
+        kinds = {"best": order[0], "typical": order[len(order) // 2], "worst": order[-1]}
         return [(kind, int(places[at])) for kind, at in kinds.items()]
     if subject.scores is None:
         return []
-    # Of rows that are equally sure, one of the leaf with most training rows.
+    # Of equally confident predictions, one of the leaf with most training rows.
     lead = leads(subject.scores[places], subject.predicted[places])
     lead = lead + _TIE * subject.explanation.share_alike(subject.encoded(places))
     is_right = np.ones(len(places), bool) if judged is None else judged.is_right
@@ -106,7 +106,7 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
     if is_right.any():
         sure = int(np.where(is_right, lead, -np.inf).argmax())
         borderline = int(np.where(is_right, lead, np.inf).argmin())
-        chosen.append(("sure", int(places[sure])))
+        chosen.append(("confident", int(places[sure])))
         if lead[borderline] < lead[sure] - 2 * _TIE:
             chosen.append(("borderline", int(places[borderline])))
     while is_right.all() and len(chosen) < _EXAMPLES:  # instead of a mistake, rows of other classes
@@ -115,7 +115,7 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
             break
         chosen.append(("other", int(places[np.where(is_other, lead, -np.inf).argmax()])))
     if not is_right.all():
-        # The surest mistake teaches most; one that is merely borderline is like the row before.
+        # The most confident mistake teaches most; one that is merely borderline is like the row before.
         chosen.append(("wrong", int(places[np.where(is_right, -np.inf, lead).argmax()])))
     return chosen
 
@@ -126,7 +126,7 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     if judged is not None and judged.rows is not None and row in judged.rows:
         true = judged.truth[int(np.searchsorted(judged.rows, row))]
         truth = rounded(float(true)) if judged.classes is None else judged.classes[int(true)]
-    rival = sureness = probability = None
+    rival = confidence = probability = None
     code = other = 0
     if classes is None:
         predicted = rounded(float(f"{subject.predicted[place]:.6g}"))
@@ -139,31 +139,31 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
         other = int(np.where(np.arange(len(scores)) == code, -np.inf, scores).argmax())
         if truth is not None and truth in classes and classes.index(truth) != code:
             other = classes.index(truth)  # of a mistake: why not the truth
-        sureness = float(scores[code] - scores[other])
+        confidence = float(scores[code] - scores[other])
         predicted, rival = classes[code], classes[other]
     encoded = subject.encoded([place])
     found: dict[str, Any] = {}
-    steps = explanation.questions(encoded)
+    steps = explanation.path_tests(encoded)
     if steps is not None:
-        found["questions"] = tuple(
-            PathQuestion(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
+        found["path"] = tuple(
+            PathTest(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
         )
     else:
-        found.update(_pushes(subject, place, code, other))
+        found.update(_contributions(subject, place, code, other))
         found["voters"], found["shares"] = explanation.votes(encoded)
         found["neighbours"] = _neighbours(subject, place, code, other)
     cells = () if table.sparse is not None else tuple((c.name, cell_text(c, place)) for c in table)
-    return ExplainedRow(kind, row, truth, predicted, rival, sureness, probability, cells, **found)
+    return ExplainedRow(kind, row, truth, predicted, rival, confidence, probability, cells, **found)
 
 
 def _cell(subject: Subject, name: str, place: int) -> str:
     return cell_text(subject.sample[name], place) if name in subject.sample else ""
 
 
-def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:
+def _contributions(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:
     weights = subject.explanation.weights(code, other)
     if weights is not None:
-        return _exact_pushes(subject, place, *weights)
+        return _exact_contributions(subject, place, *weights)
     table = subject.sample
     if table.sparse is not None or table.n_columns > _MOST_COLUMNS:
         return {}
@@ -176,30 +176,30 @@ def _pushes(subject: Subject, place: int, code: int, other: int) -> dict[str, An
         columns.append(replace(column, values=cells))
     changed = Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
     lead = subject.explanation.lead(subject.encode(changed), code, other)
-    pushes = [
-        Push(c.name, cell_text(c, place), float(lead[0] - after), value_text(c, value), typical_words(c, value))
+    contributions = [
+        Contribution(c.name, cell_text(c, place), float(lead[0] - after), value_text(c, value), typical_words(c, value))
         for c, after, value in zip(table, lead[1:-1], usual, strict=True)
     ]
-    return {"pushes": _largest(pushes), "base": float(lead[-1]), "lead": float(lead[0])}
+    return {"contributions": _largest(contributions), "base": float(lead[-1]), "lead": float(lead[0])}
 
 
-def _largest(pushes: list[Push]) -> tuple[Push, ...]:
-    """Return the pushes that matter, the largest first."""
-    most = max((abs(push.amount) for push in pushes), default=0.0)
-    kept = [push for push in pushes if abs(push.amount) > 0.01 * most]
-    return tuple(sorted(kept, key=lambda push: -abs(push.amount))[:_MOST_PUSHES])
+def _largest(contributions: list[Contribution]) -> tuple[Contribution, ...]:
+    """Return the contributions that matter, the largest first."""
+    most = max((abs(each.amount) for each in contributions), default=0.0)
+    kept = [each for each in contributions if abs(each.amount) > 0.01 * most]
+    return tuple(sorted(kept, key=lambda each: -abs(each.amount))[:_MOST_CONTRIBUTIONS])
 
 
-def _exact_pushes(subject: Subject, place: int, weights: NDArray[np.float64], b: float) -> dict[str, Any]:
+def _exact_contributions(subject: Subject, place: int, weights: NDArray[np.float64], b: float) -> dict[str, Any]:
     encoded = subject.encoded()
     row = encoded[[place]]
     x = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64).ravel()
     mean = average_row(subject, encoded)
     amounts = summed(subject.input_names, weights * (x - mean))
-    largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_PUSHES]
-    shown = _largest([Push(name, _cell(subject, name, place), amounts[name]) for name in largest])
+    largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_CONTRIBUTIONS]
+    shown = _largest([Contribution(name, _cell(subject, name, place), amounts[name]) for name in largest])
     return {
-        "pushes": shown,
+        "contributions": shown,
         "base": float(weights @ mean + b),
         "lead": float(weights @ x + b),
         "n_others": sum(amount != 0 for amount in amounts.values()) - len(shown),

@@ -10,7 +10,7 @@ from rich.text import Text
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
-from margrove.explanation import MachineSummary, ModelSummary, Questions, Vote
+from margrove.explanation import MachineSummary, ModelSummary, TreeSummary, Vote
 from margrove.status import Status
 from margrove.visible import visible
 
@@ -134,13 +134,13 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
 
 def _tell_machines(screen: Screen, learned: ModelSummary) -> None:
     line = _weights_line if learned.kind == "weights" else _other_line
-    for machine in learned.lessons[:MOST_LINES]:
+    for machine in learned.machines[:MOST_LINES]:
         screen.say(line(machine), indent=2)
-    if len(learned.lessons) > MOST_LINES:
-        screen.say(f"… and {len(learned.lessons) - MOST_LINES:,} more; --json has them all", style="dim", indent=2)
+    if len(learned.machines) > MOST_LINES:
+        screen.say(f"… and {len(learned.machines) - MOST_LINES:,} more; --json has them all", style="dim", indent=2)
 
 
-def _tell_tree(screen: Screen, learned: ModelSummary, tree: Questions) -> None:
+def _tell_tree(screen: Screen, learned: ModelSummary, tree: TreeSummary) -> None:
     """Print the size of a tree, its tests as far as they fit, and the columns that they use."""
     pruned = f", pruned from {tree.n_leaves_grown:,}" if tree.n_leaves_grown > learned.size else ""
     screen.say(f"{learned.size_words}, depth {tree.depth:,}{pruned}:", indent=2)
@@ -205,8 +205,8 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
 
 
 def _weights_line(machine: MachineSummary) -> Text:
-    rival = "" if machine.against == "the rest" else f" rather than {machine.against}"
-    line = Text.assemble((visible(machine.about), "bold"), visible(f"{rival}: "))
+    rival = "" if machine.negative == "the rest" else f" rather than {machine.negative}"
+    line = Text.assemble((visible(machine.positive), "bold"), visible(f"{rival}: "))
     if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
@@ -217,7 +217,7 @@ def _weights_line(machine: MachineSummary) -> Text:
 
 
 def _other_line(machine: MachineSummary) -> Text:
-    name = (visible(f"{machine.about} vs {machine.against}"), "bold")
+    name = (visible(f"{machine.positive} vs {machine.negative}"), "bold")
     if machine.n_voters is not None:
         return Text.assemble(name, f": {machine.n_voters:,} weight vectors vote")
     if machine.n_rows_for is None:

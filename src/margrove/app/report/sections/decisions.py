@@ -14,13 +14,13 @@ from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.explanation import counted
 
 _TITLES = {
-    "sure": "A confident prediction",
+    "confident": "A confident prediction",
     "borderline": "A borderline prediction",
     "wrong": "A wrong prediction",
     "other": "A prediction of another class",
-    "near": "The best estimate",
-    "usual": "A typical estimate: half of the rows are closer, half are further off",
-    "far": "The worst estimate",
+    "best": "The best estimate",
+    "typical": "A typical estimate: half of the rows are closer, half are further off",
+    "worst": "The worst estimate",
 }
 _MOST_CELLS = 40
 _NOTHING_ALONE = "The prediction is so certain that the usual value in any single column would change nothing."
@@ -69,8 +69,8 @@ def _data(example: ExplainedRow) -> dict[str, Any]:
 
 def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     blocks: list[Block] = [Words(_verdict(subject, example), "lead")]
-    if example.questions:
-        rows = [[str(i), q.asked, q.cell, q.after] for i, q in enumerate(example.questions, start=1)]
+    if example.path:
+        rows = [[str(i), test.condition, test.cell, test.training_rows] for i, test in enumerate(example.path, start=1)]
         outcome = "their estimate" if subject.classes is None else "their most common class"
         header = ["", "condition", "value in this row", f"training rows that also satisfy it, and {outcome}"]
         blocks.append(Words("The tree applies a sequence of tests. This row satisfies these conditions:"))
@@ -78,8 +78,8 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     if example.shares:
         bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
         blocks.append(Bars(bars, "Share of the trees' votes for each class"))
-    if example.pushes:
-        blocks.append(_pushes(subject, example))
+    if example.contributions:
+        blocks.append(_contributions(subject, example))
         if example.base is not None and not example.is_linear:
             blocks.append(note(_ordinary(subject, example)))
     elif example.base is not None and not example.is_linear:
@@ -98,7 +98,7 @@ def _verdict(subject: Subject, example: ExplainedRow) -> str:
     if subject.classes is None:
         return f"{row}: estimated {estimate_text(float(example.predicted))}, true value {example.truth}."
     sure = "" if example.probability is None else f" (probability {100 * example.probability:.0f} %)"
-    if example.probability is not None and example.questions:  # a share of few rows is no reliable probability
+    if example.probability is not None and example.path:  # a share of few rows is no reliable probability
         sure = f", the class of {share_words(example.probability)} of the training rows in the same leaf"
     if example.kind == "wrong":
         return f"{row} is {example.truth!r}, but the model predicts {example.predicted!r}{sure}."
@@ -119,11 +119,11 @@ def _ordinary(subject: Subject, example: ExplainedRow) -> str:
     return f"A row with the usual value in every column would {named}."
 
 
-def _pushes(subject: Subject, example: ExplainedRow) -> Bars:
+def _contributions(subject: Subject, example: ExplainedRow) -> Bars:
     shown = {}
-    for push in example.pushes:
-        usual = f" ({push.compared})" if push.compared and push.usual != push.cell else ""
-        shown[f"{push.column}{f' = {push.cell}' if push.cell else ''}{usual}"] = push.amount
+    for each in example.contributions:
+        usual = f" ({each.compared})" if each.compared and each.usual != each.cell else ""
+        shown[f"{each.column}{f' = {each.cell}' if each.cell else ''}{usual}"] = each.amount
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear:
         if example.n_others:
@@ -135,7 +135,7 @@ def _pushes(subject: Subject, example: ExplainedRow) -> Bars:
     bars = bars_of(shown, lambda amount: _amount(example, amount, most))
     right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
     left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
-    return Bars(bars, _pushes_caption(subject, example, most), left=left, right=right)
+    return Bars(bars, _contributions_caption(subject, example, most), left=left, right=right)
 
 
 def _amount(example: ExplainedRow, amount: float, most: float) -> str:
@@ -143,7 +143,7 @@ def _amount(example: ExplainedRow, amount: float, most: float) -> str:
     return f"{signed(100 * amount, 10)} points" if example.shares else signed(amount, most)
 
 
-def _pushes_caption(subject: Subject, example: ExplainedRow, most: float) -> str:
+def _contributions_caption(subject: Subject, example: ExplainedRow, most: float) -> str:
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear and subject.classes is None:
         return f"Effect of each column, from {estimate_text(base)} (an average row) to {estimate_text(lead)} (this row)"
@@ -158,9 +158,9 @@ def _pushes_caption(subject: Subject, example: ExplainedRow, most: float) -> str
 
 
 def _neighbours(subject: Subject, example: ExplainedRow) -> Folded:
-    truth, most = "value" if subject.classes is None else "class", max(abs(n.pull) for n in example.neighbours)
+    truth, most = "value" if subject.classes is None else "class", max(abs(n.influence) for n in example.neighbours)
     header = ["training row", f"its {truth}", "similarity", "influence"]
-    rows = [[f"{n.row + 1:,}", n.answer, f"{n.likeness:.3g}", signed(n.pull, most)] for n in example.neighbours]
+    rows = [[f"{n.row + 1:,}", n.label, f"{n.similarity:.3g}", signed(n.influence, most)] for n in example.neighbours]
     towards = "raises the estimate" if subject.classes is None else f"supports {example.predicted!r}"
     words = (
         "The model compares the row with training rows that it keeps (support vectors). These have the most influence; "

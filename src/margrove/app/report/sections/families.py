@@ -240,13 +240,13 @@ def _extremes(
 def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
-        for machine in found.lessons[:_SHOWN_MACHINES]:
+        for machine in found.machines[:_SHOWN_MACHINES]:
             # A text has "low" or "is not" where a weight is below 0: all of them count for the class.
             bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
-            rather = "" if machine.against == "the rest" else f" rather than {machine.against!r}"
+            rather = "" if machine.negative == "the rest" else f" rather than {machine.negative!r}"
             if bars:
-                blocks.append(Bars(bars, f"Evidence for {machine.about!r}{rather}"))
-        more = len(found.lessons) - _SHOWN_MACHINES
+                blocks.append(Bars(bars, f"Evidence for {machine.positive!r}{rather}"))
+        more = len(found.machines) - _SHOWN_MACHINES
         if more > 0:
             blocks.append(note(f"… and {more:,} more machines."))
         strongest = "1 is the strongest. Correlated columns share or cancel their weights."
@@ -258,11 +258,11 @@ def _machines(found: ModelSummary) -> list[Block]:
         support = Bars(bars_of(counts, "{:,}".format), caption)
         blocks.append(support if len(counts) <= _SHOWN_MACHINES else Folded(caption, [support]))
     if found.kind == "votes":
-        rows = [[one.about, one.against, f"{one.n_voters or 0:,}"] for one in found.lessons[:_MOST_RULES]]
+        rows = [[one.positive, one.negative, f"{one.n_voters or 0:,}"] for one in found.machines[:_MOST_RULES]]
         blocks.append(Grid(["class", "against", "weight vectors that vote"], rows, "", frozenset({2})))
     if found.kind == "machines":
-        rows = [[machine.about, machine.against] for machine in found.lessons[:30]]
-        more = len(found.lessons) - len(rows)
+        rows = [[machine.positive, machine.negative] for machine in found.machines[:30]]
+        more = len(found.machines) - len(rows)
         caption = f"The machines; each is a {found.unit}" + (f"; and {more:,} more" if more else "")
         blocks.append(Grid(["classes", "against"], rows, caption))
     return blocks

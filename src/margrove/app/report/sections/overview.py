@@ -41,7 +41,7 @@ def summary_section(found: Findings) -> Section:
     if importances is not None:
         names = [column.name for column in importances.columns[:_NAMED_COLUMNS] if importances.share(column) > 0]
         blocks.append(Words(f"The most important columns: {listed(names, 'and')}."))
-    blocks.append(Words(subject.explanation.in_words()))
+    blocks.append(Words(subject.explanation.description()))
     certificate = subject.certificate
     if certificate is not None:
         part = ", some of them in part (see What is proven)," if parts_words(certificate) else ""
