@@ -1,4 +1,4 @@
-"""Certificates of AdaBoost: true models hold, forged ones are found out."""
+"""Certificates of AdaBoost: they hold for correct models and fail for forged ones."""
 
 from __future__ import annotations
 

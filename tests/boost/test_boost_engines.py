@@ -1,4 +1,4 @@
-"""Every engine on tables of any kind: what it has boosted holds, and the same whatever the number of threads."""
+"""Every engine on tables of any kind: its certificate holds, and the model is the same for any number of threads."""
 
 from __future__ import annotations
 

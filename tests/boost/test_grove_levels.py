@@ -1,4 +1,4 @@
-"""A grove keeps what all levels of its subset tests tell, as each of its trees does."""
+"""A grove keeps the level statistics of its subset tests, as each of its trees does."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Many rounds on rows that are soon judged rightly: nearly all weight lies on a few of them."""
+"""Many rounds on rows that are soon classified correctly: nearly all weight lies on a few of them."""
 
 from __future__ import annotations
 

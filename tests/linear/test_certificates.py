@@ -1,4 +1,4 @@
-"""A certificate is worth something only if it fails when it should."""
+"""Certificates hold for correct models and fail for changed ones."""
 
 from __future__ import annotations
 

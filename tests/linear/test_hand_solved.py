@@ -1,4 +1,4 @@
-"""Cases small enough for paper."""
+"""Cases solved by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that once broke a learner or fooled a certificate."""
+"""Inputs that once broke a learner or a certificate."""
 
 from __future__ import annotations
 

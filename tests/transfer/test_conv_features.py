@@ -1,4 +1,4 @@
-"""`ConvFeatures` over ONNX Runtime: what comes out is what the formula says, and the cache changes nothing."""
+"""`ConvFeatures` over ONNX Runtime: codes follow the formula, and the cache changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in network: its padding, its folding, and its weights, which know ImageNet."""
+"""The built-in network: its padding, its folding, and its ImageNet weights."""
 
 from __future__ import annotations
 

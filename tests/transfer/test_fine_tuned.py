@@ -1,4 +1,4 @@
-"""Fine-tuning: what is frozen stays, what is trained learns, what is broken off goes on as if it had not been."""
+"""Fine-tuning: frozen layers stay, trained ones learn, and an interrupted fit resumes to the same result."""
 
 from __future__ import annotations
 

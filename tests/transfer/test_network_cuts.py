@@ -1,4 +1,4 @@
-"""Where a module is cut: its codes are what its classifier is given, however oddly it is written."""
+"""Where a module is cut: its codes are the input of its classifier, however it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever holds pictures, the same pixels come out; what holds none is refused in words."""
+"""Every kind of input gives the same pixels; inputs without pictures are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees on what tables should not be and sometimes are."""
+"""Trees on difficult tables: mixed types, huge numbers, infinite cells, shared memory."""
 
 from __future__ import annotations
 

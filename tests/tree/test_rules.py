@@ -1,4 +1,4 @@
-"""Rules in words: each says what the tree does, and no more than a person needs."""
+"""Rules as text: each states what the tree does, as briefly as possible."""
 
 from __future__ import annotations
 
