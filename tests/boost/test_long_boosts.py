@@ -13,7 +13,7 @@ PENGUINS = load_penguins()
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_splits_of_nodes_that_are_almost_pure_are_the_best_to_many_digits(monkeypatch, classes):
-    monkeypatch.setattr(certificate, "_PER_SEARCH", 0)  # every tree is searched anew
+    monkeypatch.setattr(certificate, "_PER_SEARCH", 0)  # every tree is searched again
     species = PENGUINS.labels()
     rows = np.flatnonzero(np.isin(species, np.unique(species)[:classes]))
     table, labels = PENGUINS.take(rows), species[rows]
