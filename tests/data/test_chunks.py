@@ -136,7 +136,7 @@ def test_errors_name_the_line(text, words, tmp_path):
         list(read_chunks(written(tmp_path, text), rows=10))
 
 
-def test_what_cannot_be_read_twice_or_in_chunks_is_refused(tmp_path):
+def test_sources_that_cannot_be_read_twice_or_in_chunks_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="read several times"):
         read_chunks("-")
     with pytest.raises(InputError, match="no such file"):
@@ -289,7 +289,7 @@ def test_a_full_disk_causes_a_warning_only(tmp_path, monkeypatch):
     assert sum(table.n_rows for table in chunks) == 300
 
 
-def test_what_is_kept_has_no_name_and_is_gone_with_the_chunks(tmp_path, monkeypatch):
+def test_the_cache_is_unnamed_and_removed_with_the_chunks(tmp_path, monkeypatch):
     path, room = written(tmp_path, NUMBERS), tmp_path / "room"
     room.mkdir()
     monkeypatch.setenv("TMPDIR", str(room))

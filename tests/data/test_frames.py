@@ -254,12 +254,12 @@ def test_large_finite_numbers_are_not_mistaken_for_infinite_ones():
     assert as_table(X).block is X
 
 
-def test_a_path_is_no_table():
+def test_a_path_is_not_a_table():
     with pytest.raises(ParameterError, match="Use read_table for files"):
         as_table("table.csv")
 
 
 @pytest.mark.parametrize("series", [pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0])], ids=["pandas", "polars"])
-def test_a_single_column_is_no_table(series):
+def test_a_single_column_is_not_a_table(series):
     with pytest.raises(InputError, match=r"X is a Series of (pandas|polars), a single column.*to_frame"):
         as_table(series)

@@ -48,7 +48,7 @@ def assert_same(found, wanted) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables(), st.sampled_from(",;|\t"), st.sampled_from(["\n", "\r\n"]))
-def test_csv_gives_back_what_was_written(frame, delimiter, line_end):
+def test_csv_round_trips(frame, delimiter, line_end):
     text = frame.to_csv(index=False, sep=delimiter, lineterminator=line_end).encode()
     found = read_table(io.BytesIO(text), delimiter=delimiter, header=True)
     assert_same(found, as_table(frame, target="label"))
@@ -56,7 +56,7 @@ def test_csv_gives_back_what_was_written(frame, delimiter, line_end):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tables())
-def test_parquet_gives_back_what_was_written(frame):
+def test_parquet_round_trips(frame):
     file = io.BytesIO()
     pa.parquet.write_table(pa.Table.from_pandas(frame), file)
     file.seek(0)

@@ -207,7 +207,7 @@ def test_a_file_with_quotes_commas_and_lines_in_its_text(tmp_path):
         ({"min_df": 7}, InputError, "column 'body'.*in at least 7 of 6 rows.*lower min_df"),
     ],
 )
-def test_nonsense_is_refused_by_name(reviews, change, error, words):
+def test_invalid_parameters_are_refused_by_name(reviews, change, error, words):
     with pytest.raises(error, match=words):
         TableEncoder(**({"text": "body"} | change)).fit(reviews)
 

@@ -324,7 +324,7 @@ def test_features_that_form_no_plane_are_refused(points, features, message):
         plot_boundary(model, points, ["no"] * 4, features=features)
 
 
-def test_a_model_of_more_columns_is_refused_with_what_to_do():
+def test_a_model_of_more_columns_is_refused_with_a_remedy():
     model = BasicLinearClassifier().fit(np.hstack([X, X]), Y)
     with pytest.raises(
         InputError, match=r"fitted on 4 columns; a plane has two\. Choose the two that vary, features=\(a, b\)"

@@ -29,7 +29,7 @@ def test_the_picture_is_the_matrix_with_its_signs():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["positive side", "negative side"]
 
 
-def test_a_fitted_model_brings_its_classes_and_zeros_have_a_colour_of_their_own():
+def test_a_fitted_model_labels_its_classes_and_zeros_have_their_own_colour():
     X, y = load_iris(return_X_y=True)
     model = OneVsOneClassifier(SVC()).fit(X, load_iris().target_names[y])
     _, given = plt.subplots()
@@ -46,7 +46,7 @@ def test_a_code_of_a_thousand_machines_has_no_signs_and_few_ticks():
     assert len(ax.get_xticks()) <= 21
 
 
-def test_what_is_no_code_is_refused():
+def test_invalid_codes_are_refused():
     with pytest.raises(ParameterError, match="same code word"):
         plot_code([[1, -1], [1, -1], [-1, 1]])
     with pytest.raises(ParameterError, match="labels has 2 entries, but the code has 4 classes"):

@@ -121,7 +121,7 @@ def test_equal_margins_are_one_bar():
     assert len({bar.get_x() for bars in ax.containers for bar in bars if bar.get_height() > 0}) == 1
 
 
-def test_what_has_no_margins_is_refused():
+def test_models_without_margins_are_refused():
     with pytest.raises(InputError, match="DecisionTreeClassifier has no margins"):
         plot_margins(DecisionTreeClassifier().fit(X, Y), X, Y)
     separated = X * 0.1 + 9 * Y[:, None]

@@ -87,6 +87,6 @@ def test_draws_on_the_axes_it_is_given_and_counts_them():
         plot_path(SVC(kernel="linear").path(X, Y, CS), names=["a"])
 
 
-def test_what_is_no_path_is_refused():
+def test_other_objects_than_paths_are_refused():
     with pytest.raises(InputError, match=r"plot_path draws the result of SVC.path, but this is of type SVC. Pass"):
         plot_path(SVC().fit(*load_iris(return_X_y=True)))

@@ -85,7 +85,7 @@ def test_draws_on_the_axes_it_is_given_and_counts_them():
         plot_rounds(model, axes=places[:2])
 
 
-def test_what_keeps_no_rounds_is_refused():
+def test_models_without_rounds_are_refused():
     with pytest.raises(InputError, match="AdaBoostRegressor of margrove keeps no record of its rounds"):
         plot_rounds(AdaBoostRegressor(n_estimators=2).fit(X, Y.astype(float)))
     with pytest.raises(InputError, match="AdaBoostClassifier of sklearn keeps no record of its rounds"):
@@ -139,7 +139,7 @@ def test_tables_pipelines_and_scikit_learns_votes_have_margins():
         assert share_at(peer.lines[0], at) == pytest.approx(share_at(ours.lines[0], at))
 
 
-def test_margins_of_what_does_not_vote_and_rounds_that_are_none_are_refused():
+def test_models_without_votes_and_invalid_rounds_are_refused():
     model = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     with pytest.raises(InputError, match="DecisionTreeClassifier has no votes for classes"):
         plot_vote_margins(DecisionTreeClassifier().fit(X, Y), X, Y)

@@ -125,7 +125,7 @@ def test_equal_scores_and_many_cells_are_no_trouble():
     assert not plot_search(many).texts
 
 
-def test_what_has_no_table_is_refused():
+def test_searches_without_scores_are_refused():
     search = searched()
     search.cv_results_["mean_test_score"][:] = np.nan
     with pytest.raises(InputError, match="no cell with scores of all folds"):
@@ -135,6 +135,6 @@ def test_what_has_no_table_is_refused():
         plot_search(other)
 
 
-def test_what_is_no_search_is_refused():
+def test_other_models_than_searches_are_refused():
     with pytest.raises(InputError, match=r"SVC is not a search. Draw an SVCCV or SVRCV"):
         plot_search(PEER().fit(*load_iris(return_X_y=True)))

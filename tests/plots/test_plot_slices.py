@@ -53,7 +53,7 @@ def test_the_boundary_of_a_slice_is_where_f_is_0_with_the_others_at_their_median
     np.testing.assert_allclose(model.decision_function(rows), 0, atol=1e-6)
 
 
-def test_the_others_can_be_held_elsewhere():
+def test_other_columns_can_be_held_at_given_values():
     model = SVC(kernel="linear").fit(X, Y)
     ax = plot_boundary(model, X, Y, features=(0, 1), at={"x2": 1.5})
     places = boundary(ax)

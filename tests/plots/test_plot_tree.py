@@ -116,7 +116,7 @@ def test_boxes_and_labels_do_not_overlap():
         )
 
 
-def test_what_is_written_in_a_box_stays_in_it():
+def test_the_text_of_a_box_stays_inside():
     ax = plot_tree(iris(4), p_values=np.full(iris(4).tree_.n_nodes, 1.2345e-67))
     ax.figure.canvas.draw()
     frames = [patch.get_window_extent() for patch in boxes(ax)]
@@ -225,7 +225,7 @@ def test_draws_on_the_axes_it_is_given_to_their_size():
     assert not right.patches
 
 
-def test_too_many_boxes_and_other_models_are_refused_with_the_cure():
+def test_too_many_boxes_and_other_models_are_refused_with_a_remedy():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     grown = from_sklearn(DecisionTreeClassifier(random_state=0).fit(X, rng.integers(0, 2, 3_000)), list("abc"))
@@ -349,7 +349,7 @@ def test_values_are_drawn_on_one_scale_with_the_points():
     assert colour_at(ax, *spot[0]) == pytest.approx(wanted)
 
 
-def test_regions_refuse_what_has_no_plane():
+def test_regions_refuse_input_without_a_plane():
     with pytest.raises(InputError, match="model is a pipeline"):
         plot_regions(make_pipeline(StandardScaler(), iris()), FRAME, LABELS, features=NAMES[:2])
     with pytest.raises(InputError, match="not fitted on a column 'x0'"):

@@ -254,7 +254,9 @@ def test_a_score_that_is_not_there_is_the_last(frame):
 def test_if_no_column_is_left_the_error_names_the_best(rng):
     X, y = rng.normal(size=(40, 5)), rng.integers(0, 2, 40)
     selector = ImpuritySelector(threshold=0.9, significance=0.05)
-    with pytest.raises(InputError, match=r"none of 5 has score ≥ 0.9 and p ≤ 0.05. The best score is 0\.\d+, with p = "):
+    with pytest.raises(
+        InputError, match=r"none of 5 has score ≥ 0.9 and p ≤ 0.05. The best score is 0\.\d+, with p = "
+    ):
         selector.fit(X, y)
     with pytest.raises(NotFittedError):
         selector.transform(X)
@@ -381,6 +383,6 @@ def test_parameters_out_of_range_are_refused_before_any_work(parameters, words):
         ImpuritySelector(**parameters).fit(None, None)
 
 
-def test_text_of_a_file_is_no_table():
+def test_the_text_of_a_file_is_not_a_table():
     with pytest.raises(ValueError, match="array"):
         ImpuritySelector().fit("penguins.csv", [0])

@@ -105,7 +105,7 @@ def test_a_loaded_model_goes_on_where_it_was(content, loaded):
     np.testing.assert_array_equal(parts.estimator_errors_, whole.estimator_errors_)
 
 
-def test_a_generator_is_saved_as_what_it_gave(content, loaded):
+def test_a_generator_is_saved_as_none_and_certified_again(content, loaded):
     X, y = rows(is_regression=False)
     generator = np.random.RandomState(5)
     model = AdaBoostClassifier(n_estimators=4, early_stopping=True, random_state=generator).fit(X, y)
@@ -197,7 +197,7 @@ def test_votes_of_numbers_are_as_many_as_trees(content, forged):
     place=st.integers(0, 10**6),
     value=st.integers(-3, 9) | st.integers(-(2**31), 2**31 - 1) | st.sampled_from([np.nan, np.inf, -np.inf, 0.5]),
 )
-def test_nonsense_in_a_forged_grove_is_refused_or_harmless(name, place, value):
+def test_invalid_values_in_a_forged_ensemble_are_refused_or_harmless(name, place, value):
     header, tensors = unpack(io.BytesIO(_whole()))
     del header["sha256"]
     array = tensors[f"grove.{name}"]

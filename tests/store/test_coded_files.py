@@ -103,7 +103,7 @@ def test_a_scheme_in_a_pipeline_comes_back(content, loaded):
 @pytest.mark.parametrize(
     "base", [LogisticRegression(), make_pipeline(StandardScaler(), BasicLinearClassifier())], ids=["alone", "in a pipe"]
 )
-def test_a_learner_of_another_package_is_refused_with_the_cure(base, content):
+def test_a_learner_of_another_package_is_refused_with_a_remedy(base, content):
     model = OneVsRestClassifier(base).fit(*rows(""))
     with pytest.raises(
         ModelFileError,
@@ -112,7 +112,7 @@ def test_a_learner_of_another_package_is_refused_with_the_cure(base, content):
         content(model)
 
 
-def test_a_boosted_learner_of_another_package_is_refused_with_the_cure(content):
+def test_a_boosted_learner_of_another_package_is_refused_with_a_remedy(content):
     model = OneVsRestClassifier(AdaBoostClassifier(GaussianNB(), n_estimators=2)).fit(*rows(""))
     with pytest.raises(ModelFileError, match=r"AdaBoostClassifier's estimator, sklearn.*GaussianNB, is not a class"):
         content(model)
@@ -211,7 +211,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_what_does_not_belong_together_is_refused(name, content, forged):
+def test_inconsistent_parts_are_refused(name, content, forged):
     change, words = FORGERIES[name]
     original = content(OneVsOneClassifier(BasicLinearClassifier()).fit(*rows("")))
     refuse(forged(original, change), words)

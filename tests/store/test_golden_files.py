@@ -22,7 +22,7 @@ def test_every_format_has_golden_files():
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_old_files_predict_what_they_predicted(file):
+def test_old_files_give_the_same_predictions(file):
     told = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     model = load(file)
     points = told["points"]

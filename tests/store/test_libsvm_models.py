@@ -285,7 +285,7 @@ def test_kinds_of_rows_are_those_of_a_fit(wine, tmp_path):
     assert (read.kkt_ == fitted.kkt_).all()
 
 
-def test_rows_that_are_others_are_refused(wine, tmp_path):
+def test_rows_other_than_the_training_rows_are_refused(wine, tmp_path):
     X, y = wine
     trained(as_dicts(X), y, "-s 0", tmp_path / "model")
     with pytest.raises(InputError, match="none of the remaining rows"):
@@ -314,7 +314,7 @@ def test_text_labels_are_written_as_positions(wine, tmp_path):
     assert (model.classes_[said.astype(int)] == model.predict(X)).all()
 
 
-def test_what_libsvm_has_not_is_refused_with_the_cure(wine):
+def test_models_that_libsvm_does_not_support_are_refused_with_a_remedy(wine):
     X, y = wine
     positive = np.abs(X)
     refused = [

@@ -127,7 +127,7 @@ nonsense = st.recursive(
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_nonsense_in_a_forged_header_is_refused_or_harmless(name, fit, content):
+def test_invalid_values_in_a_forged_header_are_refused_or_harmless(name, fit, content):
     """Any value anywhere in the header, the digest right: the one exception, or a model that still predicts."""
     whole = content(fit(clone(SMALL[name]), X, Y))
     places = [("model", *path) for path in paths_in(describe(io.BytesIO(whole))["model"])]

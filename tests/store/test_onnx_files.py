@@ -159,7 +159,7 @@ def gram() -> np.ndarray:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_has_no_form_in_onnx_is_refused_with_a_cure(model, words, tmp_path):
+def test_models_that_cannot_be_exported_are_refused_with_a_remedy(model, words, tmp_path):
     with pytest.raises(ModelFileError, match=f"(?s)model.onnx.*{words}"):
         write_onnx(model, tmp_path / "model.onnx")
     assert not (tmp_path / "model.onnx").exists()

@@ -256,7 +256,7 @@ def test_files_of_other_programs_are_refused(tmp_path):
         onnx_inputs(io.BytesIO(written.proto.SerializeToString()), np.zeros((1, 1)))
 
 
-def test_the_metadata_say_what_the_inputs_are():
+def test_the_metadata_describe_the_inputs():
     X, y = mixed()
     written = write_onnx(MODELS["tree"].fit(X, y), io.BytesIO())
     properties = {each.key: each.value for each in written.proto.metadata_props}

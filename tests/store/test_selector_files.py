@@ -53,7 +53,7 @@ def test_a_score_that_was_given_as_a_function_comes_back_by_its_name(content, lo
     assert selector.score_func is gain_ratio
 
 
-def test_what_comes_out_is_kept(content, loaded):
+def test_the_output_type_is_saved(content, loaded):
     selector = ImpuritySelector(k=2).set_output(transform="pandas").fit(PENGUINS, SPECIES)
     assert isinstance(loaded(content(selector)).transform(PENGUINS), pd.DataFrame)
 

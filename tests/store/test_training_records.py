@@ -56,7 +56,7 @@ def test_a_model_without_a_record_has_none_in_the_file() -> None:
     assert "record" not in describe(file_of(fitted()))
 
 
-def test_a_long_record_lies_in_a_tensor_and_comes_back() -> None:
+def test_a_long_record_is_stored_in_a_tensor_and_restored() -> None:
     record = {"estimate": {"scores": [[k / 7, -k / 3] for k in range(40_000)]}}
     file = file_of(fitted(record))
     header, tensors = unpack(file)
@@ -77,7 +77,7 @@ def test_a_long_record_lies_in_a_tensor_and_comes_back() -> None:
     ],
     ids=["list", "nan", "numpy", "object", "huge"],
 )
-def test_what_is_no_plain_record_is_not_saved(record: Any, said: str) -> None:
+def test_training_records_that_are_not_json_are_refused(record: Any, said: str) -> None:
     with pytest.raises(ModelFileError, match=said):
         save(fitted(record), io.BytesIO())
 

@@ -271,7 +271,7 @@ SMALL = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [3.0, 3.0, 1.0], [4.0, 2.0, 
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_nonsense_in_a_forged_array_is_refused_or_harmless(engine, content):
+def test_invalid_values_in_a_forged_array_are_refused_or_harmless(engine, content):
     """Any entry of any array, the digest right: the one exception, or a tree that still predicts."""
     model = DecisionTreeClassifier(categorical_features=[2], split_values={0: (0.5, 2.5)}, engine=engine)
     whole = content(model.fit(SMALL, [0, 1, 2, 0, 1]))
