@@ -159,7 +159,7 @@ def test_report_on_pictures_that_the_model_has_not_seen(run, folder):
     result = run("report", "stripes.margrove", "others", "--format", "json", "-o", "-")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
-    assert (record["summary"]["judged"], record["summary"]["right"]) == (8, 6)
+    assert (record["summary"]["evaluated"], record["summary"]["correct"]) == (8, 6)
     assert {example["file"] for example in record["wrong"]["shown"]} >= {"stand/3.png"}
     assert "classified by the saved model" in record["summary"]["how"]
     assert run("report", "stripes.margrove", "others").exit_code == 0
@@ -182,7 +182,7 @@ def test_pictures_in_no_class_are_left_out_of_a_report_and_counted(run, folder):
     other_stripes(2)
     Path("others", "stand", "0.png").rename(Path("others", "0.png"))
     record = json.loads(run("report", "stripes.margrove", "others", "--format", "json", "-o", "-").stdout)
-    assert record["summary"]["judged"] == 3
+    assert record["summary"]["evaluated"] == 3
     assert "1 of 4 pictures were left out: their folder is not a class of the model." in record["summary"]["how"]
 
 

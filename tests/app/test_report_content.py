@@ -179,7 +179,7 @@ def test_target_may_be_a_column_and_other_columns_are_ignored():
     extra = Column("extra", "numeric", np.arange(penguins.n_rows, dtype=np.float64))
     table = Table([extra, penguins.target, *penguins.columns])
     subject = Subject(model_of("tree"), table)
-    assert subject.judged is not None
+    assert subject.scored is not None
     assert subject.unused == ["extra"]
     assert subject.is_training
 
@@ -191,7 +191,7 @@ def test_rows_of_unknown_classes_and_without_a_target_are_left_out_and_counted()
     target = Column("species", "category", codes, (*penguins.target.levels, "Emperor"))
     subject = Subject(model_of("tree"), penguins.with_target(target))
     assert (subject.n_unknown_class, subject.n_unlabelled) == (5, 3)
-    assert len(subject.judged.truth) == penguins.n_rows - 8
+    assert len(subject.scored.truth) == penguins.n_rows - 8
 
 
 def test_report_states_that_a_large_table_is_sampled():
@@ -311,10 +311,10 @@ def test_models_of_the_folds_have_not_seen_the_rows_they_predict():
     columns = [Column("x", "numeric", rng.normal(size=n))]
     table = Table(columns, target=Column("y", "category", codes, ("no", "yes")))
     model = fitted(DecisionTreeClassifier(), table)
-    judged = ReportFolds(model, table).judged()
+    scored = ReportFolds(model, table).scored()
     assert model.score(table, table.labels()) == 1.0
-    assert 0.4 < judged.is_right.mean() < 0.6
-    assert (judged.truth == codes).all()
+    assert 0.4 < scored.is_right.mean() < 0.6
+    assert (scored.truth == codes).all()
 
 
 def test_margins_of_a_linear_machine_that_keeps_dual_coefficients_are_distances():

@@ -42,7 +42,7 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ScoredRows:
     """Rows whose target is known, and the predictions of a model for them."""
 
     classes: list[str] | None  # None: numbers
@@ -78,7 +78,7 @@ class Estimate:
     mean_absolute_error: float | None  # of numbers
     baseline_class: str | None = None
     n_tested: int | None = None  # the rows that the value is of; ``held_out`` may be some of them
-    held_out: Judged | None = None  # rows that the tested model had not seen
+    held_out: ScoredRows | None = None  # rows that the tested model had not seen
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _estimate(found: Mapping[str, Any]) -> Estimate | None:
     )
 
 
-def _held_out(found: Mapping[str, Any]) -> Judged | None:
+def _held_out(found: Mapping[str, Any]) -> ScoredRows | None:
     truth, predicted = _array(found.get("truth")), _array(found.get("predicted"))
     if truth is None or predicted is None or truth.ndim != 1 or truth.shape != predicted.shape or not len(truth):
         return None
@@ -155,13 +155,14 @@ def _held_out(found: Mapping[str, Any]) -> Judged | None:
     n, scores = len(truth), _array(found.get("scores"))
     rows = _whole(_array(found.get("rows")), n)
     if not classes:
-        return Judged(None, truth, predicted, None, rows)
+        return ScoredRows(None, truth, predicted, None, rows)
     codes, named = _whole(truth, n), _whole(predicted, n)
     if codes is None or named is None or max(codes.max(), named.max()) >= len(classes):
         return None
     if scores is not None and scores.shape in ((n,), (n, 1)) and len(classes) == 2:
         scores = np.column_stack([-scores.ravel(), scores.ravel()])
-    return Judged(classes, codes, named, None if scores is None or scores.shape != (n, len(classes)) else scores, rows)
+    has_scores = scores is not None and scores.shape == (n, len(classes))
+    return ScoredRows(classes, codes, named, scores if has_scores else None, rows)
 
 
 def _whole(numbers: NDArray[np.float64] | None, n: int) -> NDArray[np.intp] | None:

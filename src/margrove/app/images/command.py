@@ -18,7 +18,7 @@ from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words, tell_estimate
 from margrove.app.files import check_destination, check_report, report_path, write_content, write_model
 from margrove.app.images.models import ImageTraining, network_of
-from margrove.app.images.page import JudgedPictures, page_of
+from margrove.app.images.page import ScoredPictures, page_of
 from margrove.app.models import plain_parameters
 from margrove.app.report.writing import in_format
 from margrove.app.screen.advice import warnings_in_shell
@@ -70,11 +70,11 @@ def train_on_images(
         _tell_course(screen, learner)
     tell_certificate(screen, certificate)
     write_model(model, destination)
-    judged = _judged(pictures, estimate)
+    scored = _scored(pictures, estimate)
     with metered(screen, "writing the page"):
-        page = page_of(model, judged, codes, certificate, is_recomputed=True)
+        page = page_of(model, scored, codes, certificate, is_recomputed=True)
         write_content(in_format(page, "html"), page_path)
-    _tell_page(screen, judged, page_path)
+    _tell_page(screen, scored, page_path)
     if is_opened:
         webbrowser.open(Path(page_path).resolve().as_uri())
     screen.heading(f"Saved {destination}{' (replacing the model that was there)' if is_replaced else ''}")
@@ -122,13 +122,13 @@ def _tell_folder(screen: Screen, pictures: PictureFolder) -> None:
         screen.say(note, indent=2)
 
 
-def _judged(pictures: PictureFolder, estimate: Estimate) -> JudgedPictures:
+def _scored(pictures: PictureFolder, estimate: Estimate) -> ScoredPictures:
     """Return the pictures that were tested, for the page."""
     tested = estimate.predicted
     if tested is None:
-        return JudgedPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
+        return ScoredPictures(pictures, np.empty(0, np.intp), pictures.labels[:0], _NOT_ESTIMATED, n_rounds=1)
     how = f"How this was estimated: {how_words(estimate, 'picture')}."
-    return JudgedPictures(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
+    return ScoredPictures(pictures, tested.rows, tested.values, how, n_rounds=len(estimate.rounds))
 
 
 def _held_out(screen: Screen, learner: Any, pictures: PictureFolder, training: ImageTraining) -> Estimate:
@@ -191,12 +191,12 @@ def _tell_course(screen: Screen, learner: Any) -> None:
         screen.say(f"best accuracy on pictures held out to stop early: {percent(best['held_out_accuracy'])}", indent=2)
 
 
-def _tell_page(screen: Screen, judged: JudgedPictures, path: str) -> None:
+def _tell_page(screen: Screen, scored: ScoredPictures, path: str) -> None:
     screen.heading("Pictures")
-    if n := len(judged.rows):
-        n_right = int(judged.is_right.sum())
+    if n := len(scored.rows):
+        n_right = int(scored.is_right.sum())
         screen.say(f"{n_right:,} of {n:,} tested pictures are correct, {n - n_right:,} are wrong", indent=2)
-    for true, predicted, count in judged.confusions[:1]:
+    for true, predicted, count in scored.confusions[:1]:
         times = "once" if count == 1 else f"{count:,} times"
         screen.say(f"most often confused: {true} mistaken for {predicted} ({times})", indent=2)
     screen.say(f"{path}: correct and wrong examples; open it in a browser", indent=2)

@@ -73,14 +73,14 @@ _UNPROVEN = "It does not prove that the predictions are correct: the score above
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedPictures:
+class ScoredPictures:
     """The predictions of a model for pictures whose class is known.
 
     ``how`` states in one sentence where the predictions come from; ``is_unseen``: no model had learned from the picture
     that it predicts."""
 
     pictures: PictureFolder
-    rows: NDArray[np.intp]  # the pictures that were judged
+    rows: NDArray[np.intp]  # the pictures that were scored
     predicted: NDArray[Any]  # of these rows
     how: str
     is_unseen: bool = True
@@ -128,12 +128,12 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     how = _OF_SEEN if is_training else _NEW
     if n_left:
         how += f" {n_left:,} of {len(pictures):,} pictures were left out: their folder is not a class of the model."
-    judged = JudgedPictures(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
+    scored = ScoredPictures(known, np.arange(len(known)), predicted, how, is_unseen=not is_training)
     codes = given if is_training and is_on_codes else None
-    return page_of(model, judged, codes, certificate, is_recomputed=is_training)
+    return page_of(model, scored, codes, certificate, is_recomputed=is_training)
 
 
-def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
+def page_of(model: Any, scored: ScoredPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
     """Return the page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its
     support vectors are among them. ``is_recomputed``: the certificate is not as the file has it."""
     first, learner = network_of(model), learner_of(model)
@@ -142,59 +142,61 @@ def page_of(model: Any, judged: JudgedPictures, codes: Any, certificate: Certifi
     if first is not learner:
         made = f"{first.n_features_out_:,} numbers that {first.network_name_} computes from each picture"
         maker = f"{capital(explanation_of(learner).called)}, on {made}"
-    sections = [_in_short(judged, maker)]
-    if len(judged.rows):
-        sections.append(_examples("wrong", "Wrong predictions", judged, ~judged.is_right, near))
-        sections.append(_examples("right", "Correct predictions", judged, judged.is_right, near))
-        sections.append(_mistakes(judged))
+    sections = [_in_short(scored, maker)]
+    if len(scored.rows):
+        sections.append(_examples("wrong", "Wrong predictions", scored, ~scored.is_right, near))
+        sections.append(_examples("correct", "Correct predictions", scored, scored.is_right, near))
+        sections.append(_mistakes(scored))
     if explanation_of(learner).has_rules:
-        sections.append(_tree(model, judged.pictures))
+        sections.append(_tree(model, scored.pictures))
     sections.append(_proof(learner, certificate, is_recomputed=is_recomputed))
     details = [*([_course(learner)] if isinstance(learner, FineTuned) else []), _about(first, learner, certificate)]
-    name = judged.pictures.root.resolve().name or str(judged.pictures.root)
+    name = scored.pictures.root.resolve().name or str(scored.pictures.root)
     return Report(f"How the pictures of {name!r} are classified", maker, sections, details)
 
 
-def _in_short(judged: JudgedPictures, maker: str) -> Section:
-    counts = Counter(judged.pictures.labels.tolist())
+def _in_short(scored: ScoredPictures, maker: str) -> Section:
+    counts = Counter(scored.pictures.labels.tolist())
     classes = some([f"{label} {count:,}" for label, count in counts.items()], MOST_CLASSES)
-    blocks: list[Block] = [Words(f"{len(judged.pictures):,} pictures of {len(counts):,} classes: {classes}.")]
-    data: dict[str, Any] = {"pictures": len(judged.pictures), "classes": dict(counts), "model": maker}
-    if n := len(judged.rows):
-        n_right = int(judged.is_right.sum())
-        low, high = share_interval(n_right, n, judged.n_rounds, len(judged.pictures))
+    blocks: list[Block] = [Words(f"{len(scored.pictures):,} pictures of {len(counts):,} classes: {classes}.")]
+    data: dict[str, Any] = {"pictures": len(scored.pictures), "classes": dict(counts), "model": maker}
+    if n := len(scored.rows):
+        n_right = int(scored.is_right.sum())
+        low, high = share_interval(n_right, n, scored.n_rounds, len(scored.pictures))
         largest, size = counts.most_common(1)[0]
-        share, baseline = n_right / n, size / len(judged.pictures)
+        share, baseline = n_right / n, size / len(scored.pictures)
         interval = f"95 % interval: {100 * low:.1f} to {100 * high:.1f} %"
-        label = "correct, on pictures it has not seen" if judged.is_unseen else "correct, on pictures it learned from"
+        label = "correct, on pictures it has not seen" if scored.is_unseen else "correct, on pictures it learned from"
         figures = [
-            Figure(label, percent(share), interval if judged.is_unseen else ""),
+            Figure(label, percent(share), interval if scored.is_unseen else ""),
             Figure(f"when always guessing {largest!r}", percent(baseline), is_faint=True),
         ]
         blocks.append(Headline(figures))
-        if judged.confusions:
-            true, other, often = judged.confusions[0]
+        if scored.confusions:
+            true, other, often = scored.confusions[0]
             times = "once" if often == 1 else f"{often:,} times"
             blocks.append(Words(f"The most common mistake: {true} mistaken for {other}, {times}."))
-        data |= {"judged": n, "right": n_right, "low": low, "high": high, "baseline": baseline}
-    blocks.append(Words(judged.how, "note" if judged.is_unseen else "warning"))
-    return Section("summary", "In short", blocks, {**data, "how": judged.how})
+        data |= {"evaluated": n, "correct": n_right, "low": low, "high": high, "baseline": baseline}
+    blocks.append(Words(scored.how, "note" if scored.is_unseen else "warning"))
+    return Section("summary", "In short", blocks, {**data, "how": scored.how})
 
 
 def _examples(
-    key: str, title: str, judged: JudgedPictures, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
+    key: str, title: str, scored: ScoredPictures, chosen: NDArray[np.bool_], near: Callable[[int], tuple[int, ...]]
 ) -> Section:
     """Show some of the chosen pictures, of each class in turn."""
-    truth, n = judged.truth, int(chosen.sum())
+    truth, n = scored.truth, int(chosen.sum())
     examples = []
     for i in _spread(np.flatnonzero(chosen), truth):
-        row, predicted = int(judged.rows[i]), str(judged.predicted[i])
-        neighbours = tuple(_thumbnail(judged.pictures, each, has_label=True) for each in near(row))
+        row, predicted = int(scored.rows[i]), str(scored.predicted[i])
+        neighbours = tuple(_thumbnail(scored.pictures, each, has_label=True) for each in near(row))
         wrong = "" if predicted == truth[i] else predicted
-        examples.append(Example(_thumbnail(judged.pictures, row), str(truth[i]), wrong, neighbours))
+        examples.append(Example(_thumbnail(scored.pictures, row), str(truth[i]), wrong, neighbours))
     data = {
         "count": n,
-        "shown": [{"file": e.picture.name, "class": e.true, "taken_for": e.taken_for or e.true} for e in examples],
+        "shown": [
+            {"file": e.picture.name, "class": e.true, "predicted_as": e.predicted_as or e.true} for e in examples
+        ],
     }
     if not examples:
         words = f"No picture is classified {'incorrectly' if key == 'wrong' else 'correctly'}."
@@ -237,17 +239,17 @@ def _nearest_support(learner: Any, codes: Any) -> Callable[[int], tuple[int, ...
     return nearest
 
 
-def _mistakes(judged: JudgedPictures) -> Section:
-    names, counts = judged.pictures.classes, judged.counts
+def _mistakes(scored: ScoredPictures) -> Section:
+    names, counts = scored.pictures.classes, scored.counts
     blocks: list[Block] = []
     if len(names) <= MOST_CLASSES:
         matrix = [[counts[true, other] for other in names] for true in names]
         blocks.append(Matrix(names, matrix, "Each row is a true class, each column a predicted class."))
-    elif judged.confusions:
-        rows = [[true, other, f"{n:,}"] for true, other, n in judged.confusions[:MOST_CONFUSIONS]]
+    elif scored.confusions:
+        rows = [[true, other, f"{n:,}"] for true, other, n in scored.confusions[:MOST_CONFUSIONS]]
         caption = "The most frequent mistakes."
         blocks.append(Grid(["class", "mistaken for", "pictures"], rows, caption, frozenset({2})))
-    n_true, n_predicted = Counter(judged.truth.tolist()), Counter(judged.predicted.tolist())
+    n_true, n_predicted = Counter(scored.truth.tolist()), Counter(scored.predicted.tolist())
     rows = []
     for name in names:
         shares = [percent(counts[name, name] / n) if n else "–" for n in (n_true[name], n_predicted[name])]
@@ -255,7 +257,7 @@ def _mistakes(judged: JudgedPictures) -> Section:
     header = ["class", "pictures", "found (recall)", "correct when predicted (precision)"]
     by_class = Grid(header, rows, "", frozenset({1, 2, 3}))
     blocks.append(by_class if len(names) <= MOST_CLASSES else Folded("Each class", [by_class]))
-    confusions = [{"class": true, "taken_for": other, "pictures": n} for true, other, n in judged.confusions]
+    confusions = [{"class": true, "predicted_as": other, "pictures": n} for true, other, n in scored.confusions]
     return Section("mistakes", "Which classes are confused", blocks, {"confusions": confusions})
 
 

@@ -135,7 +135,7 @@ class Example:
 
     picture: Thumbnail
     true: str
-    taken_for: str = ""
+    predicted_as: str = ""
     near: Sequence[Thumbnail] = ()
 
 

@@ -187,17 +187,22 @@ def calibration_chart(bins: Sequence[Bin]) -> Chart:
     errors = {
         "type": "data",
         "symmetric": False,
-        "array": plain([b.high - b.was for b in bins]),
-        "arrayminus": plain([b.was - b.low for b in bins]),
+        "array": plain([b.high - b.observed for b in bins]),
+        "arrayminus": plain([b.observed - b.low for b in bins]),
         "color": BLUE,
     }
-    points = line_of([b.said for b in bins], [b.was for b in bins], "the model", mode="lines+markers", error_y=errors)
-    rows = [[percent(b.said), percent(b.was), f"{percent(b.low)} – {percent(b.high)}", f"{b.n_rows:,}"] for b in bins]
+    points = line_of(
+        [b.predicted for b in bins], [b.observed for b in bins], "the model", mode="lines+markers", error_y=errors
+    )
+    rows = [
+        [percent(b.predicted), percent(b.observed), f"{percent(b.low)} – {percent(b.high)}", f"{b.n_rows:,}"]
+        for b in bins
+    ]
     table = numbers(["predicted probability", "share correct", "95 % interval", "rows"], rows)
-    worst = max(bins, key=lambda b: abs(b.said - b.was))
+    worst = max(bins, key=lambda b: abs(b.predicted - b.observed))
     alt = (
         "The share of correct predictions against their predicted probability. The largest difference: predicted "
-        f"{percent(worst.said)}, correct {percent(worst.was)}."
+        f"{percent(worst.predicted)}, correct {percent(worst.observed)}."
     )
     title = "Do its probabilities match reality? (calibration)"
     data = [diagonal("perfectly calibrated"), points]

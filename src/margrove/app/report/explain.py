@@ -90,10 +90,10 @@ def examples(subject: Subject) -> list[ExplainedRow]:
 
 def _choose(subject: Subject) -> list[tuple[str, int]]:
     """Return the kinds of rows and their places in the sample."""
-    judged = subject.judged
-    places = np.arange(len(subject.rows)) if judged is None else subject.judged_places
-    if subject.explanation.task == "numbers" and judged is not None:
-        order = np.argsort(np.abs(judged.truth - judged.predicted), kind="stable")
+    scored = subject.scored
+    places = np.arange(len(subject.rows)) if scored is None else subject.scored_places
+    if subject.explanation.task == "numbers" and scored is not None:
+        order = np.argsort(np.abs(scored.truth - scored.predicted), kind="stable")
         kinds = {"best": order[0], "typical": order[len(order) // 2], "worst": order[-1]}
         return [(kind, int(places[at])) for kind, at in kinds.items()]
     if subject.scores is None:
@@ -101,7 +101,7 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
     # Of equally confident predictions, one of the leaf with most training rows.
     lead = leads(subject.scores[places], subject.predicted[places])
     lead = lead + _TIE * subject.explanation.share_alike(subject.encoded(places))
-    is_right = np.ones(len(places), bool) if judged is None else judged.is_right
+    is_right = np.ones(len(places), bool) if scored is None else scored.is_right
     chosen: list[tuple[str, int]] = []
     if is_right.any():
         sure = int(np.where(is_right, lead, -np.inf).argmax())
@@ -122,10 +122,10 @@ def _choose(subject: Subject) -> list[tuple[str, int]]:
 
 def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     table, explanation, classes = subject.sample, subject.explanation, subject.classes
-    row, judged, truth = int(subject.rows[place]), subject.judged, None
-    if judged is not None and judged.rows is not None and row in judged.rows:
-        true = judged.truth[int(np.searchsorted(judged.rows, row))]
-        truth = rounded(float(true)) if judged.classes is None else judged.classes[int(true)]
+    row, scored, truth = int(subject.rows[place]), subject.scored, None
+    if scored is not None and scored.rows is not None and row in scored.rows:
+        true = scored.truth[int(np.searchsorted(scored.rows, row))]
+        truth = rounded(float(true)) if scored.classes is None else scored.classes[int(true)]
     rival = confidence = probability = None
     code = other = 0
     if classes is None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from margrove.app.history import Estimate, Judged
+from margrove.app.history import Estimate, ScoredRows
 from margrove.app.report.charts import digits
 from margrove.app.report.held_out import N_FOLDS, ReportFolds
 from margrove.app.report.importance import Importances
@@ -28,25 +28,25 @@ class Evidence:
 
     origin: Literal["table", "record", "folds", "training"]
     quality: Quality
-    words: str
-    judged: Judged | None  # the rows, or some of them, where they are known
+    description: str
+    scored: ScoredRows | None  # the rows, or some of them, where they are known
     on_training: Quality | None = None  # for comparison: the score on the training rows
     n_tested: int | None = None  # the number of rows of the score, where it is known
 
     @property
-    def is_honest(self) -> bool:
+    def is_unbiased(self) -> bool:
         """True if the rows were new to the model that was tested."""
         return self.origin != "training"
 
     @property
     def is_partial(self) -> bool:
         """True if the predictions are kept for some of the tested rows only."""
-        return self.judged is not None and self.n_tested is not None and self.n_tested > len(self.judged.truth)
+        return self.scored is not None and self.n_tested is not None and self.n_tested > len(self.scored.truth)
 
     @property
     def rows_words(self) -> str:
         """The number of rows whose predictions are kept, and of the tested ones."""
-        n = 0 if self.judged is None else len(self.judged.truth)
+        n = 0 if self.scored is None else len(self.scored.truth)
         if self.is_partial:
             return f"{n:,} of the {self.n_tested:,} held-out rows, chosen at even intervals"
         return counted(n, "row")
@@ -63,25 +63,25 @@ class Findings:
 
 def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     """Return the best evidence there is; None where neither the table nor the training record has any."""
-    judged, recorded = subject.judged, subject.history.estimate
-    on_table = None if judged is None else quality_of(judged)
-    if judged is not None and not subject.is_training:
+    scored, recorded = subject.scored, subject.history.estimate
+    on_table = None if scored is None else quality_of(scored)
+    if scored is not None and not subject.is_training:
         if subject.are_few and recorded is not None:
-            return _beside_few(subject, judged, recorded)
+            return _beside_few(subject, scored, recorded)
         if on_table is not None:
-            n, trained = len(judged.truth), subject.n_training_rows
+            n, trained = len(scored.truth), subject.n_training_rows
             of = "" if trained is None else f" of {trained:,} rows"
             sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table"
             words = (
                 f"Evaluated on {counted(n, 'row')}{sample}. This is not the table{of} that the model was trained on. "
                 "If they have rows in common, the score is slightly too optimistic."
             )
-            return Evidence("table", on_table, words, judged, n_tested=n)
+            return Evidence("table", on_table, words, scored, n_tested=n)
     if recorded is not None:
         return _recorded(subject, recorded, on_table)
-    if judged is None or on_table is None:
+    if scored is None or on_table is None:
         return None
-    found = folds.judged()
+    found = folds.scored()
     quality = None if found is None else quality_of(found, N_FOLDS)
     if found is not None and quality is not None:
         return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
@@ -96,32 +96,32 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
             f"Evaluated on {sample}this table, which has as many rows as the training data. The model does not record "
             "whether they are the same rows: if they are, the score on new rows will be lower, by an unknown amount."
         )
-    return Evidence("training", on_table, words, judged, n_tested=len(judged.truth))
+    return Evidence("training", on_table, words, scored, n_tested=len(scored.truth))
 
 
-def _beside_few(subject: Subject, judged: Judged, recorded: Estimate) -> Evidence:
+def _beside_few(subject: Subject, scored: ScoredRows, recorded: Estimate) -> Evidence:
     """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
-    n = len(judged.truth)
-    did = f"it was off by {digits(float(np.abs(judged.truth - judged.predicted).mean()), 3)} on average"
-    if judged.classes is not None:
-        did = f"it predicted {int(judged.is_right.sum()):,} of {n:,} correctly"
+    n = len(scored.truth)
+    did = f"it was off by {digits(float(np.abs(scored.truth - scored.predicted).mean()), 3)} on average"
+    if scored.classes is not None:
+        did = f"it predicted {int(scored.is_right.sum()):,} of {n:,} correctly"
     found = _recorded(subject, recorded, None)
     # The rows held out in training are not of this table.
-    held_out = None if found.judged is None else replace(found.judged, rows=None)
+    held_out = None if found.scored is None else replace(found.scored, rows=None)
     words = (
         f"Estimated during training, as this table has only {counted(n, 'row')} with a known true value, too few to "
-        f"measure how good the model is ({did}). {found.words}"
+        f"measure how good the model is ({did}). {found.description}"
     )
-    return replace(found, judged=held_out, words=words)
+    return replace(found, scored=held_out, description=words)
 
 
 def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
     held_out = found.held_out
-    judged = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
-    ours = None if judged is None else quality_of(judged)
+    scored = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
+    ours = None if scored is None else quality_of(scored)
     noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
     noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
     filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
     quality = Quality(found.measure, found.value, **filled)
     words = sentence(found.words) or "Estimated during training, on rows that the tested model had not seen."
-    return Evidence("record", quality, words, judged, on_table, found.n_tested)
+    return Evidence("record", quality, words, scored, on_table, found.n_tested)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.words import part_of
-from margrove.app.history import Judged
+from margrove.app.history import ScoredRows
 from margrove.app.models import features_of, learner_of
 from margrove.app.report.model_on_table import codes_of, predictions_of
 from margrove.data import Table
@@ -80,7 +80,7 @@ class ReportFolds:
             return None
         return FoldPart(again, self.table.take(is_test).with_target(None), self.truth[is_test])
 
-    def judged(self) -> Judged | None:
+    def scored(self) -> ScoredRows | None:
         """Return the prediction for each row by the model that has not seen it; None where a fit failed."""
         if not len(self.rows):
             return None
@@ -96,7 +96,7 @@ class ReportFolds:
             if scores is not None and values is not None:
                 scores[self.fold == number] = values
         kept = None if scores is None or np.isnan(scores).any() else scores
-        return Judged(self.classes, self.truth, predicted, kept, self.rows)
+        return ScoredRows(self.classes, self.truth, predicted, kept, self.rows)
 
     @property
     def words(self) -> str:

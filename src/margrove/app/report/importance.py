@@ -91,13 +91,13 @@ def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
     """Return information gain, gain ratio and p-value of each column alone; nothing for a regressor."""
     from margrove.select.scores import gain_ratio, information_gain
 
-    judged = subject.judged
-    if judged is None or judged.classes is None or len(np.unique(judged.truth)) < 2:
+    scored = subject.scored
+    if scored is None or scored.classes is None or len(np.unique(scored.truth)) < 2:
         return {}
-    table = subject.sample.take(subject.judged_places)
+    table = subject.sample.take(subject.scored_places)
     try:
-        gains, p_values = information_gain(table, judged.truth)
-        ratios, _ = gain_ratio(table, judged.truth)
+        gains, p_values = information_gain(table, scored.truth)
+        ratios, _ = gain_ratio(table, scored.truth)
     except MargroveError:  # columns that no tree could read: free text of as many levels as rows
         return {}
     numbers = zip(gains.tolist(), ratios.tolist(), p_values.tolist(), strict=True)
@@ -107,27 +107,27 @@ def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
 def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str]:
     """Shuffle each column a few times; return the loss of accuracy or R² for each, and the rows that were predicted
     again, in words. Nothing where the truth is not known."""
-    judged, table = subject.judged, subject.sample
-    if judged is None:
+    scored, table = subject.scored, subject.sample
+    if scored is None:
         return {}, ""
     n_predictions = min(_PREDICTIONS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
     most = min(_ROWS, max(_LEAST_ROWS, n_predictions // (_REPEATS * table.n_columns)))
     parts = _new_parts(folds, most) if subject.is_training else []
     is_new = bool(parts) or not subject.is_training
     if not parts:
-        places = np.random.default_rng(0).permutation(len(judged.truth))[:most]
-        rows = table.take(subject.judged_places[places])
-        parts = [FoldPart(subject.model, rows, judged.truth[places])]
+        places = np.random.default_rng(0).permutation(len(scored.truth))[:most]
+        rows = table.take(subject.scored_places[places])
+        parts = [FoldPart(subject.model, rows, scored.truth[places])]
     truth = np.concatenate([part.truth for part in parts])
-    spread = float(((truth - truth.mean()) ** 2).sum()) if judged.classes is None else 1.0
+    spread = float(((truth - truth.mean()) ** 2).sum()) if scored.classes is None else 1.0
     if spread == 0:
         return {}, ""
 
     def score(predicted: list[NDArray[Any]]) -> float:
         found = np.concatenate(predicted)
-        if judged.classes is None:
+        if scored.classes is None:
             return 1 - float(((truth - found) ** 2).sum()) / spread
-        return float(np.mean(truth == codes_of(found, judged.classes)))
+        return float(np.mean(truth == codes_of(found, scored.classes)))
 
     before = score([_predicted(part, part.table) for part in parts])
     generator = np.random.default_rng(0)

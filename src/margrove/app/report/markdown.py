@@ -59,9 +59,9 @@ def _written(content: Sequence[Block]) -> Iterator[str]:
             has_near = any(example.near for example in block.examples)
             rows = []
             for example in block.examples:
-                taken_for = f", mistaken for {example.taken_for}" if example.taken_for else ""
+                predicted_as = f", mistaken for {example.predicted_as}" if example.predicted_as else ""
                 near = ", ".join(f"{each.caption} ({each.name})" for each in example.near)
-                rows.append([example.picture.name, f"{example.true}{taken_for}", near][: 2 + has_near])
+                rows.append([example.picture.name, f"{example.true}{predicted_as}", near][: 2 + has_near])
             yield from _grid(Grid(["file", "class", "nearest support vectors"][: 2 + has_near], rows))
         elif isinstance(block, blocks.Listing):
             fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", block.text)), default=0))

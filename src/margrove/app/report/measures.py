@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import excess, share_interval, wilson
-from margrove.app.history import Judged
+from margrove.app.history import ScoredRows
 
 _DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen
@@ -42,16 +42,16 @@ class Quality:
         return f"{100 * self.low:.1f} to {100 * self.high:.1f} %"
 
 
-def quality_of(judged: Judged, n_rounds: int = 1) -> Quality | None:
+def quality_of(scored: ScoredRows, n_rounds: int = 1) -> Quality | None:
     """Return accuracy or R² with its interval; None if all targets are the same number. ``n_rounds`` is the number of
     models that predicted, each for rows that the others were trained on."""
-    if judged.classes is None:
-        return _quality_of_numbers(judged.truth, judged.predicted, n_rounds)
-    n, n_right = len(judged.truth), int(judged.is_right.sum())
-    counts = np.bincount(judged.truth, minlength=len(judged.classes))
+    if scored.classes is None:
+        return _quality_of_numbers(scored.truth, scored.predicted, n_rounds)
+    n, n_right = len(scored.truth), int(scored.is_right.sum())
+    counts = np.bincount(scored.truth, minlength=len(scored.classes))
     largest = int(counts.argmax())
     ends = share_interval(n_right, n, n_rounds, n)
-    return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), judged.classes[largest])
+    return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), scored.classes[largest])
 
 
 def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: int) -> Quality | None:
@@ -71,10 +71,10 @@ def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: 
     return Quality("R²", value, float(low), float(min(high, 1.0)), 0.0, None, float(np.abs(off).mean()), usual)
 
 
-def confusion(judged: Judged) -> NDArray[np.int64]:
+def confusion(scored: ScoredRows) -> NDArray[np.int64]:
     """Count rows by true class (down) and predicted class (across)."""
-    k = len(judged.classes or ())
-    return np.bincount(judged.truth * k + judged.predicted, minlength=k * k).reshape(k, k)
+    k = len(scored.classes or ())
+    return np.bincount(scored.truth * k + scored.predicted, minlength=k * k).reshape(k, k)
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class ClassQuality:
     precision: float | None
 
 
-def class_qualities(judged: Judged) -> list[ClassQuality]:
+def class_qualities(scored: ScoredRows) -> list[ClassQuality]:
     """Return rows, recall and precision of each class."""
-    assert judged.classes is not None
-    counts = confusion(judged)
+    assert scored.classes is not None
+    counts = confusion(scored)
     found = []
-    for code, name in enumerate(judged.classes):
+    for code, name in enumerate(scored.classes):
         n_rows, n_predicted, n_right = int(counts[code].sum()), int(counts[:, code].sum()), int(counts[code, code])
         recall = n_right / n_rows if n_rows else None
         found.append(ClassQuality(name, n_rows, recall, n_right / n_predicted if n_predicted else None))
@@ -111,22 +111,22 @@ class Ranking:
     average_precision: float
 
 
-def rankings(judged: Judged) -> list[Ranking]:
+def rankings(scored: ScoredRows) -> list[Ranking]:
     """Return the curves of each class that some rows are of and others not; of two classes, of the second only."""
     from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
-    if judged.classes is None or judged.scores is None:
+    if scored.classes is None or scored.scores is None:
         return []
     found = []
-    for code in range(1 if len(judged.classes) == 2 else 0, len(judged.classes)):
-        is_it, score = judged.truth == code, judged.scores[:, code]
+    for code in range(1 if len(scored.classes) == 2 else 0, len(scored.classes)):
+        is_it, score = scored.truth == code, scored.scores[:, code]
         if is_it.all() or not is_it.any():
             continue
         false_alarms, hits, _ = roc_curve(is_it, score)
         precision, recall, _ = precision_recall_curve(is_it, score)
         roc, pr = thinned(false_alarms, hits), thinned(recall[::-1], precision[::-1])
         auc, mean_precision = float(roc_auc_score(is_it, score)), float(average_precision_score(is_it, score))
-        found.append(Ranking(judged.classes[code], float(is_it.mean()), roc, auc, pr, mean_precision))
+        found.append(Ranking(scored.classes[code], float(is_it.mean()), roc, auc, pr, mean_precision))
     return found
 
 
@@ -144,23 +144,23 @@ def thinned(x: NDArray[Any], y: NDArray[Any], most: int = _MOST_POINTS) -> Curve
 class Bin:
     """Rows with about the same probability of the predicted class; the names of the fields are keys of the report."""
 
-    said: float  # the mean probability
-    was: float  # the share of rows that are predicted correctly
+    predicted: float  # the mean probability
+    observed: float  # the share of rows that are predicted correctly
     low: float
     high: float
     n_rows: int
 
 
-def calibration(judged: Judged) -> list[Bin]:
+def calibration(scored: ScoredRows) -> list[Bin]:
     """Return the calibration: rows by the probability of the predicted class."""
-    if not judged.has_probabilities or judged.scores is None:
+    if not scored.has_probabilities or scored.scores is None:
         return []
-    sure = judged.scores[np.arange(len(judged.predicted)), judged.predicted]
+    sure = scored.scores[np.arange(len(scored.predicted)), scored.predicted]
     bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
     found = []
     for number in range(_BINS):
         inside = bins == number
-        n, n_right = int(inside.sum()), int(judged.is_right[inside].sum())
+        n, n_right = int(inside.sum()), int(scored.is_right[inside].sum())
         if n >= _LEAST_IN_BIN:
             found.append(Bin(float(sure[inside].mean()), n_right / n, *wilson(n_right, n), n))
     return found

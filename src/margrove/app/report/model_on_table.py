@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.history import History, Judged
+from margrove.app.history import History, ScoredRows
 from margrove.app.models import encoder_of, features_of, learner_of, target_of
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Table
@@ -84,10 +84,10 @@ class Subject:
         # The sampled rows whose truth is known; None where there are none.
         truth, is_known, self.n_unknown_class = self._truth()
         self.n_unlabelled = 0 if table.target is None else int((~is_known).sum()) - self.n_unknown_class
-        self.judged: Judged | None = None
+        self.scored: ScoredRows | None = None
         if is_known.any():
             some = None if self.scores is None else self.scores[is_known]
-            self.judged = Judged(self.classes, truth[is_known], self.predicted[is_known], some, self.rows[is_known])
+            self.scored = ScoredRows(self.classes, truth[is_known], self.predicted[is_known], some, self.rows[is_known])
 
     def _has_training_rows(self) -> bool | None:
         """Compare the table with what the model keeps of its training rows: their number, the columns of an encoder, or
@@ -127,11 +127,11 @@ class Subject:
         return _SEARCH_INTERRUPTED if self.history.is_interrupted else None
 
     @property
-    def judged_places(self) -> NDArray[np.intp]:
+    def scored_places(self) -> NDArray[np.intp]:
         """The places in the sample of the rows whose truth is known."""
-        if self.judged is None or self.judged.rows is None:
+        if self.scored is None or self.scored.rows is None:
             return np.empty(0, np.intp)
-        return np.asarray(np.searchsorted(self.rows, self.judged.rows))
+        return np.asarray(np.searchsorted(self.rows, self.scored.rows))
 
     def encoded(self, places: Any = slice(None)) -> Any:
         """Return rows of the sample as the learner takes them."""

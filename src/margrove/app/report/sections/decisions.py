@@ -38,10 +38,10 @@ def decisions_section(found: Findings) -> Section | None:
         return None
     blocks: list[Block] = [Words(_introduction(subject, shown))]
     blocks += [Card(_TITLES[example.kind], _blocks(subject, example)) for example in shown]
-    judged = subject.judged
+    scored = subject.scored
     has_wrong = any(example.kind == "wrong" for example in shown)
-    if judged is not None and judged.classes is not None and len(judged.truth) > 1 and not has_wrong:
-        none = f"None of the {len(judged.truth):,} rows is predicted incorrectly, so there is no mistake to explain."
+    if scored is not None and scored.classes is not None and len(scored.truth) > 1 and not has_wrong:
+        none = f"None of the {len(scored.truth):,} rows is predicted incorrectly, so there is no mistake to explain."
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" The model {seen} them in training: on new rows it may be wrong." if subject.is_training else ""
         blocks.append(note(f"{none}{unfair}"))

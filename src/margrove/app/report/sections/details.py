@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from margrove.app.history import Contender, History, Judged
+from margrove.app.history import Contender, History, ScoredRows
 from margrove.app.models import plain_parameters
 from margrove.app.report.blocks import Bars, Block, Folded, Grid, Listing, Matrix, Section, Words, bars_of, note
 from margrove.app.report.charts import (
@@ -158,22 +158,22 @@ def _remark(contender: Contender) -> str:
 def mistakes_section(found: Findings) -> Section | None:
     """Describe the mistakes: by class, by threshold, by probability; of a regressor the residuals."""
     subject, evidence = found.subject, found.evidence
-    judged = None if evidence is None else evidence.judged
-    if evidence is None or judged is None:
+    scored = None if evidence is None else evidence.scored
+    if evidence is None or scored is None:
         return None
     held_out = {"record": "rows held out in training", "folds": "rows held out for this report"}
     on = held_out.get(evidence.origin, "this table")
     rows = evidence.rows_words if evidence.is_partial else f"{evidence.rows_words} ({on})"
-    warning = [] if evidence.is_honest else [Words(evidence.words, "warning")]
-    if judged.classes is None:
-        truth, predicted = judged.truth, judged.predicted
+    warning = [] if evidence.is_unbiased else [Words(evidence.description, "warning")]
+    if scored.classes is None:
+        truth, predicted = scored.truth, scored.predicted
         charts = [truth_chart(truth, predicted, subject.target), residual_chart(truth, predicted)]
         off = np.abs(truth - predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
         return Section("mistakes", "Errors of the estimates", [Words(f"Evaluated on {rows}."), *warning, *charts], data)
-    blocks, data = _of_classes(judged, rows, is_vote=subject.explanation.is_vote)
-    if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not judged.has_probabilities:
+    blocks, data = _of_classes(scored, rows, is_vote=subject.explanation.is_vote)
+    if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not scored.has_probabilities:
         blocks.append(note(_NO_CALIBRATION))
     if evidence.is_partial:
         warning.append(note(f"This section covers {rows}."))
@@ -181,27 +181,27 @@ def mistakes_section(found: Findings) -> Section | None:
     return Section("mistakes", "Correct and wrong predictions", [*warning, *blocks], data)
 
 
-def _of_classes(judged: Judged, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
-    assert judged.classes is not None
-    classes, counts = judged.classes, confusion(judged)
+def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
+    assert scored.classes is not None
+    classes, counts = scored.classes, confusion(scored)
     blocks: list[Block] = []
     if len(classes) <= _MOST_CLASSES:
         caption = f"Each row of the matrix is a true class, each column a predicted class; {rows_words}"
         blocks.append(Matrix(classes, counts.tolist(), caption))
-    by_class = class_qualities(judged)
+    by_class = class_qualities(scored)
     rows = [[q.name, f"{q.n_rows:,}", percent(q.recall), percent(q.precision)] for q in by_class]
     header = ["class", "rows", "found (recall)", "correct when predicted (precision)"]
     blocks.append(Grid(header, rows[:_MOST_COLUMNS], "", frozenset({1, 2, 3})))
-    ranked = rankings(judged)
+    ranked = rankings(scored)
     if ranked:
         blocks += [roc_chart(ranked, len(classes)), pr_chart(ranked)]
-    bins = calibration(judged)
+    bins = calibration(scored)
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
         if is_vote:
             blocks.append(note("The probabilities of a vote come from shares of votes and are usually too low."))
     data = {
-        "rows": len(judged.truth),
+        "rows": len(scored.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
         "classes": [asdict(q) for q in by_class],
         "rankings": [{"class": r.name, "auc": r.auc, "average_precision": r.average_precision} for r in ranked],

@@ -134,20 +134,20 @@ def _vote(subject: Subject, summary: ModelSummary) -> tuple[list[Block], dict[st
         words = _WHY_VOTES + (_LOSS_IS_BOUND if rounds.n_classes == 2 else "")
         blocks += [rounds_chart(finite, rounds.n_rounds), note(words)]
         data["training_error"] = rounds.training_error.tolist()
-    if subject.judged is not None and subject.classes is not None:
+    if subject.scored is not None and subject.classes is not None:
         blocks.append(_vote_margins(subject))
     return blocks, data
 
 
 def _vote_margins(subject: Subject) -> Block:
-    judged, learner = subject.judged, subject.learner
-    assert judged is not None
-    some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:2000])
-    rows = subject.encoded(subject.judged_places[some])
+    scored, learner = subject.scored, subject.learner
+    assert scored is not None
+    some = np.sort(np.random.default_rng(0).permutation(len(scored.truth))[:2000])
+    rows = subject.encoded(subject.scored_places[some])
     wanted = sorted({min(5, learner.n_estimators_), min(20, learner.n_estimators_), learner.n_estimators_})
     staged = islice(learner.staged_decision_function(rows), wanted[-1])
     found = [
-        (f"after {t} rounds" if t > 1 else "after 1 round", vote_margins(np.asarray(decision), judged.truth[some]))
+        (f"after {t} rounds" if t > 1 else "after 1 round", vote_margins(np.asarray(decision), scored.truth[some]))
         for t, decision in enumerate(staged, start=1)
         if t in wanted
     ]
@@ -156,12 +156,12 @@ def _vote_margins(subject: Subject) -> Block:
 
 def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tuple[list[Block], dict[str, Any]]:
     blocks, data = _machines(found), found.to_dict()
-    judged = subject.judged
-    if judged is None or judged.rows is None or judged.classes is None or not subject.explanation.has_margins:
+    scored = subject.scored
+    if scored is None or scored.rows is None or scored.classes is None or not subject.explanation.has_margins:
         return blocks, data
-    some = np.sort(np.random.default_rng(0).permutation(len(judged.truth))[:_MARGIN_ROWS])
-    rows, truth = judged.rows[some], judged.truth[some]
-    encoded = subject.encoded(subject.judged_places[some])
+    some = np.sort(np.random.default_rng(0).permutation(len(scored.truth))[:_MARGIN_ROWS])
+    rows, truth = scored.rows[some], scored.truth[some]
+    encoded = subject.encoded(subject.scored_places[some])
     labels = subject.learner.classes_[truth]
     distance = margins(subject.learner, encoded, labels).geometric
     if distance.ndim > 1:
@@ -169,9 +169,9 @@ def _margin(subject: Subject, found: ModelSummary, columns: Sequence[str]) -> tu
     if not np.isfinite(distance).all():
         return blocks, data
     grades = _grades(subject, rows)
-    is_one = len(judged.classes) == 2
+    is_one = len(scored.classes) == 2
     axis = "distance from the boundary" if is_one else "smallest distance from a boundary"
-    blocks.append(margins_chart(distance, _parts(judged.classes, truth, grades), axis))
+    blocks.append(margins_chart(distance, _parts(scored.classes, truth, grades), axis))
     if not is_one:
         blocks.append(note(_OVER_ALL_MACHINES))
     if subject.is_training and grades is None:
@@ -217,9 +217,9 @@ def _extremes(
     subject: Subject, distance: NDArray[np.float64], places: NDArray[np.intp], columns: Sequence[str]
 ) -> list[Block]:
     """Return tables of the rows with the largest and the smallest margins. ``places`` are those of the measured rows
-    among the judged ones."""
-    table, judged, classes = subject.table, subject.judged, subject.classes
-    if table.sparse is not None or judged is None or judged.rows is None or classes is None:
+    among the scored ones."""
+    table, scored, classes = subject.table, subject.scored, subject.classes
+    if table.sparse is not None or scored is None or scored.rows is None or classes is None:
         return []
     shown = [table[name] for name in columns if name in table][:_SHOWN_COLUMNS]
     header = ["row", subject.target, "predicted", "margin", *(column.name for column in shown)]
@@ -229,8 +229,8 @@ def _extremes(
         lines = []
         for at in chosen[:_EXTREME_ROWS].tolist():
             place = int(places[at])
-            row = int(judged.rows[place])
-            codes = int(judged.truth[place]), int(judged.predicted[place])
+            row = int(scored.rows[place])
+            codes = int(scored.truth[place]), int(scored.predicted[place])
             named = [classes[code] for code in codes]
             lines.append([f"{row + 1:,}", *named, f"{distance[at]:.3g}", *(cell_text(c, row) for c in shown)])
         found.append(Folded(title, [Grid(header, lines, "", frozenset({0, 3}))]))

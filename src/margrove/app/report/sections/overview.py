@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
-from margrove.app.history import Judged
+from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.charts import digits
 from margrove.app.report.findings import Evidence, Findings
@@ -34,8 +34,8 @@ def summary_section(found: Findings) -> Section:
         blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} it finds {n_unusual:,} unusual.", "lead"))
     if evidence is not None:
         blocks.append(Words(_quality_words(evidence.quality), "lead"))
-        if not evidence.is_honest:
-            blocks.append(Words(evidence.words, "warning"))
+        if not evidence.is_unbiased:
+            blocks.append(Words(evidence.description, "warning"))
     if subject.interruption is not None:
         blocks.append(Words(subject.interruption, "warning"))
     if importances is not None:
@@ -112,12 +112,12 @@ def quality_section(found: Findings) -> Section | None:
         return None
     quality = evidence.quality
     blocks = _score_blocks(quality)
-    judged = evidence.judged
-    if quality.measure == "accuracy" and judged is not None and judged.classes is not None:
-        blocks.append(Words(_mistakes(evidence, judged)))
-    blocks.append(Words(evidence.words, "note" if evidence.is_honest else "warning"))
+    scored = evidence.scored
+    if quality.measure == "accuracy" and scored is not None and scored.classes is not None:
+        blocks.append(Words(_mistakes(evidence, scored)))
+    blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
-    if seen is not None and evidence.is_honest:
+    if seen is not None and evidence.is_unbiased:
         value = share_words(seen.value) if seen.measure == "accuracy" else f"R² {seen.value:.2f}"
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         text = (
@@ -128,7 +128,8 @@ def quality_section(found: Findings) -> Section | None:
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
     left_out["without a true value"] = subject.n_unlabelled
     blocks += [note(f"Left out: {counted(n, 'row')} {reason}.") for reason, n in left_out.items() if n]
-    data = {"origin": evidence.origin, "is_honest": evidence.is_honest, "words": evidence.words, **asdict(quality)}
+    source = {"origin": evidence.origin, "is_unbiased": evidence.is_unbiased, "description": evidence.description}
+    data = {**source, **asdict(quality)}
     data["rows_tested"] = evidence.n_tested
     data["on_training_rows"] = None if seen is None else asdict(seen)
     return Section("quality", "How good is it?", blocks, data)
@@ -164,9 +165,9 @@ def _score_blocks(quality: Quality) -> list[Block]:
     return [Headline(figures), Bars(bars, "Average error; shorter is better")]
 
 
-def _mistakes(evidence: Evidence, judged: Judged) -> str:
-    assert judged.classes is not None
-    counts = confusion(judged)
+def _mistakes(evidence: Evidence, scored: ScoredRows) -> str:
+    assert scored.classes is not None
+    counts = confusion(scored)
     n_wrong = int(counts.sum() - np.trace(counts))
     among = f"Among {evidence.rows_words}," if evidence.is_partial else f"Of {evidence.rows_words}"
     if n_wrong == 0:
@@ -176,8 +177,8 @@ def _mistakes(evidence: Evidence, judged: Judged) -> str:
     truth, predicted = np.unravel_index(int(off.argmax()), off.shape)
     worst, of_all = int(off[truth, predicted]), int(counts[truth].sum())
     return (
-        f"{among} it got {n_wrong:,} wrong. The most common mistake: {judged.classes[truth]!r} was predicted as "
-        f"{judged.classes[predicted]!r} for {worst:,} of {of_all:,} rows."
+        f"{among} it got {n_wrong:,} wrong. The most common mistake: {scored.classes[truth]!r} was predicted as "
+        f"{scored.classes[predicted]!r} for {worst:,} of {of_all:,} rows."
     )
 
 
