@@ -106,7 +106,7 @@ def test_errors_keep_their_advice_when_they_are_sent(sent: Callable[[InputError]
     assert error_in_shell(error) == "t.csv: no rows. Say --no-header."
 
 
-def test_the_words_of_users_are_left_alone() -> None:
+def test_text_of_users_is_left_unchanged() -> None:
     error = InputError("no such file", file="header=False.csv", cure="Say header=False.")
     assert error_in_shell(error) == str(error)
 
@@ -144,7 +144,7 @@ def test_a_solve_that_ended_early_names_the_option(run: Run, folder: Path) -> No
     assert "raise max_iter" not in said
 
 
-def test_a_stray_word_comes_with_its_option(run: Run, folder: Path) -> None:
+def test_stray_text_in_numbers_names_the_option(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{x % 7},{'ab'[x % 2]}\n" for x in range(30))
     (folder / "t.csv").write_text(f"age,x,y\n{rows}unknown,3,a\n")
     assert "set --missing 'unknown'." in run("train", "t.csv", "--folds", "0", "--model", "basic").stderr

@@ -89,13 +89,13 @@ def result_of(trials: list[Trial], prefer: str = "best") -> auto.Result:
     return auto.Result(CLASSES, ranked(trials), prefer, 1000, 1000, True)
 
 
-def test_the_best_mean_is_taken_and_of_equals_the_simplest() -> None:
+def test_best_mean_is_chosen_and_the_simplest_of_equals() -> None:
     trials = [trial("svm", [0.9, 0.92]), trial("basic", [0.8, 0.8]), trial("tree", [0.91, 0.9102])]
     assert result_of(trials).chosen is trials[2]  # within half a row of the machine, and simpler
     assert result_of(trials[:2]).chosen is trials[0]
 
 
-def test_the_simplest_within_one_standard_error_is_taken_where_that_is_preferred() -> None:
+def test_prefer_simple_chooses_the_simplest_within_one_standard_error() -> None:
     trials = [trial("svm", [0.88, 0.92]), trial("basic", [0.885, 0.885]), trial("perceptron", [0.87, 0.87])]
     assert trials[0].error == pytest.approx(0.02)
     assert result_of(trials, "simple").chosen is trials[1]
@@ -108,12 +108,12 @@ def test_a_better_score_on_a_sample_ranks_above_a_worse_one_on_all_rows() -> Non
     assert result_of(trials, "simple").rivals == (trials[1],)
 
 
-def test_what_takes_too_long_to_finish_is_not_taken() -> None:
+def test_candidate_that_takes_too_long_is_not_chosen() -> None:
     trials = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
     assert result_of(trials).chosen is trials[1]
 
 
-def test_the_words_say_why() -> None:
+def test_choice_is_explained() -> None:
     def words(trials: list[Trial], prefer: str = "best") -> str:
         return choice_words(auto_estimate.Chosen(result_of(trials, prefer), Estimate(CLASSES)))
 
@@ -130,7 +130,7 @@ def test_the_words_say_why() -> None:
     assert words([trial("svm", [])]).startswith("No learner could be scored")
 
 
-def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None:
+def test_numbers_of_rows_and_folds_are_printed() -> None:
     def words(*trials: Trial, n_rows: int = 1000) -> str:
         return subsample_words(auto.Result(CLASSES, ranked(trials), "best", n_rows, 500, True, n_folds=2))
 
@@ -148,21 +148,21 @@ def test_the_words_say_on_how_many_rows_and_folds_learners_were_scored() -> None
     assert words(trial("tree", [])) == "No learner was scored."
 
 
-def test_a_choice_by_fewer_folds_than_were_asked_for_says_so() -> None:
+def test_choice_by_fewer_folds_than_requested_is_reported() -> None:
     result = auto.Result(CLASSES, ranked([trial("svm", [0.9, 0.9]), trial("basic", [0.5] * 5)]), "best", 9, 9, False)
     chosen = auto_estimate.Chosen(replace(result, n_folds=5), Estimate(CLASSES))
     assert choice_words(chosen).endswith("by more than one standard error (on 2 of 5 folds).")
 
 
 @pytest.mark.parametrize(("n_rows", "n_columns", "is_said"), [(8124, 22, False), (16_000, 22, True), (4000, 900, True)])
-def test_the_plan_speaks_of_a_sample_only_where_there_will_be_one(
+def test_plan_mentions_a_sample_only_if_there_will_be_one(
     capsys: pytest.CaptureFixture[str], n_rows: int, n_columns: int, is_said: bool
 ) -> None:
     tell_plan(Screen(), Training(), 60.0, is_sampled=meets_on_sample(n_rows, n_columns))
     assert ("scored on a sample first" in " ".join(capsys.readouterr().out.split())) == is_said
 
 
-def test_the_record_tells_a_status_in_plain_words() -> None:
+def test_record_describes_the_status() -> None:
     stopped = trial("perceptron", [0.9, 0.9], status="max_iter")
     line = leaderboard_of(result_of([stopped]))[0]
     assert (line["status"], line["note"]) == ("max_iter", "it reached its limit of iterations before it converged")
@@ -194,9 +194,7 @@ def test_large_tables_are_scored_on_a_sample_first_and_the_best_on_all_rows(
     assert {t.n_rows for t in result.trials if t.note.startswith("too far behind")} <= {result.n_first}
 
 
-def test_who_wins_clearly_on_the_sample_does_not_meet_the_others_again(
-    monkeypatch: pytest.MonkeyPatch, few: None
-) -> None:
+def test_clear_winner_on_the_sample_is_not_scored_again(monkeypatch: pytest.MonkeyPatch, few: None) -> None:
     monkeypatch.setattr(auto, "FIRST_ROWS", 100)
     monkeypatch.setattr(auto, "LEAST_FIRST_ROWS", 100)
 
@@ -227,7 +225,7 @@ def test_a_budget_that_is_spent_leaves_the_rest_untried(monkeypatch: pytest.Monk
     assert {t.note for t in result.trials if not t.is_scored} == {"the budget was used up"}
 
 
-def test_where_time_is_over_two_folds_tell_something_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_time_two_folds_are_a_score_and_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     data = TrialData.of(Training(), table_of(["a", "b"]))
     for n_done, n_scored in ((1, 0), (2, 2), (3, 3)):
         left = iter([9.0] * (2 * n_done - 1) + [0.0] * 9)  # asked for each limit, and before all folds but the first
@@ -264,7 +262,7 @@ def test_a_candidate_that_is_refused_is_noted_and_the_others_go_on(run: Run, fol
     assert record["leaderboard"][0]["score"] == 1.0
 
 
-def test_where_all_are_refused_the_first_refusal_is_the_error(
+def test_first_error_is_raised_if_all_candidates_fail(
     run: Run, flowers: str, folder: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(candidate: Candidate, *_: Any) -> Any:
@@ -287,7 +285,7 @@ def test_wilson_holds_the_share_in_95_of_100_samples() -> None:
         assert 0.93 <= np.mean([low <= p <= high for low, high in ends]) <= 0.98
 
 
-def test_few_rows_are_judged_by_nested_rounds_and_every_row_once(run: Run, few: None) -> None:
+def test_small_tables_are_estimated_by_nested_rounds_that_test_every_row_once(run: Run, few: None) -> None:
     record = document(run("train", "--json"))
     estimate = record["estimate"]
     assert (estimate["method"], estimate["rows_tested"], len(estimate["picks"])) == ("nested", 344, 5)
@@ -302,7 +300,7 @@ def test_few_rows_are_judged_by_nested_rounds_and_every_row_once(run: Run, few: 
     assert record["certificate"]["n_rows"] == 344
 
 
-def test_many_rows_are_judged_by_a_final_hold_out(run: Run, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_are_estimated_by_a_final_hold_out(run: Run, few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto_estimate, "NESTED_ROWS", 100)
     record = document(run("train", "--json"))
     estimate = record["estimate"]
@@ -322,7 +320,7 @@ def test_many_rows_are_judged_by_a_final_hold_out(run: Run, few: None, monkeypat
     assert "a final hold-out of 69 rows, set aside before any learner was tried" in said_by(run("train"))
 
 
-def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_contest_sees_its_test_rows(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     table = margrove.load_penguins()
     monkeypatch.setattr(auto_estimate, "NESTED_ROWS", 100)
     met: list[int] = []
@@ -338,7 +336,7 @@ def test_no_contest_sees_the_rows_that_it_is_judged_by(few: None, monkeypatch: p
     assert chosen.estimate.n_tested == 69
 
 
-def test_labels_at_random_are_not_said_to_be_learnable(run: Run, folder: Path) -> None:
+def test_random_labels_are_estimated_as_not_learnable(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(5)
     rows = "".join(f"{u:.3f},{v:.3f},{'ab'[k]}\n" for (u, v), k in zip(
         rng.normal(size=(100, 2)), rng.permutation(np.arange(100) % 2), strict=True))  # fmt: skip
@@ -350,7 +348,7 @@ def test_labels_at_random_are_not_said_to_be_learnable(run: Run, folder: Path) -
     assert abs(estimate["value"] - 0.5) < 0.15
 
 
-def test_too_few_rows_to_set_any_aside_are_said(run: Run, folder: Path) -> None:
+def test_too_few_rows_to_set_any_aside_are_reported(run: Run, folder: Path) -> None:
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
     record = document(run("train", "few.csv", "--json"))
     assert record["estimate"]["method"] == "cross-validation"
@@ -424,7 +422,7 @@ def test_the_document_has_the_leaderboard(run: Run, few: None) -> None:
         assert line["error"] == pytest.approx(np.std(line["fold_scores"], ddof=1) / math.sqrt(5))
 
 
-def test_show_tells_the_leaderboard_and_the_estimate(run: Run, few: None) -> None:
+def test_show_prints_the_leaderboard_and_the_estimate(run: Run, few: None) -> None:
     run("train", "--quiet")
     said = said_by(run("show", "penguins.margrove"))
     assert "Learners tried, as saved after training" in said
@@ -481,7 +479,7 @@ def test_text_is_for_those_that_take_it(run: Run, folder: Path) -> None:
     assert record["estimate"]["value"] > 0.9
 
 
-def test_the_countdown_says_what_runs_the_best_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_countdown_shows_the_current_step_the_best_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("margrove.app.options.budget.time.monotonic", lambda: 140.0)
     meter = Countdown(Budget(60.0, began=100.0))
     meter.enter("round 2 of 5")
@@ -507,7 +505,7 @@ def reports(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return written
 
 
-def test_the_report_of_a_training_tells_of_it(run: Run, flowers: str, folder: Path) -> None:
+def test_report_of_a_training_describes_it(run: Run, flowers: str, folder: Path) -> None:
     assert run("train", flowers, "--model", "tree", "--folds", "2", "--report").exit_code == 0
     page = (folder / "flowers.report.html").read_text(encoding="utf-8")
     assert "How &#39;kind&#39; is predicted" in page
@@ -561,7 +559,7 @@ def test_a_learner_that_was_named_leaves_a_record_too(run: Run) -> None:
     json.dumps(record, allow_nan=False)
 
 
-def test_show_passes_over_what_a_stranger_wrote_into_a_record(run: Run, model: str) -> None:
+def test_show_ignores_forged_entries_of_a_record(run: Run, model: str) -> None:
     saved = margrove.load(model)
     saved.training_record_ = {
         "leaderboard": [7, {"score": "high"}, {"score": 0.5, "title": "[red]\x1b[2Jtree\n" + "x" * 999}],

@@ -45,7 +45,7 @@ def stumps(run: Run, outings: str) -> str:
     return "outings.margrove"
 
 
-def test_trees_are_boosted_on_the_table_as_it_is_and_the_defaults_are_said(run: Run, outings: str) -> None:
+def test_trees_are_boosted_on_the_table_itself_and_defaults_are_printed(run: Run, outings: str) -> None:
     said = said_by(run("train", outings, "--model", "adaboost", "--folds", "2"))
     assert "missing cells in 2 columns, handled directly" in said
     assert choices()["adaboost"].remark in said
@@ -102,7 +102,7 @@ def test_the_rounds_are_a_table_of_tests_errors_and_alphas(run: Run, stumps: str
     assert "All rules: margrove show --rules MODEL" in said
 
 
-def test_a_stump_is_told_with_both_answers(run: Run, stumps: str) -> None:
+def test_stump_is_printed_with_both_predictions(run: Run, stumps: str) -> None:
     model = margrove.load(stumps)
     table = margrove.read_table("outings.csv")
     first = learned(model).vote.voters[0].test  # type: ignore[union-attr]

@@ -38,7 +38,7 @@ def test_json_gives_every_number(run: Run, flowers: str) -> None:
         assert entry["failure"] is None
 
 
-def test_a_learner_that_does_not_separate_says_so(run: Run, folder: Path) -> None:
+def test_learner_that_does_not_separate_is_reported(run: Run, folder: Path) -> None:
     (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n3,a\n3,b\n")
     assert "does not separate" in " ".join(run("compare", "mixed.csv", "--folds", "2").stdout.split())
 

@@ -36,10 +36,10 @@ def test_libsvm_predicts_what_the_exported_machine_does(run: Run, machine: str, 
     assert (model.classes_[said] == model.predict(penguins)).all()
 
 
-def test_columns_and_labels_are_told(run: Run, machine: str) -> None:
+def test_columns_and_labels_are_reported(run: Run, machine: str) -> None:
     result = run("export", machine, "--to", "libsvm", "-o", "p.model")
     words = " ".join(result.output.split())
-    assert "the places of 'Adelie', 'Chinstrap', 'Gentoo'" in words
+    assert "'Adelie', 'Chinstrap', 'Gentoo' are written as 0, 1, …" in words
     assert "are those of the encoder, scaled" in words
     record = json.loads(run("export", machine, "--to", "libsvm", "-o", "p.model", "--json").stdout)
     assert record["labels"] == ["Adelie", "Chinstrap", "Gentoo"]
@@ -104,7 +104,7 @@ def test_standard_output_takes_the_graph_but_no_document(run: Run, machine: str,
     assert "an ONNX file is binary" in result.output
 
 
-def test_a_missing_package_is_told_in_a_line(run: Run, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_reported_in_one_line(run: Run, machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     result = run("export", machine, "--to", "onnx", "-o", "p.onnx")
     assert result.exit_code == 2

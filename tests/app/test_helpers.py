@@ -47,7 +47,7 @@ def test_more_rows_help_where_the_curve_still_rises() -> None:
     assert verdict(0.01, 0.70, 0.775, 0.78) == "more rows would hardly help"
 
 
-def test_deviation_in_words() -> None:
+def test_text_of_a_deviation() -> None:
     off = deviation_of(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.5]), 2.0)
     assert off.words == "R² 0.875, mean absolute error 0.1667"
 
@@ -57,12 +57,12 @@ def test_budgets_are_read_and_written() -> None:
     assert [budget_words(seconds) for seconds in (41.2, 70, 4000)] == ["45s", "2m", "2h"]
 
 
-def test_a_value_of_its_own_tells_nothing() -> None:
+def test_unique_value_predicts_nothing() -> None:
     codes = np.array([0, 0, 0, 1, 1, 1])
     assert (share_wrong(codes, codes), share_wrong(np.arange(6), codes)) == (0.0, 1.0)
 
 
-def test_parameters_are_json_or_words() -> None:
+def test_parameters_are_json_or_text() -> None:
     found = parse_params(["max_iter=50", "variant=voted", "tol=null", "C=inf"])
     assert found == {"max_iter": 50, "variant": "voted", "tol": None, "C": float("inf")}
 
@@ -89,7 +89,7 @@ def test_advice_names_options() -> None:
     assert in_shell(advice) == "Name its encoding, such as --encoding latin-1."
 
 
-def test_progress_in_words() -> None:
+def test_text_of_progress() -> None:
     report = Progress("svm", 2, 3, 0.0417, "violation", goal=0.001)
     assert in_words(report) == "2 of 3, violation 0.042, target 0.001"
 

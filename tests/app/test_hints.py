@@ -39,7 +39,7 @@ def test_column_that_is_present_only_for_one_class_predicts_it() -> None:
     assert hint.startswith("'boat' alone predicts 'kind' in 99.0 % of the rows")
 
 
-def test_values_of_their_own_tell_nothing_and_are_said_to_be_scattered() -> None:
+def test_unique_values_predict_nothing_and_are_reported() -> None:
     tickets = [f"ticket {k if k % 3 else 0}" for k in range(200)]
     assert hints_of(table_of(ticket=tickets)) == (
         "Columns with so many distinct values rarely help on new rows: 'ticket' (134 in 200 rows)",
@@ -48,7 +48,7 @@ def test_values_of_their_own_tell_nothing_and_are_said_to_be_scattered() -> None
 
 
 @pytest.mark.parametrize("n_wrong", [8, 14])
-def test_a_column_that_is_good_but_not_too_good_is_not_asked_about(n_wrong: int) -> None:
+def test_good_column_that_is_not_too_good_gives_no_hint(n_wrong: int) -> None:
     said = np.array(["u", "v"])[np.arange(200) % 2]
     said[:n_wrong] = said[1 : n_wrong + 1].copy()
     n_left = int(np.sum(said != np.array(["u", "v"])[np.arange(200) % 2]))

@@ -42,7 +42,7 @@ def test_machines_that_have_ended_count_whole(bar: Bar) -> None:
     assert bar.tasks[0].completed == 1
 
 
-def test_each_step_begins_anew(bar: Bar) -> None:
+def test_each_step_starts_again(bar: Bar) -> None:
     meter = Meter(bar, "fold 1", 2)
     meter.watch(falling(1.0))
     meter.watch(falling(0.1))
@@ -54,7 +54,7 @@ def test_each_step_begins_anew(bar: Bar) -> None:
 
 
 @pytest.mark.parametrize("violation", [math.inf, math.nan])
-def test_an_objective_that_nobody_knows_yet_is_not_shown(bar: Bar, violation: float) -> None:
+def test_unknown_objective_is_not_shown(bar: Bar, violation: float) -> None:
     meter = Meter(bar, "fit", 1)
     meter.watch(falling(violation))
     assert (bar.tasks[0].completed, bar.tasks[0].fields["objective"]) == (0, "")
@@ -78,7 +78,7 @@ def test_a_goal_that_is_met_from_the_start_is_no_trouble(bar: Bar) -> None:
     assert bar.tasks[0].completed == 1
 
 
-def test_a_machine_tells_where_its_violation_must_come_to() -> None:
+def test_progress_shows_the_target_of_the_violation() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(900, 1)), rng.integers(0, 2, 900)
     seen: list[Progress] = []
@@ -88,7 +88,7 @@ def test_a_machine_tells_where_its_violation_must_come_to() -> None:
     assert {(progress.goal, progress.total) for progress in seen} == {(0.01, 1.0)}
 
 
-def test_a_search_says_how_long_it_will_take(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_shows_the_time_left(bar: Bar, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     meter = Meter(bar, "search", 2)

@@ -35,7 +35,7 @@ def test_a_missing_column_is_named_and_nothing_is_written(run: Run, model: str, 
     assert not (folder / "out.csv").exists()
 
 
-def test_extra_columns_are_told_and_the_target_is_not_one(run: Run, model: str, folder: Path) -> None:
+def test_extra_columns_are_reported_and_the_target_is_not_one(run: Run, model: str, folder: Path) -> None:
     (folder / "new.csv").write_text("kind,petal,weather,colour,height\ndaisy,1,wet,red,10\ndaisy,3,dry,red,32\n")
     result = run("predict", model, "new.csv")
     assert result.exit_code == 0
@@ -44,7 +44,7 @@ def test_extra_columns_are_told_and_the_target_is_not_one(run: Run, model: str, 
     assert "ignored: 'kind'" not in result.stderr
 
 
-def test_rows_that_it_learned_from_are_told_with_what_to_expect_of_others(run: Run, folder: Path, flowers: str) -> None:
+def test_training_rows_are_reported_with_the_expected_score_of_new_rows(run: Run, folder: Path, flowers: str) -> None:
     run("train", flowers, "--model", "basic", "--folds", "2", "-o", "m.margrove")
     told = " ".join(run("predict", "m.margrove", flowers).stderr.split())
     kept = margrove.load("m.margrove").training_record_["estimate"]
@@ -63,7 +63,7 @@ def test_rows_that_it_learned_from_are_told_with_what_to_expect_of_others(run: R
     assert json.loads(run("predict", "m.margrove", "others.csv", "--json").stdout)["is_of_training"] is False
 
 
-def test_numbers_that_it_learned_from_are_told_with_their_error(run: Run, folder: Path) -> None:
+def test_training_rows_of_a_regression_are_reported_with_the_expected_error(run: Run, folder: Path) -> None:
     (folder / "line.csv").write_text("x,y\n" + "".join(f"{k},{2.5 * k + k % 3}\n" for k in range(40)))
     run("train", "line.csv", "--model", "tree", "--folds", "2")
     told = " ".join(run("predict", "line.margrove", "line.csv").stderr.split())
@@ -71,13 +71,13 @@ def test_numbers_that_it_learned_from_are_told_with_their_error(run: Run, folder
     assert ", mean absolute error " in told
 
 
-def test_a_model_that_was_not_judged_says_only_whose_rows_they_are(run: Run, flowers: str) -> None:
+def test_training_rows_of_a_model_without_an_estimate_are_reported(run: Run, flowers: str) -> None:
     run("train", flowers, "--model", "basic", "--folds", "0", "-o", "m.margrove")
     assert "training rows; expect a lower score on new rows." in run("predict", "m.margrove", flowers).stderr
 
 
 @pytest.mark.parametrize("mark", [None, "abc", {}, {"columns": 3}, {"target": 1, "columns": {"petal": 2}}])
-def test_a_fingerprint_that_a_stranger_wrote_is_passed_over(run: Run, model: str, flowers: str, mark: object) -> None:
+def test_forged_fingerprint_is_ignored(run: Run, model: str, flowers: str, mark: object) -> None:
     saved = margrove.load(model)
     saved.training_record_ = {"fingerprint": mark}
     margrove.save(saved, model)
@@ -86,7 +86,7 @@ def test_a_fingerprint_that_a_stranger_wrote_is_passed_over(run: Run, model: str
     assert "learned from" not in result.stderr
 
 
-def test_an_unseen_category_is_told(run: Run, model: str, folder: Path) -> None:
+def test_unseen_category_is_reported(run: Run, model: str, folder: Path) -> None:
     (folder / "new.csv").write_text("petal,colour,height\n1,purple,10\n")
     result = run("predict", model, "new.csv")
     assert result.exit_code == 0
@@ -101,7 +101,7 @@ def test_scores_are_the_decision_values(run: Run, model: str, flowers: str) -> N
     np.testing.assert_array_equal([float(line.split(",")[1]) for line in lines[1:]], expected)
 
 
-def test_the_csv_goes_to_a_file_and_is_said(run: Run, model: str, flowers: str, folder: Path) -> None:
+def test_csv_file_is_written_and_reported(run: Run, model: str, flowers: str, folder: Path) -> None:
     result = run("predict", model, flowers, "-o", "out.csv")
     assert result.exit_code == 0
     assert "Wrote 8 predictions of 'kind' to out.csv" in result.stdout
@@ -138,7 +138,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(run: Run, 
     assert result.stderr.startswith(f"margrove: error: {output}: {said}")
 
 
-def test_a_device_may_take_the_answers(run: Run, model: str, flowers: str) -> None:
+def test_predictions_can_be_written_to_a_device(run: Run, model: str, flowers: str) -> None:
     assert run("predict", model, flowers, "-o", os.devnull).exit_code == 0
 
 
@@ -177,7 +177,7 @@ def test_columns_are_kept_as_they_are_written(run: Run, model: str, folder: Path
     assert result.stdout.splitlines() == ["id,when,petal,kind", '0012,2024-01-02,"1,10",daisy', '0013,,"3,00",tulip']
 
 
-def test_of_all_columns_the_answer_that_was_there_keeps_its_name(run: Run, model: str, flowers: str) -> None:
+def test_target_column_that_is_kept_keeps_its_name(run: Run, model: str, flowers: str) -> None:
     lines = run("predict", model, flowers, "--keep", "all").stdout.splitlines()
     assert lines[0] == "petal,colour,height,kind,predicted kind"
     assert lines[1] == "1.0,red,10,daisy,daisy"
@@ -211,7 +211,7 @@ def test_json_has_the_kept_columns_too(run: Run, model: str, flowers: str) -> No
     assert record["rows"][0] == ["10", "daisy"]
 
 
-def test_probabilities_sum_to_one_and_their_largest_is_the_answer(run: Run, flowers: str) -> None:
+def test_probabilities_sum_to_one_and_the_largest_is_the_prediction(run: Run, flowers: str) -> None:
     run("train", flowers, "--model", "tree", "--folds", "0", "-o", "tree.margrove")
     lines = run("predict", "tree.margrove", flowers, "--probabilities").stdout.splitlines()
     assert lines[0] == "kind,probability daisy,probability tulip"
@@ -221,7 +221,7 @@ def test_probabilities_sum_to_one_and_their_largest_is_the_answer(run: Run, flow
         assert (float(daisy) > float(tulip)) == (label == "daisy")
 
 
-def test_a_model_without_probabilities_says_so_and_what_to_do(run: Run, flowers: str) -> None:
+def test_error_for_a_model_without_probabilities_has_a_cure(run: Run, flowers: str) -> None:
     run("train", flowers, "--model", "svm", "--budget", "0", "--folds", "0", "-o", "svm.margrove")
     result = run("predict", "svm.margrove", flowers, "--probabilities")
     assert result.exit_code == 2

@@ -65,7 +65,7 @@ def test_report_mentions_that_the_certificate_was_not_checked(
     assert "not checked (Ctrl-C" in next(folder.glob("m*.html")).read_text(encoding="utf-8")
 
 
-def test_a_certificate_beyond_the_budget_is_said_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_certificate_beyond_the_budget_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
     table = as_table([[0.0, 0], [1.0, 0], [5.0, 1], [6.0, 1]], target=1)
     model = margrove.DecisionTreeClassifier().fit(table, table.labels())
     proof = prove(Screen(), model, table, Budget(0.0), predicted=20.0)
@@ -74,14 +74,14 @@ def test_a_certificate_beyond_the_budget_is_said_before_it_begins(capsys: pytest
     assert proof.beyond > 0
 
 
-def test_a_certificate_within_the_budget_needs_no_words() -> None:
+def test_certificate_within_the_budget_is_not_announced() -> None:
     certificate = certify(*_tree())
     assert Proof(certificate, 2.0).words == ""
     assert Proof(certificate, 2.0, beyond=0.1).words == ""
     assert warning_words(3.0, 3.0) == ""
 
 
-def test_what_was_beyond_the_budget_is_said_after_it() -> None:
+def test_time_beyond_the_budget_is_reported() -> None:
     certificate = certify(*_tree())
     assert Proof(certificate, 5.0, beyond=2.0).words.endswith("took 5 s, 2 s of it beyond the budget.")
     assert Proof(certificate, 5.0, beyond=5.0).words.endswith("all of it beyond the budget.")
@@ -98,7 +98,7 @@ def test_what_was_beyond_the_budget_is_said_after_it() -> None:
     ],
     ids=lambda learner: type(learner).__name__,
 )
-def test_a_certificate_tells_how_far_it_is_and_never_falls_back(learner: object) -> None:
+def test_progress_of_a_certificate_never_decreases(learner: object) -> None:
     from sklearn.datasets import load_iris
 
     X, y = load_iris(return_X_y=True)

@@ -51,7 +51,7 @@ def test_a_chain_of_pipes_trains_and_predicts(folder: Path, flowers_text: str) -
     assert [path.name for path in folder.iterdir()] == ["new.csv"]
 
 
-def test_a_broken_pipe_is_left_quietly(folder: Path) -> None:
+def test_broken_pipe_ends_quietly(folder: Path) -> None:
     command = subprocess.Popen([*MARGROVE, "compare"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert command.stdout is not None
     assert command.stderr is not None
@@ -75,7 +75,7 @@ def _unread(words: list[str], folder: Path, *, with_stderr: bool = False) -> tup
 
 
 @pytest.mark.parametrize("with_stderr", [False, True])
-def test_a_model_is_written_though_nobody_reads_the_words(folder: Path, flowers_text: str, with_stderr: bool) -> None:
+def test_model_is_written_after_a_broken_pipe(folder: Path, flowers_text: str, with_stderr: bool) -> None:
     (folder / "t.csv").write_text(flowers_text.replace("colour", "constant").replace("white", "red"))
     code, complaint = _unread(["train", "t.csv", "--folds", "2"], folder, with_stderr=with_stderr)
     assert code == 141
@@ -84,7 +84,7 @@ def test_a_model_is_written_though_nobody_reads_the_words(folder: Path, flowers_
 
 
 @pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["--version"]])
-def test_help_that_nobody_reads_is_no_failure(folder: Path, words: list[str]) -> None:
+def test_help_into_a_broken_pipe_is_no_failure(folder: Path, words: list[str]) -> None:
     assert _unread(words, folder) == (141, b"")
 
 

@@ -43,7 +43,7 @@ def document(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_penguins_are_searched_and_what_was_tried_is_said(run: Run) -> None:
+def test_search_on_the_penguins_is_printed(run: Run) -> None:
     said = said_by(run("train"))
     assert "Searching C and gamma for at most 1 min (--budget)" in said
     assert "48 cells, each scored on 5 folds of 344 rows: C 0.1 … 316 (8 values), gamma " in said
@@ -55,7 +55,7 @@ def test_the_penguins_are_searched_and_what_was_tried_is_said(run: Run) -> None:
     assert f"best C={model.C:.3g}, gamma={model.gamma:.3g}: " in said
 
 
-def test_the_document_carries_the_search(run: Run, flowers: str) -> None:
+def test_document_contains_the_search(run: Run, flowers: str) -> None:
     record = document(run("train", flowers, "--folds", "2", "--json"))
     found = record["search"]
     assert found["searched"] == ["C", "gamma"]
@@ -95,7 +95,7 @@ def test_the_estimate_is_that_of_searches_that_did_not_see_the_rows(run: Run) ->
     assert set(accuracies) <= set(record["estimate"]["accuracies"])
 
 
-def test_labels_at_random_are_not_said_to_be_learnable(run: Run, folder: Path) -> None:
+def test_random_labels_are_estimated_as_not_learnable(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(3)
     rows = "".join(f"{u:.3f},{v:.3f},{w:.3f},{'ab'[k]}\n" for (u, v, w), k in zip(
         rng.normal(size=(80, 3)), rng.permutation(np.arange(80) % 2), strict=True))  # fmt: skip
@@ -145,7 +145,7 @@ def test_what_is_typed_is_fixed_and_the_rest_is_searched(
     ],
     ids=str,
 )
-def test_where_nothing_is_open_nothing_is_searched(run: Run, flowers: str, words: list[str]) -> None:
+def test_nothing_is_searched_if_all_parameters_are_set(run: Run, flowers: str, words: list[str]) -> None:
     record = document(run("train", flowers, "--folds", "2", "--json", *words))
     assert record["search"] is None
     assert record["estimate"]["method"] == "cross-validation"
@@ -252,7 +252,7 @@ def test_a_best_cell_at_the_edge_widens_the_grid_there_once(
     assert "was at the edge (largest C and smallest gamma), so the grid was widened there once, by 29 of these" in said
 
 
-def test_an_edge_that_remains_is_said(run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_cell_at_the_edge_is_reported(run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, lambda C, gamma: math.log(C))
     assert "is still at the edge of the grid (largest C)." in said_by(run("train", flowers, "--folds", "0"))
     monkeypatch.setattr(searching, "_SLOWER", 1e9)

@@ -14,7 +14,7 @@ import margrove
 Run = Callable[..., Result]
 
 
-def test_show_tells_what_is_in_the_file(run: Run, model: str) -> None:
+def test_show_prints_the_contents_of_the_file(run: Run, model: str) -> None:
     result = run("show", model)
     assert result.exit_code == 0
     for said in (
@@ -46,7 +46,7 @@ def test_show_does_not_speak_as_if_it_had_verified(run: Run, model: str, options
     assert "and is true" not in said
 
 
-def test_a_saved_certificate_that_did_not_hold_is_told_in_the_past(run: Run, folder: Path) -> None:
+def test_saved_certificate_that_did_not_hold_is_reported_in_the_past_tense(run: Run, folder: Path) -> None:
     (folder / "mixed.csv").write_text("x,y\n1,a\n1,b\n2,a\n2,b\n")
     run("train", "mixed.csv", "--folds", "0", "--model", "perceptron", "--param", "variant=last")
     lines = run("show", "mixed.margrove", "--quiet").stdout.splitlines()
@@ -67,7 +67,7 @@ def test_a_model_from_the_pipe_can_be_shown(run: Run, flowers: str) -> None:
     assert "-: SVC, converged" in shown.stdout
 
 
-def test_certify_answers_0_where_it_holds_and_1_where_not(
+def test_certify_exits_with_0_if_it_holds_and_1_otherwise(
     run: Run, model: str, flowers: str, folder: Path, flowers_text: str
 ) -> None:
     holds = run("certify", model, flowers)

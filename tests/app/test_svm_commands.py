@@ -58,7 +58,7 @@ def test_show_prints_support_vectors_and_bounds(run: Run, clouds: Callable[[int]
     ]
 
 
-def test_a_linear_machine_says_which_columns_matter(run: Run, flowers: str) -> None:
+def test_linear_machine_shows_which_columns_matter(run: Run, flowers: str) -> None:
     result = run("train", flowers, "--model", "svm", "--param", "kernel=linear", "--folds", "0", "--budget", "0")
     assert "tulip rather than daisy: high height (+1.00)" in said_by(result)
     assert "rows are support vectors" in result.stdout
@@ -103,7 +103,7 @@ def test_parameters_reach_the_machine_and_its_certificate(run: Run, flowers: str
     assert run("certify", "flowers.margrove", flowers).exit_code == 0
 
 
-def test_a_hard_margin_is_asked_for_by_inf(run: Run, flowers: str) -> None:
+def test_hard_margin_is_requested_by_inf(run: Run, flowers: str) -> None:
     record = json.loads(run("train", flowers, "--model", "svm", "--param", "C=inf", "--folds", "2", "--json").stdout)
     assert record["parameters"]["C"] == "inf"
     assert record["certificate"]["holds"] is True

@@ -51,7 +51,7 @@ def test_every_learner_of_numbers_takes_text(run: Run, reviews: str, learner: st
     assert run("certify", "reviews.margrove", reviews).exit_code == 0
 
 
-def test_what_is_said_of_text(run: Run, reviews: str) -> None:
+def test_output_about_text_columns(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--text", "body", "--model", "perceptron", "--folds", "2")
     said = said_by(result)
     assert "4 feature columns: 1 text, 1 numeric, 1 categorical, 1 yes/no; left out: 'key'" in said
@@ -103,7 +103,7 @@ def test_a_search_sees_the_text(run: Run, reviews: str) -> None:
     assert record["search"]["best"]["score"] > 0.85
 
 
-def test_without_text_it_is_said_what_would_use_it(run: Run, reviews: str) -> None:
+def test_free_text_without_the_option_is_reported(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--model", "basic", "--folds", "0")
     told = " ".join(result.stderr.split())
     assert "column 'body' looks like free text (10 words per cell), but its words are not used" in told
@@ -150,7 +150,7 @@ def test_trees_fail_alone_where_all_columns_are_text(run: Run, folder: Path) -> 
         (["--text", "key"], "column 'key': no word of two or more letters occurs in at least 2 of 150 rows"),
     ],
 )
-def test_nonsense_is_refused_in_one_line(run: Run, reviews: str, words: list[str], told: str) -> None:
+def test_invalid_options_are_reported_in_one_line(run: Run, reviews: str, words: list[str], told: str) -> None:
     result = run("train", reviews, "--model", "basic", "--folds", "0", *words)
     assert result.exit_code == 2
     line = " ".join(result.stderr.split())

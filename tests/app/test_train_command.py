@@ -28,7 +28,7 @@ def test_without_a_file_the_penguins_are_trained_certified_explained_and_saved(r
     assert [path.name for path in folder.iterdir()] == ["penguins.margrove"]
 
 
-def test_the_accuracy_of_a_named_learner_comes_with_the_interval_of_its_answers(run: Run) -> None:
+def test_accuracy_of_a_single_learner_has_an_interval(run: Run) -> None:
     record = json.loads(run("train", "--model", "basic", "--json").stdout)
     kept = margrove.load("penguins.margrove").training_record_["estimate"]
     n_right = sum(truth == said for truth, said in zip(kept["truth"], kept["predicted"], strict=True))
@@ -72,7 +72,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
     assert record["model"] == "flowers.margrove"
 
 
-def test_quiet_says_only_the_essential(run: Run, flowers: str) -> None:
+def test_quiet_prints_only_the_essential(run: Run, flowers: str) -> None:
     lines = run("train", flowers, "--folds", "2", "--quiet").stdout.splitlines()
     assert len(lines) == 2
     assert "HOLDS" in lines[0]
@@ -94,7 +94,7 @@ def test_the_same_seed_gives_the_same_bytes_but_for_times(run: Run, flowers: str
     assert contents[0] == contents[1]
 
 
-def test_a_model_may_be_replaced_and_that_is_said(run: Run, model: str, flowers: str) -> None:
+def test_replaced_model_is_reported(run: Run, model: str, flowers: str) -> None:
     result = run("train", flowers, "--model", "svm", "--folds", "0")
     assert result.exit_code == 0
     assert "replacing" in result.stdout
@@ -112,7 +112,7 @@ def test_a_device_may_take_the_model(run: Run, flowers: str, folder: Path) -> No
     assert [path.name for path in folder.iterdir()] == [flowers]
 
 
-def test_an_accuracy_no_better_than_the_largest_class_is_said_to_be_so(run: Run, folder: Path) -> None:
+def test_accuracy_no_better_than_the_baseline_is_reported(run: Run, folder: Path) -> None:
     (folder / "noise.csv").write_text("x,y\n" + "1,a\n1,b\n2,a\n2,b\n" * 5)
     assert "No better than the baseline" in run("train", "noise.csv", "--model", "basic").stdout
 
@@ -200,7 +200,7 @@ def test_a_wrong_option_is_one_line_and_nothing_is_written(
     assert [path.name for path in folder.iterdir()] == [flowers]
 
 
-def test_small_classes_shrink_or_cancel_the_estimate_and_that_is_said(run: Run, folder: Path) -> None:
+def test_small_classes_reduce_or_cancel_the_folds_with_a_note(run: Run, folder: Path) -> None:
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
     record = json.loads(run("train", "few.csv", "--model", "svm", "--json").stdout)
     assert record["estimate"]["folds"] == 2
@@ -231,7 +231,7 @@ def test_many_classes_are_shown_in_one_column(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     "words", [("--model", "adaboost"), ("--model", "svm", "--budget", "0", "--param", "probability=true")]
 )
-def test_probabilities_of_rows_not_seen_are_kept_where_there_are_any(run: Run, words: tuple[str, ...]) -> None:
+def test_probabilities_of_unseen_rows_are_kept(run: Run, words: tuple[str, ...]) -> None:
     assert run("train", *words, "--folds", "2").exit_code == 0
     kept = margrove.load("penguins.margrove").training_record_["estimate"]
     for scores, predicted in zip(kept["scores"], kept["predicted"], strict=True):

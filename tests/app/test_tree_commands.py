@@ -44,7 +44,7 @@ def tree(run: Run, outings: str) -> str:
     return "outings.margrove"
 
 
-def test_a_tree_is_trained_on_the_table_as_it_is_and_says_what_was_chosen(run: Run, outings: str) -> None:
+def test_tree_is_trained_on_the_table_itself_and_defaults_are_printed(run: Run, outings: str) -> None:
     said = said_by(run("train", outings, "--model", "tree"))
     assert "missing cells in 2 columns, handled directly" in said
     assert "criterion=entropy, complexity=0.7" in said
@@ -62,7 +62,7 @@ def test_a_tree_is_trained_on_the_table_as_it_is_and_says_what_was_chosen(run: R
     assert model.tree_.columns[0].levels == ("clear", "cloudy", "wet")
 
 
-def test_parameters_of_the_tree_can_be_set_and_then_nothing_is_said_of_the_defaults(run: Run, outings: str) -> None:
+def test_remark_on_defaults_is_omitted_if_parameters_are_set(run: Run, outings: str) -> None:
     words = ["--param", "prune=null", "--param", "ccp_alpha=cv", "--param", "max_depth=3"]
     said = said_by(run("train", outings, "--model", "tree", "--folds", "0", *words))
     assert "22 real tables" not in said
@@ -98,7 +98,7 @@ def test_show_prints_columns_tests_and_the_contribution_of_each_column(run: Run,
     assert sum(learned["tree"]["importances"].values()) == pytest.approx(1)
 
 
-def test_a_large_tree_is_shown_in_part_and_says_so(run: Run, folder: Path) -> None:
+def test_large_tree_is_shown_in_part_with_a_note(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(1)
     rows = [f"{u:.3f},{v:.3f},{rng.integers(0, 2)}" for u, v in rng.normal(size=(200, 2))]
     (folder / "noise.csv").write_text("u,v,y\n" + "\n".join(rows) + "\n")
@@ -154,7 +154,7 @@ def test_predict_gives_labels_and_the_probability_of_each_class(run: Run, tree: 
     assert "of 120 predictions agree with it" in result.stderr
 
 
-def test_predict_tells_of_levels_that_training_did_not_know(run: Run, tree: str, folder: Path) -> None:
+def test_predict_reports_levels_that_training_did_not_have(run: Run, tree: str, folder: Path) -> None:
     (folder / "new.csv").write_text("wind,sky,is_warm\n3.5,foggy,true\n,cloudy,\n")
     result = run("predict", tree, "new.csv")
     assert result.exit_code == 0, result.output
@@ -245,7 +245,7 @@ def test_a_target_that_is_a_quantity_grows_a_regression_tree(run: Run, houses: s
     assert "R² 0.9" in said_by(run("predict", "houses.margrove", houses, "-o", "prices.csv"))
 
 
-def test_a_regression_is_told_in_json(run: Run, houses: str) -> None:
+def test_document_of_a_regression(run: Run, houses: str) -> None:
     record = json.loads(run("train", houses, "--model", "tree", "--folds", "3", "--json").stdout)
     assert record["table"]["task"] == "regress"
     assert record["table"]["classes"] == []
@@ -261,7 +261,7 @@ def test_a_regression_is_told_in_json(run: Run, houses: str) -> None:
     assert "R² 0.9" in run("train", houses, "--model", "tree", "-q").stdout
 
 
-def test_the_task_overrides_what_the_target_looks_like(run: Run, houses: str) -> None:
+def test_task_overrides_the_inferred_one(run: Run, houses: str) -> None:
     as_it_looks = said_by(run("train", houses, "--model", "tree", "--target", "rooms"))
     assert "treated as classes; --task regress predicts them as numbers" in as_it_looks
     assert isinstance(margrove.load("houses.margrove"), margrove.DecisionTreeClassifier)
@@ -272,7 +272,7 @@ def test_the_task_overrides_what_the_target_looks_like(run: Run, houses: str) ->
     assert "treated as classes;" not in said
 
 
-def test_many_whole_numbers_are_classes_only_if_said_so(run: Run, folder: Path) -> None:
+def test_many_integers_are_classes_only_on_request(run: Run, folder: Path) -> None:
     (folder / "counts.csv").write_text("x,n\n" + "".join(f"{i / 7:.3f},{i // 2 + i % 2}\n" for i in range(60)))
     assert "(regression)" in said_by(run("train", "counts.csv", "--model", "tree", "--folds", "0"))
     result = run("train", "counts.csv", "--model", "tree", "--task", "classify", "--folds", "0")
@@ -304,13 +304,13 @@ def test_what_cannot_be_estimated_is_refused_with_a_cure(
     assert not Path("houses.margrove").exists()
 
 
-def test_no_folds_and_few_rows_are_said(run: Run, folder: Path) -> None:
+def test_missing_folds_and_few_rows_are_reported(run: Run, folder: Path) -> None:
     (folder / "three.csv").write_text("x,y\n1,0.5\n2,1.5\n3,2.5\n")
     assert "3 folds, because there are only 3 rows" in said_by(run("train", "three.csv", "--model", "tree"))
     assert "not estimated, as requested" in said_by(run("train", "three.csv", "--model", "tree", "--folds", "0"))
 
 
-def test_long_lists_of_levels_are_clipped_unless_asked(run: Run, folder: Path) -> None:
+def test_long_lists_of_levels_are_clipped_by_default(run: Run, folder: Path) -> None:
     rows = [f"s{c:02},{'ab'[c % 2]}" for c in range(40) for _ in range(8)]
     (folder / "shops.csv").write_text("\n".join(["shop,kind", *rows]) + "\n")
     options = ("--model", "tree", "--folds", "0", "--param", "complexity=0")

@@ -56,7 +56,7 @@ def export(screen: Screen, path: str, to: str, output: str) -> None:
             screen.say(f"inputs: {some(named, _SHOWN_COLUMNS, rest=_REST)}", indent=2)
             screen.say(f"outputs: {', '.join(record['outputs'])}", indent=2)
             words = sorted({repr(fact["missing"]) for fact in record["inputs"] if "missing" in fact})
-            in_text = f", in text columns {' or '.join(words)}" if words else ""
+            in_text = f", or {' or '.join(words)} in a text column" if words else ""
             screen.say(f"A missing cell is NaN{in_text}.", indent=2)
     screen.document(record)
 

@@ -111,7 +111,7 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
     screen.heading("What the model learned")
     if learned.kind == "weights":
         _tell_machines(screen, learned)
-        text = f"In parentheses: the weight{learned.unit}, relative to the largest of its class. "
+        text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
         screen.say(f"{text}Correlated columns share or cancel their weights.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
