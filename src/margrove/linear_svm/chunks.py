@@ -1,7 +1,7 @@
-"""Chunks of rows as the machines of a linear SVM see them: read once to be checked, then walked over, pass by pass.
+"""Chunks of rows as the machines of a linear SVM see them: read once to be checked, then again in every pass.
 
-The first walk checks every chunk and counts rows, columns, classes and weights. Later walks trust the cells, and check
-only that the same number of rows comes again.
+The first pass checks every chunk and counts rows, columns, classes and weights. Later passes trust the cells, and check
+only that the number of rows is the same.
 """
 
 from __future__ import annotations

@@ -137,9 +137,9 @@ class LinearSVC(ClassifierMixin, Streaming):
         ----------
         chunks : re-iterable of (X, y), (X, y, sample_weight) or Table; or a pair of arrays (X, y)
             A list, `read_chunks`, a function that returns a new iterator, or a pair of memory-mapped arrays; no
-            generator, because every pass walks over the same rows again.
+            generator, because every pass reads the same rows again.
         classes : array, optional
-            All labels that may come; None takes those that do.
+            All labels that may occur; None takes those in the chunks.
         max_passes : int
             Walks over the chunks at most, after the first; ``max_iter`` has no meaning here.
 

@@ -64,8 +64,8 @@ class OneVsRestClassifier(CodedClassifier):
     Notes
     -----
     ``class_weight="balanced"`` of the estimator balances the two sides of each machine. (An `SVC` by itself balances
-    the classes; so then the machines are fitted each by itself.) A dict of weights by label is refused: the machines
-    know no labels but −1 and +1. Use ``sample_weight``.
+    the classes; so then each machine is fitted separately.) A dict of weights by label is refused: the machines
+    have only the labels −1 and +1. Use ``sample_weight``.
 
     Ctrl-C during ``fit`` leaves the model as it was. Where the machines share a kernel they end together, with status
     ``interrupted``, and the model is kept.

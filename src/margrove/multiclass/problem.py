@@ -1,7 +1,6 @@
 """The problem of each machine of a code: the rows it sees, and the side of each row. No solver.
 
-Column s of the code matrix asks a two-class question of the rows whose class it knows: y_i = c_{class(i), s}, as −1 and
-+1.
+Column s of the code matrix is a two-class problem on the rows whose entry is not 0: y_i = c_{class(i), s}, −1 or +1.
 """
 
 from __future__ import annotations

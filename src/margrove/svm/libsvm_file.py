@@ -52,21 +52,21 @@ def write_libsvm_model(model: Any, path: Target) -> None:
 
     Every number is written with all its digits, so that decision values agree to rounding. ``probA`` and ``probB`` are
     written where the model has probabilities: LIBSVM's come from the same formulas, but its ``-b 1`` predicts the most
-    probable label, which need not be the one that votes say.
+    probable label, which need not be the one with the most votes.
 
     Parameters
     ----------
     model : fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM
         With kernel "linear", "poly", "rbf", "sigmoid" or "precomputed", and ``multiclass="ovo"`` where there are more
-        than two labels. Labels that are no whole numbers are written as their places in ``classes_``, with a
-        `MargroveWarning` that says which is which.
+        than two labels. Labels that are not whole numbers are written as their positions in ``classes_``, with
+        a `MargroveWarning` that lists them.
     path : str, path or binary file
         Where to. The file there is replaced in one step. A binary file is written to and left open.
 
     Raises
     ------
     ModelFileError
-        If LIBSVM has no such model; says what to do.
+        If LIBSVM does not support the model; the message contains the fix.
 
     Examples
     --------
@@ -100,17 +100,17 @@ def read_libsvm_model(
 ) -> Any:
     """Read a LIBSVM model file as a fitted estimator of ours, which predicts as LIBSVM does.
 
-    The file has cells of eight digits, and the support vectors alone; it does not tell C, ν, ε and the tolerance. With
+    The file has cells of eight digits, and only the support vectors; it does not contain C, ν, ε or ``tol``. With
     X and y, the rows it was trained on, the support vectors are found among them and get all their digits; then
-    ``certify(model, X, y)`` judges LIBSVM's solution, if C, ν, ε, ``class_weight`` and ``tol`` are given as they were.
+    ``certify(model, X, y)`` checks LIBSVM's solution, if C, ν, ε, ``class_weight`` and ``tol`` are given as they were.
     Without X a model is taken for that of its support vectors alone, which is the same one.
 
     Parameters
     ----------
     path : str, path or binary file
     n_features : int, optional
-        The columns of the training table. The file tells only which is the last that is not 0 in some support vector,
-        and of a precomputed kernel the last training row that is one. None: as X has, or as the file tells.
+        The columns of the training table. The file only contains the last one that is not 0 in some support vector, and
+        for a precomputed kernel the last training row that is one. None: as in X, or as in the file.
     X, y : the data the model was trained on, optional
         A one-class machine has no y.
     **parameters

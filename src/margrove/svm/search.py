@@ -212,7 +212,7 @@ class SVCCV(SupportVectorSearch, ClassifierSearch):
     time_limit : float, optional
         Seconds for the search, and again for the refit that follows. Cells whose folds are all scored compete.
     checkpoint : str, path or `Checkpoint`, optional
-        A file where ``fit`` keeps the table every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of
+        A file where ``fit`` keeps the table every 30 seconds, or at the interval of a `Checkpoint`. A later ``fit`` of
         the same data, folds, grid and scoring computes what is missing. The refit keeps its own, with ``.refit`` at the
         end of its name. Both are removed when all is done. Folds that are drawn at random need a seed.
     verbose : bool

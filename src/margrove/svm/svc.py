@@ -89,11 +89,11 @@ class SVC(SupportVectorClassifier):
         and their values on those are calibrated. ``predict`` is not changed, and always returns the most probable
         class. ``time_limit`` is for the fit, and once more for the folds.
     warm_start : bool
-        ``fit`` goes on from the last solution: after C, weights or labels have changed, or rows were added at the end.
-        Row i is taken for the row i of the last fit. A hard margin begins anew.
+        ``fit`` starts from the last solution: after C, weights or labels have changed, or rows were added at the end.
+        Row i is taken for the row i of the last fit. A hard margin starts again.
     checkpoint : str, path or `Checkpoint`, optional
-        A file where ``fit`` keeps α every 30 seconds, or as often as a `Checkpoint` says. A later ``fit`` of the same
-        data goes on from it, with other limits, threads or ``tol`` if you like. It is removed when the fit has
+        A file where ``fit`` keeps α every 30 seconds, or at the interval of a `Checkpoint`. A later ``fit`` of the same
+        data continues from it, with other limits, threads or ``tol`` if you like. It is removed when the fit has
         converged. The folds of ``probability=True``, `path` and `leave_one_out` keep none.
 
     Attributes
