@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.errors import ParameterError, check_flag, check_number, check_whole
 from margrove.plots.arguments import check_mapping, check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import MEANINGS, Judgement, Predictor, class_scores, judge, learner_of
+from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, class_scores, evaluate, learner_of
 from margrove.plots.plane import Plane, plane_of
 from margrove.plots.style import MARKERS, as_typed, axes_for, colour_of, ink, legend_outside, line_share, marker_area
 
@@ -112,13 +112,13 @@ def plot_boundary(
     _check_options(margins, regions, legend, resolution)
     check_rows(X)
     plane = plane_of(model, X, features, check_mapping("at", at, "columns to cells"))
-    judgement = judge(model, plane.rows, y)
+    evaluation = evaluate(model, plane.rows, y)
     ax = axes_for(ax, 6.8 if legend else 5.2, 4.4)
-    draw_points(ax, plane, judgement)
-    draw_model(ax, model, plane, judgement, margins=margins, regions=regions, resolution=resolution)
-    draw_marks(ax, plane, judgement)
+    draw_points(ax, plane, evaluation)
+    draw_model(ax, model, plane, evaluation, margins=margins, regions=regions, resolution=resolution)
+    draw_marks(ax, plane, evaluation)
     plane = replace(plane, words=plane.words + _beside(model, plane))
-    draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{judgement.in_words()}")
+    draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{evaluation.description()}")
     if legend:
         legend_outside(ax)
     return ax
@@ -153,13 +153,13 @@ def _asked(model: Predictor, plane: Plane) -> Any:
     return learner_of(model) if plane.is_encoded else model
 
 
-def draw_points(ax: Axes, plane: Plane, judgement: Judgement) -> None:
+def draw_points(ax: Axes, plane: Plane, evaluation: Evaluation) -> None:
     """Draw every point that has both its cells, by class."""
     n = len(plane.points)
     edge = float(np.interp(n, _CROWDED, (_EDGE, 0.0)))
     look: dict[str, Any] = {"edgecolors": ink(), "linewidths": edge, "s": marker_area(n), "zorder": 2}
-    for code, label in enumerate(judgement.classes):
-        x, marker = plane.points[plane.is_complete & (judgement.codes == code)], MARKERS[code % len(MARKERS)]
+    for code, label in enumerate(evaluation.classes):
+        x, marker = plane.points[plane.is_complete & (evaluation.codes == code)], MARKERS[code % len(MARKERS)]
         ax.scatter(x[:, 0], x[:, 1], color=colour_of(code), marker=marker, label=str(label), **look)
 
 
@@ -167,7 +167,7 @@ def draw_model(
     ax: Axes,
     model: Predictor,
     plane: Plane,
-    judgement: Judgement,
+    evaluation: Evaluation,
     *,
     margins: bool | float = True,
     regions: bool = True,
@@ -179,7 +179,7 @@ def draw_model(
     maps = scores.T.reshape(-1, resolution, resolution)  # one per class, > 0 inside its region
     if regions:
         for code, score in enumerate(maps):
-            is_shaded = code == 0 or not judgement.is_one_class
+            is_shaded = code == 0 or not evaluation.is_one_class
             if is_shaded and score.max() > 0:
                 inside = [0.0, 2.0 * float(score.max())]
                 ax.contourf(across, up, score, inside, colors=[colour_of(code)], alpha=0.18, zorder=0)
@@ -195,7 +195,7 @@ def draw_model(
 
     name = "boundary, f = 0" if has_lines else "boundary"
     draw_levels(maps[-1:] if is_one_machine else maps, [0.0], 1.6, "solid", name)
-    level = judgement.level if margins is True else float(margins)
+    level = evaluation.level if margins is True else float(margins)
     if level and has_lines:
         draw_levels(maps[1:], [-level, level], 1.0, "dashed", f"margin, f = ±{level:.3g}")
 
@@ -207,10 +207,10 @@ def _in_blocks(plane: Plane, grid: NDArray[np.float64]) -> Iterator[Any]:
         yield plane.like_rows(grid[first : first + n])
 
 
-def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
+def draw_marks(ax: Axes, plane: Plane, evaluation: Evaluation) -> None:
     """Draw a ring around each support vector, or a square around the nearest point of each class, and a cross over each
     misclassified point."""
-    area, words = marker_area(len(plane.points)), judgement.words
+    area, grades = marker_area(len(plane.points)), evaluation.grades
 
     def mark(chosen: NDArray[Any], label: str, marker: str, size: float, width: float, **look: Any) -> None:
         x = plane.points[chosen]
@@ -221,14 +221,14 @@ def draw_marks(ax: Axes, plane: Plane, judgement: Judgement) -> None:
         return max(_FAINTEST, min(1.0, _CROWD / max(1, int(is_marked.sum()))))
 
     outline: dict[str, Any] = {"facecolors": "none", "edgecolors": ink(), "zorder": 3}
-    if words is None:
-        mark(judgement.nearest(), "nearest points of each class", "s", 4.5, 1.0, **outline)
+    if grades is None:
+        mark(evaluation.nearest(), "nearest points of each class", "s", 4.5, 1.0, **outline)
     else:
-        outline["alpha"] = opacity(np.isin(words, list(RINGS)))
-        for word, width in RINGS.items():
-            is_ringed = (words == word) & plane.is_complete
-            mark(is_ringed, f"{word}, {MEANINGS[word]}", "o", 3.2, width * line_share(area), **outline)
-    is_wrong = judgement.is_wrong & plane.is_complete
+        outline["alpha"] = opacity(np.isin(grades, list(RINGS)))
+        for grade, width in RINGS.items():
+            is_ringed = (grades == grade) & plane.is_complete
+            mark(is_ringed, f"{grade}, {MEANINGS[grade]}", "o", 3.2, width * line_share(area), **outline)
+    is_wrong = evaluation.is_wrong & plane.is_complete
     cross: dict[str, Any] = {"color": ink(), "zorder": 4, "alpha": opacity(is_wrong)}
     mark(is_wrong, "misclassified", "x", 2.4, 1.2 * line_share(area), **cross)
 

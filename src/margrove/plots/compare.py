@@ -16,7 +16,7 @@ from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.plots.arguments import check_labels, check_mapping, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
 from margrove.plots.displays import Display, made_from
-from margrove.plots.judgement import MEANINGS, judge, learner_of
+from margrove.plots.evaluation import MEANINGS, evaluate, learner_of
 from margrove.plots.plane import Plane, read_plane
 from margrove.plots.style import as_typed, given_panels
 from margrove.status import Status
@@ -92,15 +92,15 @@ def compare_linear(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = {name: clone(model).fit(planes[name].rows, y) for name, model in models.items()}
-    judged = {name: judge(model, planes[name].rows, y) for name, model in fitted.items()}
+    evaluated = {name: evaluate(model, planes[name].rows, y) for name, model in fitted.items()}
     places = _new_axes(len(models), next(iter(planes.values()))) if given is None else given
     for ax, (name, model) in zip(places, fitted.items(), strict=True):
-        draw_points(ax, planes[name], judged[name])
-        draw_model(ax, model, planes[name], judged[name])
-        draw_marks(ax, planes[name], judged[name])
+        draw_points(ax, planes[name], evaluated[name])
+        draw_model(ax, model, planes[name], evaluated[name])
+        draw_marks(ax, planes[name], evaluated[name])
         status = getattr(learner_of(model), "status_", Status.CONVERGED)
         ending = "" if status == Status.CONVERGED else f"\nstopped early: {status}"
-        draw_frame(ax, model, planes[name], f"{name}\n{judged[name].in_words()}{ending}")
+        draw_frame(ax, model, planes[name], f"{name}\n{evaluated[name].description()}{ending}")
     if given is None:
         _legend_below(places)
     return places

@@ -11,9 +11,9 @@ from margrove.errors import InputError, ParameterError, check_choice, check_flag
 from margrove.explanation import explanation_of
 from margrove.plots.arguments import check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import MEANINGS, Judgement, Predictor, judge, learner_of
+from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, evaluate, learner_of
 from margrove.plots.style import (
-    WORD_COLOURS,
+    GRADE_COLOURS,
     as_typed,
     axes_for,
     colour_of,
@@ -86,23 +86,23 @@ def plot_margins(
     name = type(learner_of(model)).__name__
     if not hasattr(model, "classes_") or not explanation_of(model).has_margins:
         raise InputError(f"{name} has no margins", cure="Use a linear or kernel classifier.")
-    judgement = judge(model, X, y)
-    if judgement.geometric is None:
+    evaluation = evaluate(model, X, y)
+    if evaluation.geometric is None:
         raise InputError(f"{name} has w = 0, so it has no boundary")
-    is_smallest = judgement.geometric.ndim > 1
-    distance = np.fmin.reduce(judgement.geometric, axis=1) if is_smallest else judgement.geometric
+    is_smallest = evaluation.geometric.ndim > 1
+    distance = np.fmin.reduce(evaluation.geometric, axis=1) if is_smallest else evaluation.geometric
     ax = axes_for(ax, 6.8 if legend else 5.2, 3.8)
-    _draw_bars(ax, _parts_of(judgement), distance, bins)
-    if judgement.level == 1.0 and judgement.functional is not None:  # a support vector machine: f = 1 at 1/‖w‖
-        farthest = int(np.argmax(np.abs(judgement.functional)))
-        edge = float(distance[farthest] / judgement.functional[farthest])
+    _draw_bars(ax, _parts_of(evaluation), distance, bins)
+    if evaluation.level == 1.0 and evaluation.functional is not None:  # a support vector machine: f = 1 at 1/‖w‖
+        farthest = int(np.argmax(np.abs(evaluation.functional)))
+        edge = float(distance[farthest] / evaluation.functional[farthest])
         label = f"margin, 1/‖w‖ = {in_print(edge)}"
         ax.axvline(edge, color=ink(), linewidth=1.2, linestyle="dotted", zorder=3, label=label)
     smallest = float(distance.min())
     look: dict[str, Any] = {"linestyle": "dashed", "label": f"smallest, {in_print(smallest)}"}
     ax.axvline(smallest, color=ink(), linewidth=1.2, zorder=3, **look)
     ax.set_xlabel("margin y f(x)/‖w‖" + (", the smallest over the machines" if is_smallest else ""))
-    ax.set(ylabel="points", title=f"{name}\n{judgement.in_words()}")
+    ax.set(ylabel="points", title=f"{name}\n{evaluation.description()}")
     if legend:
         legend_outside(ax)
     return ax
@@ -112,12 +112,12 @@ class MarginsDisplay(EstimatorDisplay, picture=plot_margins):
     """The distribution of margins, easy, marginal and hard: `plot_margins`."""
 
 
-def _parts_of(judgement: Judgement) -> list[Part]:
-    codes, words = judgement.codes, judgement.words
-    if words is None:
-        return [(str(label), colour_of(code), codes == code) for code, label in enumerate(judgement.classes)]
-    names = {word: f"{word}, {MEANINGS[word]}" for word in reversed(MEANINGS)} | {"": "ignored, weight 0"}
-    return [(name, WORD_COLOURS[word], words == word) for word, name in names.items() if (words == word).any()]
+def _parts_of(evaluation: Evaluation) -> list[Part]:
+    codes, grades = evaluation.codes, evaluation.grades
+    if grades is None:
+        return [(str(label), colour_of(code), codes == code) for code, label in enumerate(evaluation.classes)]
+    names = {grade: f"{grade}, {MEANINGS[grade]}" for grade in reversed(MEANINGS)} | {"": "ignored, weight 0"}
+    return [(name, GRADE_COLOURS[grade], grades == grade) for grade, name in names.items() if (grades == grade).any()]
 
 
 def _draw_bars(ax: Axes, parts: list[Part], distance: NDArray[np.float64], bins: int | str) -> None:

@@ -29,7 +29,7 @@ from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_number
 from margrove.plots.arguments import as_numbers, found, shape_of
-from margrove.plots.judgement import Predictor, last_step, learner_of
+from margrove.plots.evaluation import Predictor, last_step, learner_of
 from margrove.tree.words import level_text, rounded
 
 _PAD = 0.08  # of the range of the points, left free on every side

@@ -16,7 +16,7 @@ from margrove.errors import InputError, ParameterError, check_flag
 from margrove.plots.arguments import as_numbers, check_labels, check_mapping, check_rows
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import judge, learner_of
+from margrove.plots.evaluation import evaluate, learner_of
 from margrove.plots.plane import Plane, held_in_words, held_number, read_plane, typical_cell
 from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
@@ -95,13 +95,13 @@ def plot_regions(
         ax = axes_for(ax, *size)
         _draw_values(ax, tree, plane, values, slices, legend)
     else:
-        judgement = judge(model, X, y)
-        title += f"\n{judgement.in_words()}"
+        evaluation = evaluate(model, X, y)
+        title += f"\n{evaluation.description()}"
         ax = axes_for(ax, *size)
         for leaf, across, up in slices:
             _shade(ax, plane, across, up, colour_of(int(tree.value[leaf].argmax())), alpha=0.22)
-        draw_points(ax, plane, judgement)
-        draw_marks(ax, plane, judgement)
+        draw_points(ax, plane, evaluation)
+        draw_marks(ax, plane, evaluation)
     words = {tree.columns[j].name: _in_words(tree.columns[j], cell) for j, cell in held.items()}
     draw_frame(ax, model, plane, title + held_in_words(words))
     ax.set_aspect("auto")  # a tree knows no angles: the axes need not have one scale

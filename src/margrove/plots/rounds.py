@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError
 from margrove.plots.arguments import check_model
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import learner_of
+from margrove.plots.evaluation import learner_of
 from margrove.plots.style import (
     as_typed,
     colour_of,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 LINE_COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line or a letter
 # Of easy, marginal and hard points; none of them is one of the first two classes' colour. From light to dark, too.
-WORD_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
+GRADE_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
 
 _MOST_DOTS = 60  # points of a line up to which each gets a dot

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.errors import InputError, ParameterError, check_flag, check_whole
 from margrove.plots.arguments import as_list, as_numbers, check_model, found, shape_of
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import learner_of
+from margrove.plots.evaluation import learner_of
 from margrove.plots.style import OKABE_ITO, as_typed, check_axes, colour_of, ink
 from margrove.plots.tree_boxes import BAR, LISTED, SMALL, Box, boxes_of, clipped, lay_out, width_of
 from margrove.tree.model import TreeModel

@@ -13,7 +13,7 @@ from margrove.data.sample import codes_of
 from margrove.errors import InputError, ParameterError, check_whole
 from margrove.plots.arguments import check_labels, check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.judgement import Predictor, last_step
+from margrove.plots.evaluation import Predictor, last_step
 from margrove.plots.style import LINE_COLOURS, as_typed, axes_for, draw_grid, ink, legend_outside
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from margrove.app.report.tree_picture import drawn_tree
 from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
 from margrove.explanation import ModelSummary
-from margrove.plots.judgement import MEANINGS
-from margrove.plots.style import WORD_COLOURS, colour_of
+from margrove.plots.evaluation import MEANINGS
+from margrove.plots.style import GRADE_COLOURS, colour_of
 from margrove.svm.margins import margins
 
 _MARGIN_ROWS = 5_000  # whose margins are measured; of more a sample
@@ -205,7 +205,7 @@ def _parts(
     classes: list[str], codes: NDArray[np.intp], grades: NDArray[np.str_] | None
 ) -> list[tuple[str, str, NDArray[np.bool_]]]:
     if grades is not None:
-        found = [(f"{name} ({MEANINGS[name]})", WORD_COLOURS[name], grades == name) for name in reversed(MEANINGS)]
+        found = [(f"{name} ({MEANINGS[name]})", GRADE_COLOURS[name], grades == name) for name in reversed(MEANINGS)]
     elif len(classes) <= 7:
         found = [(name, colour_of(code), codes == code) for code, name in enumerate(classes)]
     else:

@@ -42,7 +42,7 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """Predictions and margins of labelled rows; for a one-class machine, which has no labels, inside or outside."""
 
     classes: NDArray[Any]
@@ -51,7 +51,7 @@ class Judgement:
     functional: NDArray[np.float64] | None  # (n,) or (n, machines); None where the model has no margins
     geometric: NDArray[np.float64] | None
     level: float | None  # m of the margin lines, two classes only
-    words: NDArray[np.str_] | None = None  # (n,), easy, marginal or hard, of a support vector machine's own rows
+    grades: NDArray[np.str_] | None = None  # (n,), easy, marginal or hard, of a support vector machine's own rows
     is_one_class: bool = False
 
     def nearest(self) -> NDArray[np.intp]:
@@ -64,7 +64,7 @@ class Judgement:
             found.append(np.flatnonzero(np.isfinite(distance) & (distance <= distance.min() * (1 + _TIE))))
         return np.concatenate(found)
 
-    def in_words(self) -> str:
+    def description(self) -> str:
         """Return errors and margin for a title, and the numbers of marginal and hard points."""
         wrong, n = int(self.is_wrong.sum()), len(self.codes)
         words = "no errors" if wrong == 0 else f"{wrong:,} of {n:,} misclassified"
@@ -72,22 +72,22 @@ class Judgement:
             words = f"{int((self.codes == _OUTSIDE).sum()):,} of {n:,} outside"
         if self.geometric is not None and self.geometric.ndim == 1:
             words = f"{words}, margin {in_print(float(self.geometric.min()))}"
-        if self.words is not None:
-            counts = (int((self.words == word).sum()) for word in ("marginal", "hard"))
+        if self.grades is not None:
+            counts = (int((self.grades == grade).sum()) for grade in ("marginal", "hard"))
             marginal, hard = (f"{count:,}" if count else "no" for count in counts)
             words = f"{words}\n{marginal} marginal and {hard} hard points"
         return words
 
 
-def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
+def evaluate(model: Predictor, rows: Any, y: Any) -> Evaluation:
     """Predict, compare with the labels, and measure margins if the model has them."""
     learner, encoded = last_step(model, rows)
     if is_one_class(learner):
-        words = words_of(learner, encoded)
+        grades = grades_of(learner, encoded)
         # A marginal point is on the boundary: only rounding decides on which side of it.
-        is_outside = np.asarray(model.predict(rows)) < 0 if words is None else words == "hard"
+        is_outside = np.asarray(model.predict(rows)) < 0 if grades is None else grades == "hard"
         codes, right = np.where(is_outside, _OUTSIDE, 1 - _OUTSIDE), np.zeros(len(is_outside), np.bool_)
-        return Judgement(np.array(["inside", "outside"]), codes, right, None, None, None, words, is_one_class=True)
+        return Evaluation(np.array(["inside", "outside"]), codes, right, None, None, None, grades, is_one_class=True)
     if not hasattr(model, "classes_"):
         raise InputError(f"{type(learner).__name__} is not a classifier", cure="Use a classifier or a OneClassSVM.")
     check_labels(y)
@@ -106,11 +106,11 @@ def judge(model: Predictor, rows: Any, y: Any) -> Judgement:
                 has_unit_margin = described is not None and described.has_unit_margin
                 level = 1.0 if has_unit_margin else smallest if smallest > 0 else None
     is_wrong = predicted != model.classes_[codes]
-    return Judgement(model.classes_, codes, is_wrong, functional, geometric, level, words_of(learner, encoded))
+    return Evaluation(model.classes_, codes, is_wrong, functional, geometric, level, grades_of(learner, encoded))
 
 
 def is_one_class(learner: object) -> bool:
-    """Return whether the learner was fitted without classes, to tell its rows from all others."""
+    """Return whether the learner was fitted without classes."""
     return explanation_of(learner).task == "novelty"
 
 
@@ -144,9 +144,9 @@ def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
     return np.where(predicted[:, None] == model.classes_[None, :], 1.0, -1.0)
 
 
-def words_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
+def grades_of(learner: Any, rows: Any) -> NDArray[np.str_] | None:
     """Return "easy", "marginal" or "hard" for each row (the hardest of several machines), "" for one of zero weight;
-    None if the learner has no such words or was fitted on other rows."""
+    None if the learner has no grades or was fitted on other rows."""
     if not hasattr(learner, "kkt_"):
         return None
     points = read_points(learner, rows)
