@@ -180,7 +180,7 @@ def command_line() -> str:
     parts = [
         NOTICE,
         "# The command line",
-        f"{first_line(group.help)} The same words as `margrove --help` and `margrove COMMAND --help`.",
+        f"{first_line(group.help)} This page has the text of `margrove --help` and `margrove COMMAND --help`.",
     ]
     for name, command in group.commands.items():
         if not command.hidden:
