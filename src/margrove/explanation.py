@@ -27,7 +27,7 @@ class WeightedColumn:
     """A column that counts for a class, and its weight: 1 is the strongest of that class."""
 
     column: str
-    words: str
+    description: str
     weight: float
     is_against: bool = False  # of a word of a text: it counts against the class
 
@@ -39,8 +39,8 @@ class MachineSummary:
     positive: str  # the class or classes with scores above 0
     negative: str  # those with scores below 0
     evidence: tuple[WeightedColumn, ...] = ()
-    n_rows_for: int | None = None  # of a kernel machine: support vectors
-    n_rows_against: int | None = None
+    n_rows_positive: int | None = None  # of a kernel machine: support vectors
+    n_rows_negative: int | None = None
     n_voters: int | None = None  # of a voted perceptron: weight vectors that vote
 
 

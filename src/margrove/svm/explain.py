@@ -44,7 +44,7 @@ class Kernels(Explanation):
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         machines = [
-            MachineSummary(*side, n_rows_for=int((beta > 0).sum()), n_rows_against=int((beta < 0).sum()))
+            MachineSummary(*side, n_rows_positive=int((beta > 0).sum()), n_rows_negative=int((beta < 0).sum()))
             for side, beta in zip(self._sides(), self._betas(), strict=True)
         ]
         return ModelSummary("rows", tuple(machines), len(self.model.support_), self.model.n_rows_)

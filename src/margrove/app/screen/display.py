@@ -210,7 +210,7 @@ def _weights_line(machine: MachineSummary) -> Text:
     if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
-        ", ".join(f"{fact.words} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
+        ", ".join(f"{fact.description} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
         for side in (False, True)
     )
     return line.append(visible("; against it ".join(part for part in (for_it or "nothing", against) if part)))
@@ -220,6 +220,6 @@ def _other_line(machine: MachineSummary) -> Text:
     name = (visible(f"{machine.positive} vs {machine.negative}"), "bold")
     if machine.n_voters is not None:
         return Text.assemble(name, f": {machine.n_voters:,} weight vectors vote")
-    if machine.n_rows_for is None:
+    if machine.n_rows_positive is None:
         return Text.assemble(name)
-    return Text.assemble(name, f": {machine.n_rows_for:,} rows for it, {machine.n_rows_against:,} against it")
+    return Text.assemble(name, f": {machine.n_rows_positive:,} rows for it, {machine.n_rows_negative:,} against it")

@@ -242,7 +242,7 @@ def _machines(found: ModelSummary) -> list[Block]:
     if found.kind == "weights":
         for machine in found.machines[:_SHOWN_MACHINES]:
             # A text has "low" or "is not" where a weight is below 0: all of them count for the class.
-            bars = [Bar(fact.words, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
+            bars = [Bar(fact.description, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
             rather = "" if machine.negative == "the rest" else f" rather than {machine.negative!r}"
             if bars:
                 blocks.append(Bars(bars, f"Evidence for {machine.positive!r}{rather}"))

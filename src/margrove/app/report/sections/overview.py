@@ -223,4 +223,6 @@ def proof_section(found: Findings) -> Section | None:
     if subject.history.certifying:
         blocks.append(note(subject.history.certifying))
     blocks.append(note(f"It does not prove that {what}: {known}."))
-    return Section("proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "words": words})
+    return Section(
+        "proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "description": words}
+    )
