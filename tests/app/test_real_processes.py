@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -116,9 +117,11 @@ def _begun(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
 
 def _interrupt_after(command: subprocess.Popen[bytes], said: bytes) -> tuple[bytes, bytes]:
     assert command.stdout is not None
-    for line in command.stdout:
-        if said in line:
-            break
+    patience = threading.Timer(60, command.kill)  # a line that never comes ends the test
+    patience.start()
+    found = any(said in line for line in command.stdout)
+    patience.cancel()
+    assert found, command.communicate()[1]
     time.sleep(2)  # into the solve that comes next, also on a busy machine
     command.send_signal(signal.SIGINT)
     return command.communicate(timeout=60)
@@ -136,7 +139,7 @@ def test_ctrl_c_before_there_is_a_model_writes_nothing(folder: Path, learner: st
 @pytest.mark.parametrize("learner", ["perceptron", "svm"])
 def test_ctrl_c_during_the_fit_keeps_the_model(folder: Path, learner: str) -> None:
     command = _begun([*_endless(folder, learner), "--folds", "0"], folder)
-    output, complaint = _interrupt_after(command, b"always answering")
+    output, complaint = _interrupt_after(command, b"always predicting")
     assert command.returncode == 0, complaint
     assert b"interrupted" in complaint
     assert b"status 'interrupted'" in output
