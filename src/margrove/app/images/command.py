@@ -57,11 +57,7 @@ def train_on_images(
     if features is None:
         estimate = _held_out(screen, learner, pictures, training)
     else:
-        folds = CLASSES.folds(pictures.labels, training.folds, training.seed)
-        with metered(screen, "cross-validation", total=max(1, len(folds.tests))) as meter:
-            estimate = CLASSES.cross_validate(
-                lambda: clone(learner), codes, pictures.labels, folds, meter, "cross-validation"
-            )
+        estimate = _cross_validated(screen, learner, codes, pictures, training)
     tell_estimate(screen, estimate, "picture")
     model, certificate, messages = _fit(screen, learner, features, codes, pictures)
     for message in messages:
@@ -103,6 +99,14 @@ def train_on_images(
         }
     )
     screen.finish()
+
+
+def _cross_validated(
+    screen: Screen, learner: Any, codes: Any, pictures: PictureFolder, training: ImageTraining
+) -> Estimate:
+    folds, title = CLASSES.folds(pictures.labels, training.folds, training.seed), "cross-validation"
+    with metered(screen, title, total=max(1, len(folds.tests))) as meter:
+        return CLASSES.cross_validate(lambda: clone(learner), codes, pictures.labels, folds, meter, title)
 
 
 def _codes(screen: Screen, pictures: PictureFolder, training: ImageTraining) -> tuple[ConvFeatures, Any]:
