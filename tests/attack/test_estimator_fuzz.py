@@ -17,11 +17,11 @@ def assert_no_faults(part: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(QUICK // PART))
-def test_hostile_input_is_refused_or_answered_with_a_true_certificate(part):
+def test_hostile_input_is_refused_or_gets_a_true_certificate(part):
     assert_no_faults(part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(QUICK // PART, ALL // PART))
-def test_more_hostile_input_is_refused_or_answered_with_a_true_certificate(part):
+def test_more_hostile_input_is_refused_or_gets_a_true_certificate(part):
     assert_no_faults(part)

@@ -52,7 +52,7 @@ def fitted(name, points):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_an_honest_certificate_is_confirmed(name, points):
+def test_a_true_certificate_is_confirmed(name, points):
     model, X, y = fitted(name, points)
     certificate = certify(model, X, y)
     assert certificate.holds

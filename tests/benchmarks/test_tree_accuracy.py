@@ -59,7 +59,7 @@ def test_files_hold_the_rows_of_their_fold(folds, role):
     assert (folds.folder / "kinds.txt").read_text().split() == ["numeric", "character", "character", "character"]
 
 
-def test_our_settings_and_scikit_learn_tell_simple_classes_apart(benchmark, folds):
+def test_our_settings_and_scikit_learn_separate_simple_classes(benchmark, folds):
     sides = ["default", "command_line", "cart", "c45", "sklearn", "c45_filled"]
     found = benchmark.measured(folds, sides)
     assert [*found] == sides
@@ -69,7 +69,7 @@ def test_our_settings_and_scikit_learn_tell_simple_classes_apart(benchmark, fold
         assert len(side["folds"]) == N_FOLDS
 
 
-def test_where_no_cell_is_missing_nothing_is_said_of_missing_cells(benchmark, folds, tmp_path):
+def test_missing_cells_are_not_mentioned_if_there_are_none(benchmark, folds, tmp_path):
     whole = benchmark.cut("whole", folds.cells[["code"]], folds.classes, tmp_path, n_folds=N_FOLDS)
     assert benchmark.measured(whole, benchmark.OF_MISSING_CELLS) == {}
 

@@ -34,7 +34,7 @@ def blobs(rng, n, d, classes, spread):
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("d", [1, 3, 8, 50])
 @pytest.mark.parametrize("form", ["float64", "float32", "csr"])
-def test_perceptron_walks_as_the_reference(variant, spread, shuffle, d, form, rng):
+def test_perceptron_makes_the_corrections_of_the_reference(variant, spread, shuffle, d, form, rng):
     X, codes = blobs(rng, 60, d, 3, spread)
     X = {
         "float64": X,
@@ -107,7 +107,7 @@ def test_slices_of_time_change_nothing(rng):
 
 @pytest.mark.parametrize("name", NATIVE_KERNELS)
 @pytest.mark.parametrize("form", ["float64", "float32", "csr"])
-def test_kernel_perceptron_walks_as_the_reference(name, form, rng):
+def test_kernel_perceptron_makes_the_corrections_of_the_reference(name, form, rng):
     X, codes = blobs(rng, 40, 5, 3, 1.5)
     X = np.abs(X)
     X[:, 0] += 0.1  # a row of zeros would meet exact ties, which rounding decides

@@ -29,6 +29,6 @@ def test_every_table_has_a_line_with_what_was_taken() -> None:
     assert "No bar is missed." in text
 
 
-def test_what_is_missed_is_said() -> None:
+def test_misses_are_reported() -> None:
     text = auto_results.section({"cases": [case("adult", 0.85, 130.0)]})
     assert "Missed: adult took 130 s of 120; adult has 85.0 % of 86.3 %." in text

@@ -49,7 +49,7 @@ def test_every_scheme_has_a_row_and_only_bit_strings_have_a_bar(codes_results: A
     assert [line[0] for line in codes_results.summary({"cases": CASES})] == ["letter by 5 bits"]
 
 
-def test_a_bar_that_is_missed_is_told(codes_results: Any) -> None:
+def test_a_missed_bar_is_reported(codes_results: Any) -> None:
     cases = copy.deepcopy(CASES)
     cases[0]["ratio_sklearn"] = 9.0
     cases[0]["margrove"]["kernel_rows"] = 16001
@@ -57,7 +57,7 @@ def test_a_bar_that_is_missed_is_told(codes_results: Any) -> None:
     assert "Missed: 5 bits is 9.0 times as fast, and the bar is 10; 5 bits computed 16,001 kernel rows" in text
 
 
-def test_a_peer_that_was_stopped_or_left_out_is_told_as_such(codes_results: Any) -> None:
+def test_a_peer_that_was_stopped_or_left_out_is_reported(codes_results: Any) -> None:
     cases = copy.deepcopy(CASES)
     cases[0]["sklearn"] = {"seconds": 900.0, "stopped": True}
     del cases[1]["sklearn"], cases[1]["ratio_sklearn"]

@@ -36,7 +36,7 @@ def test_no_bar_is_missed():
     assert images_results.summary(result())[0][-1] == "1.2 ×"
 
 
-def test_each_missed_bar_is_told():
+def test_each_missed_bar_is_reported():
     assert "0.690 of the test pictures" in images_results.section(result(svm=0.69))
     assert "0.200 above raw pixels" in images_results.section(result(raw=0.53))
     assert "0.80 times as fast" in images_results.section(result(ratio=0.8))

@@ -57,11 +57,11 @@ def test_a_missed_bar_is_named_with_its_numbers(pages):
     assert "a9a, squared hinge is" not in text
 
 
-def test_an_answer_that_is_not_good_enough_is_a_miss(pages):
+def test_a_result_that_is_not_good_enough_is_a_miss(pages):
     assert "misses the best by 1e-03" in pages.section({"cases": [fit("a9a, hinge", 4.8, 4, miss=1e-3)]})
 
 
-def test_a_peer_that_does_not_get_there_is_told(pages):
+def test_a_peer_that_misses_the_target_is_reported(pages):
     text = pages.section({"cases": [fit("w8a, hinge", 2.0, 1.2, peer_miss=4e-4), SEARCH]})
     assert "does not come within 0.0001 of the best with any tolerance on w8a, hinge." in text
     assert "No bar is missed." in text

@@ -40,7 +40,7 @@ def test_every_set_has_a_row_and_every_model_a_column(results: Any) -> None:
     assert "Of 3,702 labels on 2 sets none differs, and no number by more than 2e-10" in text
 
 
-def test_a_difference_is_told(results: Any) -> None:
+def test_a_difference_is_reported(results: Any) -> None:
     cases = copy.deepcopy(CASES)
     cases[1]["scores"], cases[2]["labels_that_differ"] = 2e-5, 3
     text = results.section({"cases": cases})

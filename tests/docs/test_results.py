@@ -129,7 +129,7 @@ def test_a_peer_that_was_left_out_is_not_named(results, record):
     assert len(results.summary(record)) == 2
 
 
-def test_the_pages_tell_of_a_search_that_was_measured(tmp_path, monkeypatch, record):
+def test_the_pages_describe_a_measured_search(tmp_path, monkeypatch, record):
     generate = _module("generate")
     (tmp_path / "search.json").write_text(json.dumps(record))
     (tmp_path / "calibration.json").write_text('{"cases": []}')
@@ -164,7 +164,7 @@ def _case(name: str, classes: Any, excess: float) -> dict[str, Any]:
     return {"data": name, "classes": classes, "n_train": 3000.0, "n_test": 3000.0, "moved": 0.01, **sides, **excesses}
 
 
-def test_calibration_is_told_and_drawn(tmp_path):
+def test_calibration_is_described_and_drawn(tmp_path):
     results = _module("calibration_results")
     record = {"benchmark": "calibration", "cases": [_case("worse", 2, 0.02), _case("better", "many", -0.02)]}
     text = results.section(record)
@@ -210,7 +210,7 @@ def test_accuracies_of_trees_become_tables(trees):
     assert "Left out" not in text
 
 
-def test_a_tree_below_its_peer_is_told_with_the_noise_of_the_difference(trees):
+def test_a_tree_below_its_peer_is_reported_with_the_noise_of_the_difference(trees):
     trees["cases"][0]["sides"]["j48"] = _accuracies(0.97) | {"folds": [0.94, 1.0]}  # 0.00 and 0.04 more
     missed = _module("tree_accuracy_results").section(trees).splitlines()[-1]
     assert missed == "Missed: on vote Margrove, like C4.5 is 2.0 ± 2.0 points below Weka's J48."
@@ -226,7 +226,7 @@ def test_a_peer_that_was_not_there_is_named_with_the_reason(trees):
     assert _module("tree_accuracy_results").section(trees).endswith("No peer was there to compare with.")
 
 
-def test_what_missing_cells_cost_is_told_of_sets_that_have_some(trees):
+def test_the_cost_of_missing_cells_is_reported_for_sets_that_have_some(trees):
     results = _module("tree_accuracy_results")
     assert "What missing cells" not in results.section(trees)
     trees["cases"][0]["sides"] |= {"c45_filled": _accuracies(0.96), "j48_level": _accuracies(0.94)}

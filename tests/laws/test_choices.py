@@ -20,13 +20,13 @@ def test_anything_else_is_refused_in_a_short_line(value):
     assert len(str(caught.value)) < 150
 
 
-def test_the_message_says_what_else_it_may_be():
+def test_the_message_names_the_alternatives():
     with pytest.raises(ParameterError, match=r"kernel is 'cubic'; it must be one of 'linear', 'rbf', or a callable\."):
         check_choice("kernel", "cubic", ("linear", "rbf"), also="a callable")
     with pytest.raises(ParameterError, match=r"size is 'big'; it must be 'auto', or a number\."):
         check_choice("size", "big", ("auto",), also="a number")
 
 
-def test_an_option_of_the_command_line_is_told_as_it_is_typed():
+def test_an_option_of_the_command_line_is_shown_as_it_is_typed():
     with pytest.raises(ParameterError, match=r"--to is 'pdf'; it must be one of onnx, sql\."):
         check_choice("--to", "pdf", ("onnx", "sql"))

@@ -1,6 +1,6 @@
 """The commands. Each is carried out by the module of its name, imported when it is needed.
 
-Only typer and rich may be imported here, so that ``--help`` and shell completion answer at once.
+Only typer and rich may be imported here, so that ``--help`` and shell completion are quick.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class ScoredRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class RecordedEstimate:
     """The score of the model on rows it had not seen, as it was found in training."""
 
     method: str
@@ -132,9 +132,9 @@ class History:
         return has_rows({**mark, "columns": columns}, table, table.target) if columns else None
 
 
-def _estimate(found: Mapping[str, Any]) -> Estimate | None:
+def _estimate(found: Mapping[str, Any]) -> RecordedEstimate | None:
     """Return the estimate on rows not seen; None where there is none."""
-    estimate, named = _read(Estimate, found), found.get("baseline_class")
+    estimate, named = _read(RecordedEstimate, found), found.get("baseline_class")
     is_share = found.get("measure") != "R²"
     if estimate.value is None or estimate.method == "none" or (is_share and not 0 <= estimate.value <= 1):
         return None

@@ -11,7 +11,7 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
-from margrove.app.history import Estimate, History
+from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
 from margrove.app.models import encoder_of, learned, learner_of, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
@@ -227,7 +227,7 @@ def expectation_words(record: dict[str, Any]) -> str:
     return f"These are the training rows; on new rows expect {expected}."
 
 
-def _value_words(estimate: Estimate) -> tuple[str, str, str]:
+def _value_words(estimate: RecordedEstimate) -> tuple[str, str, str]:
     """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
     error = "" if off is None or not task.is_number else f"mean absolute error {off:.4g}"
@@ -235,7 +235,7 @@ def _value_words(estimate: Estimate) -> tuple[str, str, str]:
     return task.named(estimate.value), error, ends
 
 
-def _task(estimate: Estimate | None) -> Task:
+def _task(estimate: RecordedEstimate | None) -> Task:
     return NUMBERS if estimate is not None and estimate.measure == NUMBERS.measure else CLASSES
 
 

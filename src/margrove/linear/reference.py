@@ -1,7 +1,7 @@
 """The linear learners as the textbook has them: plain NumPy, slow, exact, readable in one sitting.
 
 This is the specification. The native engine must agree with it, and the tests hold it to that. The perceptrons
-can pass a `Correction` for every mistake to ``trace``, so that a lesson can show each step.
+can pass a `Correction` for every mistake to ``trace``, to show each step.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     def _keep(
         self, classes: NDArray[Any], code: NDArray[np.int8], machines: FittedMachines, n_features: int | None = None
     ) -> None:
-        """All at once, and only now: a fit that is broken off leaves the model as it was."""
+        """Set all attributes at the end, so that an interrupted fit leaves the model as it was."""
         first = machines.estimators[0]
         for name in ("certificate_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)

@@ -55,7 +55,7 @@ class ImpuritySelector(SelectorMixin, ColumnScorer):
     Parameters
     ----------
     score_func : {"information_gain", "gini_gain", "error_gain", "gain_ratio", "skew_adjusted_gain"}
-        What a column is worth, by name or as the function of that name: see `information_gain`. For the gain ratio,
+        The score of a column, by name or as the function of that name: see `information_gain`. For the gain ratio,
         columns of at least average gain come first, as in a tree that splits by it: alone, the ratio is largest for a
         column that sets a few rows apart.
     k : int, float or "all", default=10

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from margrove.app.history import Estimate, ScoredRows
+from margrove.app.history import RecordedEstimate, ScoredRows
 from margrove.app.report.charts import digits
 from margrove.app.report.held_out import N_FOLDS, ReportFolds
 from margrove.app.report.importance import Importances
@@ -99,7 +99,7 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     return Evidence("training", on_table, words, scored, n_tested=len(scored.truth))
 
 
-def _beside_few(subject: Subject, scored: ScoredRows, recorded: Estimate) -> Evidence:
+def _beside_few(subject: Subject, scored: ScoredRows, recorded: RecordedEstimate) -> Evidence:
     """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
     n = len(scored.truth)
     did = f"it was off by {digits(float(np.abs(scored.truth - scored.predicted).mean()), 3)} on average"
@@ -115,7 +115,7 @@ def _beside_few(subject: Subject, scored: ScoredRows, recorded: Estimate) -> Evi
     return replace(found, scored=held_out, description=words)
 
 
-def _recorded(subject: Subject, found: Estimate, on_table: Quality | None) -> Evidence:
+def _recorded(subject: Subject, found: RecordedEstimate, on_table: Quality | None) -> Evidence:
     held_out = found.held_out
     scored = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
     ours = None if scored is None else quality_of(scored)

@@ -66,12 +66,12 @@ def warnings_in_shell(caught: Iterable[WarningMessage]) -> list[str]:
 @contextmanager
 def warnings_told(screen: Screen) -> Iterator[list[str]]:
     """Print the warnings of the block after it, each once. Yield the list that they are added to."""
-    told: list[str] = []
+    messages: list[str] = []
     with catch_warnings(record=True) as caught:
         simplefilter("always")
-        yield told
-    told += warnings_in_shell(caught)
-    for message in told:
+        yield messages
+    messages += warnings_in_shell(caught)
+    for message in messages:
         screen.warn(message)
 
 
