@@ -1,7 +1,7 @@
 """Certificates: the claims of a fitted model, with numbers that anyone can recompute.
 
-`certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine: the
-family modules it calls know the problem and nothing else.
+`certify` takes the model and the data and recomputes every number in float64. It imports no solver and no engine, and
+neither do the family modules that it calls.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Claim:
     name : str
         The claim in a few words; also its key in the certificate.
     values : tuple of float
-        One number per machine (one machine for two classes, one per class otherwise).
+        One number per machine, or a single one for the whole model. A machine is one binary classifier of the model.
     limits : tuple of float, optional
         The largest allowed values. None if the line only informs.
     holds : bool, optional
         Whether the claim is true. None if the line only informs.
     words : str
-        The line for a reader who knows no mathematics.
+        A short explanation of the claim.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Certificate:
     """The claims of a model and whether they hold.
 
     ``holds`` is True or False when ``source`` is ``"recomputed"``. With ``source="solver"`` the numbers are the
-    solver's own and ``holds`` is None: no solver vouches for itself.
+    solver's own, which prove nothing, and ``holds`` is None.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Certificate:
         return values[0] if len(values) == 1 else values
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON values; numbers that JSON lacks become strings."""
+        """Return everything as plain JSON values; NaN and infinity become strings."""
         record = asdict(self) | {"holds": self.holds, "machines": list(self.machines)}
         record["claims"] = list(record["claims"])
         for claim in record["claims"]:
@@ -123,7 +123,7 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """Return the certificate that `to_dict` described."""
+        """Return the certificate of which `to_dict` returned this record."""
         claims = tuple(
             Claim(
                 str(claim["name"]),
@@ -162,7 +162,7 @@ class Certificate:
         ]
         return visible("\n".join([self.verdict, *lines]), keep="\n")
 
-    __repr__ = __str__  # a person at the prompt wants to read it
+    __repr__ = __str__  # readable at the Python prompt
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -173,16 +173,17 @@ class Certificate:
 
 
 def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """Recompute, in float64 and from the data, everything a fitted model claims.
+    """Recompute every claim of a fitted model from the data, in float64.
 
     Parameters
     ----------
-    model : a fitted estimator of Margrove's, a search that has refitted one, or a ``Pipeline`` ending in either
-        Of scikit-learn's: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``; ``LinearSVC`` and
-        ``LinearSVR`` of a squared loss, whose ``tol`` is taken for the gap that ours means by it.
+    model : a fitted estimator of Margrove, a search that has refitted one, or a ``Pipeline`` that ends in either
+        Or one of these estimators of scikit-learn: ``Perceptron``, ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``,
+        ``OneClassSVM``; ``LinearSVC`` and ``LinearSVR`` with a squared loss, whose ``tol`` is read as a limit on the
+        relative duality gap, as in Margrove. Convert a tree with `from_sklearn` first.
     X, y : the data the model was fitted on; a ``OneClassSVM`` has no y
-        For a `LinearSVC` or `LinearSVR`, X alone may be chunks as ``fit_stream`` takes them: then no more than a chunk
-        is in memory.
+        For a `LinearSVC` or `LinearSVR`, X may be chunks as ``fit_stream`` takes them, without y. Then only one chunk
+        is in memory at a time.
     sample_weight : array of shape (n,), optional
         The weights it was fitted with.
 
@@ -243,7 +244,7 @@ def keep_certificate(model: Any, certificate: Certificate) -> None:
 
 
 def at_the_end(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last step of a pipeline, or the best model of a search, and X as it reaches it."""
+    """Return the last step of a pipeline or the best model of a search, and X as transformed by the earlier steps."""
     model = getattr(model, "best_estimator_", model)  # of a search
     steps = getattr(model, "steps", None)
     if steps is None:
@@ -274,8 +275,9 @@ def read_only(name: str) -> Any:
 
 
 def recorded(model: Any, **numbers: tuple[Any, Any]) -> tuple[Claim, ...]:
-    """Return a failed claim for each attribute of the model that is not what was recomputed. ``numbers`` maps its name
-    to the recomputed values and how far it may be off. A missing attribute, or one that is all NaN, is not checked."""
+    """Return a failed claim for each attribute of the model that differs from the recomputed value. ``numbers`` maps
+    its name to the recomputed value and the largest allowed difference. An attribute that is missing or all NaN is not
+    checked."""
     failed = []
     for name, (expected, allowed) in numbers.items():
         kept = np.asarray(getattr(model, name, np.nan), dtype=np.float64)

@@ -1,9 +1,10 @@
 """Estimators as dataclasses: each constructor parameter is stated once, as a field with its type and default.
 
-scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass writes. What `fit` leaves is
-declared with `fitted`: it is not a parameter, and does not exist before the fit. A parameter of a base class that a
-subclass does not take is declared with `fixed`, one whose values have a rule with `checked`. A parameter that may be
-given by position has ``kw_only=False``. `check_parameters` applies the rules; rules for several parameters are code.
+scikit-learn reads the parameters from the signature of ``__init__``, which the dataclass generates. Attributes that
+`fit` sets are declared with `fitted`: they are not parameters, and do not exist before the fit. A parameter of a base
+class that a subclass does not accept is declared with `fixed`, and one whose values must be checked with `checked`. A
+parameter that may be passed by position has ``kw_only=False``. `check_parameters` applies the rules; rules that involve
+several parameters are written as code.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def checked(
     rule: Callable[..., object], *, default: Any, also: tuple[object, ...] = (), kw_only: bool = True, **limits: Any
 ) -> Any:
     """Declare a parameter with its rule: ``rule(name, value, **limits)`` raises an error if the value is wrong. The
-    values in ``also``, and None if it is the default, are right whatever the rule says."""
+    values in ``also``, and None if it is the default, are always accepted."""
     also = (*also, None) if default is None else also
     return field(default=default, kw_only=kw_only, metadata={"rule": partial(rule, **limits), "also": also})
 
@@ -55,14 +56,14 @@ def check_parameters(model: BaseEstimator) -> None:
 
 
 def with_parameters(model: M, **changes: Any) -> M:
-    """Return an unfitted estimator of the same class and parameters, but for the ``changes``."""
+    """Return an unfitted estimator of the same class with the same parameters, except for the ``changes``."""
     made: M = type(model)(**(model.get_params(deep=False) | changes))
     return made
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(fitted, fixed, checked, field))
 def estimator(cls: C) -> C:
-    """Write the constructor of an estimator from its fields, which take keywords only.
+    """Generate the constructor of an estimator from its fields, as keyword-only parameters.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def estimator(cls: C) -> C:
     signature = inspect.signature(init)
     first, *parameters = signature.parameters.values()
     own = inspect.get_annotations(cls)
-    # Its own keywords before inherited ones; parameters by position stay in the order in which they are bound.
+    # Own keyword parameters come before inherited ones; positional parameters keep their order.
     parameters.sort(key=lambda each: (each.kind, each.kind is each.KEYWORD_ONLY and each.name not in own))
     init.__signature__ = signature.replace(parameters=[first, *parameters])
     return cls
@@ -93,8 +94,8 @@ def estimator(cls: C) -> C:
 class Interruptible:
     """Mixin of estimators: Ctrl-C keeps the model of a fit, but not that of a clone.
 
-    A clone is fitted by a search, a cross-validation or an ensemble, which must not score half a model as a whole one:
-    there KeyboardInterrupt goes through and ends the whole search. `on_interrupt` overrides both.
+    A clone is fitted by a search, a cross-validation or an ensemble, which must not use a model that was stopped early:
+    there KeyboardInterrupt propagates and ends the whole search. `on_interrupt` overrides both.
     """
 
     _is_clone = False

@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 
 from margrove.learner import learner_of, loaded
 
-SHOWN_PER_CLASS = 5  # columns; the weights fall off quickly and nobody reads more
-LEAST_SHOWN = 0.05  # of the strongest weight: below, a column hardly matters
+SHOWN_PER_CLASS = 5  # columns; the other weights are usually small
+LEAST_SHOWN = 0.05  # relative to the strongest weight; columns with smaller weights are not listed
 
-_NOUNS = {"weights": "column", "votes": "weight vector"}  # of other kinds the kind itself
+_NOUNS = {"weights": "column", "votes": "weight vector"}  # other kinds: the kind without its plural s
 
 
 @dataclass(frozen=True)
 class WeightedColumn:
-    """A column that counts for a class, and its weight: 1 is the strongest of that class."""
+    """A column and its weight for a class, relative to the strongest weight of that class."""
 
     column: str
     description: str
     weight: float
-    is_against: bool = False  # of a word of a text: it counts against the class
+    is_against: bool = False  # only for words of a text: the word counts against the class
 
 
 @dataclass(frozen=True)
 class MachineSummary:
-    """The class that one machine separates from others, and by what."""
+    """The classes that one machine separates, and the columns with the largest weights."""
 
     positive: str  # the class or classes with scores above 0
     negative: str  # those with scores below 0
@@ -48,12 +48,12 @@ class MachineSummary:
 class TreeSummary:
     """The tests of a tree."""
 
-    purpose: str  # of the tests
+    purpose: str  # what the tests are for
     depth: int
     n_leaves_grown: int  # before pruning
     importances: dict[str, float]  # share of each column in the gain of all tests
     text: str  # nested if and else, as deep as fits
-    is_whole: bool  # whether the text has all of them
+    is_whole: bool  # True if the text contains all tests
     rules: tuple[dict[str, Any], ...]
 
 
@@ -74,21 +74,21 @@ class Vote:
     """The trees of a vote."""
 
     voters: tuple[Voter, ...]
-    n_rounds_done: int  # with those that early stopping dropped
+    n_rounds_done: int  # including those that early stopping dropped
     importances: dict[str, float]  # share of each column in the gain of all tests, by vote
-    purpose: str  # of the tests
+    purpose: str  # what the tests are for
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """A summary of a model. ``kind`` is what it consists of: "weights", "rows", "votes", "rules", "machines", "trees",
+    """A summary of a model. ``kind`` names its parts: "weights", "rows", "votes", "rules", "machines", "trees",
     "learners", or another plural; "columns" for a model without an explanation."""
 
     kind: str
     machines: tuple[MachineSummary, ...]  # one for each machine
     size: int  # the number of weights per machine, rows, weight vectors, leaves, machines or trees
     n_training_rows: int | None = None
-    unit: str = ""  # of weights: the change that each is the weight of; of machines: the class of the learner
+    unit: str = ""  # of weights: the change of a column that they refer to; of machines: the class of the learner
     support: dict[str, int] | None = None  # of a support vector classifier: support vectors of each class
     loo_bound: float | None = None  # the leave-one-out error is at most this,
     xi_alpha_bound: float | None = None  # and at most this
@@ -118,14 +118,14 @@ def _without_gaps(record: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class InputColumn:
-    """An encoded column: of a number, of one level of a category, or of a word of a text."""
+    """An encoded column: a number, one level of a category, or one word of a text."""
 
     column: str
     level: str | None = None
     is_word: bool = False
 
     def words(self, weight: float) -> str:
-        """Describe the cells that a weight favours."""
+        """Describe the cells for which the weight raises the score."""
         if self.is_word:
             return f"{self.level!r} in {self.column}"
         if self.level is None:
@@ -162,13 +162,13 @@ class Support:
 
 
 class Explanation:
-    """The explanation of any fitted model. Rows are as the model itself takes them."""
+    """The explanation of any fitted model. ``rows`` are rows as the model's ``predict`` takes them."""
 
     is_vote = False  # its probabilities are shares of votes
     is_probable = False  # its scores are probabilities
     has_rules = False  # it consists of trees whose rules can be read
     is_convex = False  # a duality gap bounds the objective of any other model of its kind
-    parts: Sequence[Any] = ()  # the models that it consists of and that read the rows for it, perhaps pipelines
+    parts: Sequence[Any] = ()  # the models that it consists of and that receive the rows; they may be pipelines
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -180,7 +180,7 @@ class Explanation:
 
     @property
     def called(self) -> str:
-        """The name that people use; that of the class where the description has none."""
+        """The name in plain language; the name of the class if the description has none."""
         described = learner_of(self.model)
         return (described.called if described is not None else "") or type(self.model).__name__
 
@@ -193,7 +193,7 @@ class Explanation:
 
     @property
     def status(self) -> str | None:
-        """The status of the solve, by the model or its certificate, where they have one."""
+        """The status of the solve, from the model or its certificate; None if neither has one."""
         found = getattr(self.model, "status_", None) or getattr(self.model, "certificate_", None)
         return None if found is None else str(getattr(found, "status", found))
 
@@ -205,7 +205,7 @@ class Explanation:
 
     @property
     def kernel(self) -> str | None:
-        """The kernel with the numbers that `fit` settled."""
+        """The kernel with its fitted parameters."""
         return None
 
     @property
@@ -214,11 +214,11 @@ class Explanation:
         return None
 
     def solve(self) -> dict[str, Any] | None:
-        """Return solver, relative gap and widths of the margins of a linear model that was solved to a gap."""
+        """Return the solver, the relative duality gap and the margin widths of a linear SVM."""
         return None
 
     def columns(self) -> list[dict[str, Any]] | None:
-        """Return the name and kind of each column that it takes, where it keeps them."""
+        """Return the name and kind of each input column; None if the model does not store them."""
         return None
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
@@ -230,12 +230,12 @@ class Explanation:
         return f"{self.called[:1].upper()}{self.called[1:]}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
-        """Return the share of each column in the decisions, the largest first; nothing where it is unknown. ``names``
+        """Return the share of each column in the decisions, the largest first; empty if it is unknown. ``names``
         are the columns of the table, and ``deviations()`` the standard deviations, of the encoded columns."""
         return {}
 
     def class_scores(self, rows: Any) -> NDArray[np.float64] | None:
-        """Return the probability or decision value of each class, (n, K); None where there are none."""
+        """Return the probability or decision value of each class, (n, K); None if it has none."""
         if hasattr(self.model, "predict_proba"):
             return np.asarray(self.model.predict_proba(rows), np.float64)
         if not hasattr(self.model, "decision_function"):
@@ -253,7 +253,7 @@ class Explanation:
             return self._of_classes("probability"), np.asarray(model.predict_proba(rows))
         if not hasattr(model, "decision_function"):
             return None
-        # Of several classes a support vector classifier's decision_function counts votes.
+        # With several classes, the decision_function of a support vector classifier counts votes.
         decide = model.machine_decision if hasattr(model, "machine_decision") else model.decision_function
         decision = np.asarray(decide(rows))
         decision = decision[:, None] if decision.ndim == 1 else decision
@@ -266,7 +266,7 @@ class Explanation:
         return tuple(f"{what} {label}" for label in self.classes or ())
 
     def lead(self, rows: Any, code: int, other: int) -> NDArray[np.float64]:
-        """Return the score of one class less that of another; of a regressor the prediction itself."""
+        """Return the score of one class minus that of another; for a regressor, the prediction."""
         if self.classes is None:
             return np.asarray(self.model.predict(rows), np.float64)
         scores = self.class_scores(rows)
@@ -274,7 +274,7 @@ class Explanation:
         return np.asarray(scores[:, code] - scores[:, other])
 
     def weights(self, code: int, other: int) -> tuple[NDArray[np.float64], float] | None:
-        """Return w and b of "this class rather than that one"; None unless the model is linear."""
+        """Return w and b of the difference between the scores of two classes; None unless the model is linear."""
         return None
 
     def path_tests(self, row: Any) -> list[tuple[str, str, str]] | None:
@@ -287,19 +287,19 @@ class Explanation:
         return (), ()
 
     def support(self, row: Any, code: int, other: int) -> Support | None:
-        """Return the support vectors that one row is compared with, to tell one class from another."""
+        """Return the support vectors that separate two classes, with their kernel values at one row."""
         return None
 
     def grades(self) -> NDArray[np.str_] | None:
-        """Return "easy", "marginal" or "hard" for each training row, the hardest of all machines."""
+        """Return "easy", "marginal" or "hard" for each training row: the hardest grade that any machine gives it."""
         return None
 
     def share_alike(self, rows: Any) -> NDArray[np.float64] | float:
-        """Return the share of training rows with the same reasons as each row, where that is known."""
+        """Return the share of training rows with the same explanation as each row; 0 if it is unknown."""
         return 0.0
 
     def is_trained_on(self, rows: Any) -> bool | None:
-        """Compare rows with what the model keeps of its training rows; None if it keeps nothing."""
+        """Return whether these are the training rows, as far as the model stores them; None if it stores none."""
         return None
 
     def _sides(self) -> list[tuple[str, str]]:
@@ -339,7 +339,7 @@ def sides_of_code(code: NDArray[np.int8], classes: list[str]) -> list[tuple[str,
 
 
 def leads(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the score of the class of each row less the largest other score."""
+    """Return the score of the class of each row minus the largest other score."""
     rows, others = np.arange(len(scores)), scores.copy()
     others[rows, codes] = -np.inf
     return np.asarray(scores[rows, codes] - others.max(axis=1))
@@ -395,7 +395,7 @@ def _strongest(w: NDArray[np.float64], columns: list[InputColumn]) -> tuple[Weig
     if strongest == 0 or not np.isfinite(strongest):
         return ()
     shares = w / strongest
-    # Words that count against the class are listed by themselves: those for it could leave no room for them.
+    # Words that count against the class are listed separately: otherwise words for the class could crowd them out.
     is_against = np.array([column.is_word for column in columns]) & (shares < 0)
     found = []
     for side in (False, True):

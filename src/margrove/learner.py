@@ -1,9 +1,9 @@
 """The registry of learners: each is described once, by its family, for everything that is done with any model.
 
-A family describes its learners in its module ``learners``: what certifies one, what writes it to a file, what turns it
-into ONNX, what explains it, what people call it. `certify`, model files, ONNX, reports and the command line ask here
-and know no family by name. A description is light: it names its functions as ``"module:function"``, and they are
-imported when they are first needed. The functions themselves will do, too, for a learner from outside::
+A family describes its learners in its module ``learners``: the functions that certify, save, export and explain a
+model, and its name in plain language. `certify`, model files, ONNX, reports and the command line look a model up here
+and contain no list of families. A description names its functions as ``"module:function"``, and they are imported when
+they are first needed. A learner of another package may also pass the functions themselves::
 
     register(Learner(MyClassifier, called="my classifier", certify=certify_mine))
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _FAMILIES = ("linear", "svm", "linear_svm", "tree", "boost", "multiclass", "transfer")
-_TRANSFORMERS = ("select", "data")  # packages that describe no learner but what may stand before one
+_TRANSFORMERS = ("select", "data")  # packages that describe transformers, the earlier steps of a pipeline
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Offer:
     """One choice of ``--model`` on the command line."""
 
     name: str  # as typed; a classifier and a regressor of the same name are one choice for two tasks
-    words: str  # what it does, for a reader who knows no mathematics
+    words: str  # what it does, in plain language
     place: int = 100  # the order of the choices
     task: Literal["classify", "regress"] = "classify"
     is_listed: bool = True  # it can be typed; if not, only ``--model auto`` tries it
-    defaults: Mapping[str, Any] = field(default_factory=dict)  # where the command line departs from the class
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # parameters whose default differs from the class's
     is_searched: bool = False  # ``train`` searches its C, and its gamma if it has one: the learner names its `search`
-    takes_tables: bool = False  # it learns from categories and missing cells; the others get an encoder in front
+    takes_tables: bool = False  # it handles categories and missing cells; if not, an encoder is put before it
     keeps_sparse: bool = False  # a sparse table is left as it is, not scaled
     base: type | str | None = None  # of an ensemble: the learner that it boosts
     boosted: Mapping[str, Any] = field(default_factory=dict)  # the parameters of that learner
-    remark: str = ""  # what ``train`` says of the defaults: what was chosen, and why
+    remark: str = ""  # ``train`` prints it: which defaults were chosen, and why
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,18 @@ class Learner:
     """The description of one estimator. A field is the thing itself, or the ``"module:name"`` to import it from."""
 
     estimator: type | str
-    called: str = ""  # what people call it, with its article: "a support vector machine"
+    called: str = ""  # its name in plain language, with an article: "a support vector machine"
     certify: Callable[..., Certificate] | str | None = None  # (model, X, y, sample_weight): recompute its certificate
     certify_chunks: Callable[..., Certificate] | str | None = None  # (model, chunks), with one chunk in memory
     needs_target: bool = True  # `certify` takes y
     explain: Callable[[Any], Explanation] | str | None = None  # (model), for `margrove show`, reports and plots
     has_unit_margin: bool = False  # its problem puts the margin at f = ±1
-    file: Codec | str | None = None  # a `margrove.store.schema.Schema`, say; without one it cannot be saved
+    file: Codec | str | None = None  # such as a `margrove.store.schema.Schema`; without one it cannot be saved
     onnx: Callable[..., Any] | str | None = None  # (model, columns): add operators to a graph, see `margrove.onnx`
-    peers: tuple[str, ...] = ()  # classes of other libraries, ``"package:name"``, that are certified and called alike
+    peers: tuple[str, ...] = ()  # classes of other libraries, ``"package:name"``, with the same certificate and name
     search: type | str | None = None  # its cross-validated search, such as `SVCCV`
     offer: Offer | None = None  # without one ``train`` and ``compare`` leave it out
-    adopt: Callable[[type, Any], Any] | str | None = None  # (estimator, theirs): a fitted peer as one of ours
+    adopt: Callable[[type, Any], Any] | str | None = None  # (estimator, peer): convert a fitted peer
 
     @property
     def key(self) -> str:
@@ -73,7 +73,7 @@ class Learner:
 
 
 def loaded(reference: T | str) -> T:
-    """Return what a field of a description stands for, importing it if it is a ``"module:name"``."""
+    """Return the value of a field of a description, importing it if it is a ``"module:name"``."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")
@@ -82,7 +82,7 @@ def loaded(reference: T | str) -> T:
 
 
 def register(*learners: Learner) -> None:
-    """Add descriptions. A class that is described already is described anew.
+    """Add descriptions. A new description of a class replaces the old one.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def register(*learners: Learner) -> None:
 
 
 def learner_of(model: object) -> Learner | None:
-    """Return the description of a model's class, or of the nearest that it inherits from; None if there is none."""
+    """Return the description of a model's class or of its nearest described base class; None if there is none."""
     for kind in type(model).__mro__:
         if kind.__module__.startswith("margrove."):
             _load(kind.__module__.split(".")[1])
@@ -122,21 +122,22 @@ def learner_of(model: object) -> Learner | None:
 
 
 def description_of(model: object) -> Learner | None:
-    """Return the description of a model's very class, None if it has none: a subclass may do anything."""
+    """Return the description of a model's own class, or None. That of a base class does not count: a subclass may
+    override anything."""
     found = learner_of(model)
     return found if found is not None and type(model) is loaded(found.estimator) else None
 
 
 def learners() -> Iterator[Learner]:
-    """All learners: those of Margrove's families, one family after the other, and those registered from outside."""
+    """Yield all learners: Margrove's, one family after the other, then those that other packages registered."""
     _load(*_FAMILIES)
     places = {family: place for place, family in enumerate(_FAMILIES)}
     yield from sorted(_registered.values(), key=lambda each: places.get(f"{each.key}..".split(".")[1], len(places)))
 
 
 def learner_named(name: str) -> Learner | None:
-    """Return the description of the class of that name, for a model file. Nothing is imported for it but Margrove's own
-    descriptions. A class from outside does not take the place of one of Margrove's."""
+    """Return the description of the class of that name, for a model file. It imports only Margrove's own descriptions.
+    If another package registered a class of the same name, Margrove's is returned."""
     _load(*_FAMILIES, *_TRANSFORMERS)
     found = [learner for learner in _registered.values() if learner.name == name]
     return min(found, key=lambda learner: not learner.key.startswith("margrove."), default=None)
@@ -146,7 +147,7 @@ _registered: dict[str, Learner] = {}
 
 
 def key_of(kind: type) -> str:
-    """Return the class by its public package: scikit-learn's SVC is of ``sklearn.svm``, not of a private module."""
+    """Return ``"module:name"`` of a class, with its public module: ``sklearn.svm``, not ``sklearn.svm._classes``."""
     return f"{kind.__module__.partition('._')[0]}:{kind.__qualname__}"
 
 

@@ -51,7 +51,7 @@ from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
 
-_OVERRUN = 0.5  # of the budget, at most, if the last fit takes longer than was predicted
+_OVERRUN = 0.5  # the last fit may exceed the budget by at most this fraction of it
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Decision:
     summary: str  # the estimate, in a line
     estimate: Estimate
     history: dict[str, Any]  # parts of the training record
-    document: dict[str, Any]  # and of the JSON document, where they are others there
+    document: dict[str, Any]  # parts of the JSON document
     chosen: Chosen | None = None  # by ``--model auto``
     contest: NestedContest | None = None
 
@@ -193,7 +193,7 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
 
 
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
-    """Try several learners, take the best, and estimate that on rows that were set aside."""
+    """Try several learners, choose the best, and estimate its score on held-out rows."""
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
         contest = NestedContest(training, table, budget, meter)
@@ -217,7 +217,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
 
 
 def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
-    """Search the open parameters of the learner that was named, and estimate the result."""
+    """Search the parameters of the given learner that were not set, and estimate the score of the result."""
     training = replace(training, preparation=training.preparation.for_table(training.learner, table))
     learner, space, task = training.learner, training.search_space(), training.kind
     table = table_for(learner, table)
@@ -257,8 +257,8 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
 
 
 def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) -> None:
-    """Refuse trees that are pruned, tested or drawn at random where a vote of numbers has categories: each is grown
-    from the rows drawn for it, some without all levels, so that they are no vote on the same columns."""
+    """Raise an error if AdaBoost.R2 is to boost pruned or random trees on a table with categories. Each such tree is
+    grown only from the rows drawn for it, which may lack some levels, so that the trees have different columns."""
     if not isinstance(learner, AdaBoostRegressor) or is_plain_tree(learner.estimator, learner.engine):
         return
     if table.sparse is not None or table.block is not None:
@@ -277,7 +277,7 @@ def _fit(
 ) -> tuple[Any, Proof, list[str]]:
     """Fit on all rows and recompute the certificate; return the model, the proof and warnings."""
     training, trial = decision.training, None if decision.chosen is None else decision.chosen.trial
-    limit, own = training.time_limit, None if decision.chosen is None else budget  # a learner that is named has none
+    limit, own = training.time_limit, None if decision.chosen is None else budget  # only auto has a budget for it
     if own is not None:
         limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
     model = replace(training, time_limit=limit).build()
@@ -289,9 +289,9 @@ def _fit(
     proof = prove(screen, model, table, own, 0.0 if trial is None else trial.candidate.proof_seconds(took))
     learner = learner_of(model)
     if "time_limit" in learner.get_params():
-        learner.set_params(time_limit=training.time_limit)  # what is left of a budget is no setting of the model's
+        learner.set_params(time_limit=training.time_limit)  # the rest of the budget is not a parameter of the model
     if not proof.is_left_out:
-        # The file keeps what was recomputed, not what the solver says of itself.
+        # The file stores the recomputed certificate, not the solver's own.
         learner.certificate_ = proof.certificate
     if explanation_of(learner).status == Status.INTERRUPTED:
         screen.warn("interrupted: the model is kept as it is; the accuracy above is that of complete fits")

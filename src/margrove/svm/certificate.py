@@ -1,14 +1,15 @@
 """Certificates of support vector machines: the claims of `margrove.svm.kkt`, with every number recomputed.
 
-Nothing here imports a solver or an engine, so it judges any model that shows its support vectors and dual coefficients
-the way scikit-learn's do. The problem is rebuilt from the data and the model's parameters; α is read off
+Nothing here imports a solver or an engine, so any model can be certified if it stores its support vectors and dual
+coefficients as scikit-learn does. The problem is rebuilt from the data and the model's parameters; α follows from
 ``dual_coef_``:
 
 SVC           α_i = y_i β_i
-NuSVC         the model is scaled by 1/ρ: ρ = ν ΣC / Σ yβ, α_i = ρ y_i β_i, and b likewise; judged unscaled
+NuSVC         the model is scaled by 1/ρ: ρ = ν ΣC / Σ yβ, α_i = ρ y_i β_i, and b likewise; the claims are about the
+              unscaled problem
 OneClassSVM   α_i = β_i, b = −ρ
-SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form's tube ε is not kept by the model: it is found again
-              from the marginal rows.
+SVR, NuSVR    α_i = max(β_i, 0), α*_i = max(−β_i, 0). The ν-form does not store ε, the half-width of the tube; it
+              is recomputed from the marginal rows.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ from margrove.svm.kkt import (
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import Dual, classification
 
-_OF_ITS_SIZE = 1e-4  # of Σ|βf|: how far the ‖w‖² that a model keeps may be off, as kernel values in float32 make it
-_SINGLE = 1e9  # the rounding of float32 over that of float64
+_OF_ITS_SIZE = 1e-4  # relative to Σ|βf|: allowed error of the stored ‖w‖², for kernel values in float32
+_SINGLE = 1e9  # about the ratio of the rounding errors of float32 and float64
 
 # Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -57,7 +58,7 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 
 @_QUIETLY
 def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-    """Judge a fitted machine of that form, Margrove's or scikit-learn's; ``y`` of a one-class machine is ignored."""
+    """Certify a fitted model of this form, Margrove's or scikit-learn's. ``y`` is ignored for a one-class machine."""
     points, weight = _read(model, X, None if form is ONE_CLASS else y, sample_weight)
     support = _support_rows(model, weight)
     names: tuple[str, ...] = (form.name,)
@@ -100,8 +101,8 @@ def certify_duals(
     support: NDArray[np.int64] | None = None,
     is_reported: bool = False,
 ) -> Certificate:
-    """Judge a fitted model by the duals that its machines solve on these points; ``support`` are the rows of its
-    support vectors, None those of ``support_``."""
+    """Certify a fitted model against the duals of its machines on these points. ``support`` has the rows of its support
+    vectors; None means ``support_``."""
     kernel = kernel_of(model)
     diagonal = diagonal_of(kernel, points)
     support = np.asarray(model.support_, dtype=np.int64) if support is None else support
@@ -131,8 +132,8 @@ def certify_duals(
 def _read_off(
     form: Form, name: str, dual: Dual, beta: NDArray[np.float64], f: NDArray[np.float64], b: float, stray: float
 ) -> SolvedDual:
-    """Return the machine whose α, b and ρ are read off β and b of a model, by the formulas above; f = Σ β K of its
-    rows, ``stray`` is Σ|β| of support vectors that are none of them."""
+    """Return the machine whose α, b and ρ are read off β and b of a model, by the formulas above; ``f`` is Σ β K at its
+    rows, ``stray`` is Σ|β| over the support vectors that are not among them."""
     if form is NU_CLASSIFICATION:
         rho = float(dual.alpha.sum() / (dual.y @ beta))  # below 0 with an indefinite kernel, as LIBSVM has it
         return SolvedDual(name, dual, rho * dual.y * beta, rho * b, rho, float(np.divide(1.0, rho)), stray=rho * stray)
@@ -147,8 +148,8 @@ def _read_off(
 
 
 def _radius(dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], b: float) -> float:
-    """Return ρ for this b: the KKT conditions bound b − ρ and b + ρ; this is the middle of what both allow, or lies
-    between them where they allow none."""
+    """Return ρ for this b. The KKT conditions give an interval for b − ρ and one for b + ρ, and so two for ρ. ρ is the
+    middle of their intersection, or of the space between them if they do not intersect."""
     up, low = sides(dual.y, at_bounds(alpha, dual.upper), dual.upper)
     ends = []
     for sign in (1, -1):
@@ -179,7 +180,7 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArr
     labels = None if y is None else np.asarray(y).ravel()
     if labels is not None and len(labels) != points.shape[0]:
         raise InputError(f"X has {points.shape[0]} rows and y has {len(labels)}")
-    # scikit-learn's NuSVC takes a class_weight and does nothing with it.
+    # scikit-learn's NuSVC ignores its class_weight.
     is_ignored = type(model).__name__ == "NuSVC" and _is_scikit_learns(model)
     class_weight = None if is_ignored else getattr(model, "class_weight", None)
     weight = settle_weights(points, labels, sample_weight, class_weight)
@@ -191,7 +192,7 @@ def _is_scikit_learns(model: Any) -> bool:
 
 
 def _support_rows(model: Any, weight: NDArray[np.float64]) -> NDArray[np.int64]:
-    """``support_`` as rows of X. scikit-learn counts only the rows of weight > 0."""
+    """Return ``support_`` as rows of X. scikit-learn numbers only the rows of weight > 0."""
     support = np.asarray(model.support_, dtype=np.int64)
     counted = np.flatnonzero(weight > 0)
     if not _is_scikit_learns(model) or len(counted) == len(weight) or support.max(initial=0) >= len(counted):
@@ -228,7 +229,7 @@ def _sums(
     coefficients: NDArray[np.float64],
     on_share: Callable[[float], None] | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return f = Σ β K and β of each row, and Σ|β| of support vectors that are none of the rows."""
+    """Return f = Σ β K and β of each row, and Σ|β| over the support vectors that are not among the rows."""
     everywhere = np.zeros(X.shape[0])
     everywhere[support] = coefficients
     beta = everywhere[rows]
@@ -259,7 +260,7 @@ def claims_of(
         return np.array([getattr(each, name) for each in findings], np.float64)
 
     violation, rounding, primal, dual = map(numbers, ("violation", "rounding", "primal", "dual"))
-    # Each side of a hard margin is solved to tol, and together they are judged like the soft one: twice that.
+    # Each side of a hard margin is solved to tol; the violation here is over both sides, so its limit is 2 tol.
     limits = tol * numbers("unit") * np.where(numbers("is_hard_margin") > 0, 2.0, 1.0)
     is_semidefinite = False if numbers("is_indefinite").any() else kernel.is_semidefinite
     grades = [
@@ -299,8 +300,8 @@ def claims_of(
 def _gap_claim(
     primal: NDArray[np.float64], dual: NDArray[np.float64], size: NDArray[np.float64], is_semidefinite: bool | None
 ) -> Claim:
-    """Return the gap, without a limit: how small is small depends on the problem. Below 0 the numbers are not of this
-    problem."""
+    """Return the claim about the gap. It has no limit, as the scale of the gap depends on the problem, but it fails if
+    the gap is negative, which no feasible primal and dual can give."""
     gap = primal - dual
     words = "primal − dual: 0 only at the optimum"
     if is_semidefinite is False:

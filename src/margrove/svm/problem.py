@@ -2,7 +2,7 @@
 
     min  ½ αᵀQα + pᵀα    subject to  yᵀα = δ,  0 ≤ α_t ≤ C_t,      Q_st = y_s y_t K(x_s, x_t)
 
-over variables t = 1 … m, each standing for a point. What a solver keeps is
+over variables t = 1 … m, each of which belongs to a point. A solver maintains
 
     v_t = −y_t (Qα + p)_t,    I_up = {t: y_t α_t can grow},    I_low = {t: y_t α_t can fall},
 
@@ -37,11 +37,11 @@ from margrove.search.grid import ascending
 from margrove.status import Status
 from margrove.svm.kernels import Kernel
 
-MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may crawl for ever
-MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite, and no data tells it from inf
+MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may never converge
+MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite
 HARD_MARGIN = "Only SVC accepts C=inf, the hard margin."
-MOST_OF_THEM = 0.7  # of the variables with α > 0
-HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): below, they are one point
+MOST_OF_THEM = 0.7  # share of the support vectors at their bounds from which `path_start` keeps them there
+HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): at or below this the hulls meet
 
 
 def check_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,9 +65,9 @@ class Dual:
     alpha: NDArray[np.float64]  # (m,), a feasible start
     point: NDArray[np.int64]  # (m,), the row of X that variable t stands for
     by_sign: bool = False
-    # The start is a convex combination of each side and nothing bounds α: the nearest points of two hulls. Scaled by
-    # s = 2/‖w‖² they are the hard margin's α, so the violation is judged as s · violation ≤ tol; and the hulls meet
-    # when ‖w‖² ≤ HULLS_MEET · max K(x, x).
+    # The problem is to find the nearest points of two convex hulls: the start is a convex combination of each side, and
+    # α has no upper bound. Scaled by s = 2/‖w‖², the solution is the α of the hard margin, so the stopping rule is
+    # s · violation ≤ tol. The hulls meet if ‖w‖² ≤ HULLS_MEET · max K(x, x).
     hulls: bool = False
 
 
@@ -79,7 +79,7 @@ class DualProblem(RowsProblem["tuple[DualSolution, ...]"]):
     machines: tuple[Dual, ...]
     tol: float = 1e-3
     max_iter: int = -1  # pair steps of each machine; −1 for max(MOST_STEPS, 100 · variables)
-    cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
+    cache_bytes: int | None = 1 << 30  # for kernel values; None: the engine decides
     precision: str = "auto"  # of kernel values: "single", "double", or "auto": single while float64 agrees
     shrinking: bool = True
 
@@ -93,7 +93,7 @@ class DualProblem(RowsProblem["tuple[DualSolution, ...]"]):
 
 @dataclass(frozen=True)
 class PathProblem(Problem["tuple[tuple[DualSolution, ...], ...]"]):
-    """The machines of a problem along growing bounds: each solution begins the next."""
+    """The machines of a problem for increasing bounds; each solve starts from the solution before it."""
 
     first: DualProblem
     uppers: tuple[tuple[NDArray[np.float64], ...], ...]  # bounds of each machine, at each step after the first
@@ -120,7 +120,7 @@ class DualSolution:
     status: Status
     is_v_known: bool = True  # False where a solve was stopped before v was updated: then v is of an earlier α
     n_kernel_rows: int = 0  # that the core computed for this machine; rows kept from another machine are not counted
-    solver: str = "smo"  # pairs of variables; or "newton", where w itself was sought (linear kernel)
+    solver: str = "smo"  # pair steps; or "newton", which solves for w itself (linear kernel)
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,13 @@ class LeaveOneOutProblem(RowsProblem["tuple[LeftOut, ...]"]):
     machines: tuple[Dual, ...]
     tol: float = 1e-3
     max_iter: int = MOST_STEPS
-    cache_bytes: int | None = 1 << 30  # for kernel values; None: as the engine sees fit
+    cache_bytes: int | None = 1 << 30  # for kernel values; None: the engine decides
     precision: str = "auto"
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Of one machine: f of each of its variables without it, NaN where α = 0 or the time was over."""
+    """For each variable of one machine, f at its point after a solve without it; NaN if α = 0 or time ran out."""
 
     values: NDArray[np.float64]  # (m,)
     is_converged: bool
@@ -145,8 +145,8 @@ class LeftOut:
 
 
 def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_]) -> Dual:
-    """Return ``dual`` started from β = y α of each point, made feasible: 0 ≤ α ≤ C, and yᵀα = 0 by taking from the
-    heavier side what is too much, from the smallest α on. α that ``was_bound`` is at its bound again."""
+    """Return ``dual`` with a feasible start from β = y α of each point. α is clipped to [0, C]; where it ``was_bound``,
+    it is set to its new bound. Then yᵀα = 0 is restored by reducing the smallest α of the side with the larger sum."""
     given = dual.y * np.where(np.isfinite(beta), beta, 0.0)[dual.point]  # a fit may have ended as nonfinite
     alpha = np.where(was_bound[dual.point] & (given > 0), dual.upper, np.clip(given, 0.0, dual.upper))
     excess = float(dual.y @ alpha)
@@ -160,12 +160,12 @@ def started(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.bool_])
 def path_start(
     dual: Dual, alpha: NDArray[np.float64], v: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the start of ``dual`` for larger bounds, from its solution: r α with r ≤ C'/C, and the best r,
+    """Return a start of ``dual`` for larger bounds C', from its solution α: r α, where r ≤ C'/C minimises
 
-    min ½ r² αᵀQα + r pᵀα;
+    ½ r² αᵀQα + r pᵀα.
 
-    but if most support vectors are at their bounds, they are likely to be there again, and r = C'/C. v + y p is linear
-    in α, so the v of the new start is known without a kernel value.
+    If most support vectors are at their bounds, they are likely to stay there, and r = C'/C. v + y p is linear in α, so
+    v at the new start needs no kernel values.
     """
     is_support = alpha > 0
     if not is_support.any():
@@ -228,7 +228,7 @@ def _doubled(
     start: NDArray[np.float64],
     point: NDArray[np.int64] | None,
 ) -> Dual:
-    """Return the dual of α and α* of each row, alike but for p."""
+    """Return the dual with two variables α and α* per row, which differ only in y and p."""
     y = np.repeat(np.array([1, -1], np.int8), len(upper))
     return Dual(y, p, np.tile(upper, 2), np.tile(start, 2), np.tile(_points(upper, point), 2))
 
@@ -243,7 +243,8 @@ def largest_nu(y: NDArray[np.int8], upper: NDArray[np.float64]) -> float:
 
 
 def _filled(upper: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return a feasible start of few rows: ``total`` is filled into the bounds from the first row on."""
+    """Return a feasible start with few nonzero α: from the first row on, each is set to its bound until the sum is
+    ``total``."""
     before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
     return np.clip(total - before, 0.0, upper)
 

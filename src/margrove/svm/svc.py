@@ -31,20 +31,20 @@ from margrove.svm.search_problem import SearchUnit, UnitSolution
 from margrove.svm.training import TrainingData
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
-_FINITE = 1e6  # what stands for C = inf where folds are fitted for probabilities: theirs may not be separable
+_FINITE = 1e6  # replaces C = inf when the folds of ``probability=True`` are fitted
 
 
 @estimator
 class SVC(SupportVectorClassifier):
     """Support vector classification: the widest margin, at a cost C for each row that lies inside it.
 
-    A drop-in for scikit-learn's ``SVC``: the same parameters and attributes, and a certificate.
+    A drop-in replacement for scikit-learn's ``SVC``, with the same parameters and attributes, and a certificate.
 
     Parameters
     ----------
     C : float
-        The cost of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none: the hard margin, or an `InfeasibleError` that
-        shows where the classes meet. A number is 1e100 at most, times its weights too.
+        The cost of slack: min ½‖w‖² + C Σ ξ_i. ``inf`` allows none (the hard margin); if the classes are not
+        separable, an `InfeasibleError` shows where they meet. A finite C times any weight must be at most 1e100.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
         See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
         returns the matrix of kernel values (all of it is held during ``fit``).
@@ -53,7 +53,7 @@ class SVC(SupportVectorClassifier):
     gamma : {"scale", "auto", "median"} or float
         γ: "scale" is 1 / (d · variance of X), "auto" is 1/d, "median" is 1 / (2 · median squared distance).
     shrinking : bool
-        Set rows aside that seem settled. It changes the time, not the solution.
+        Leave out rows whose α seems to have settled at a bound. It changes the time, not the solution.
     tol : float
         The largest violation of the KKT conditions that counts as converged.
     cache_size : "auto" or float
@@ -64,37 +64,38 @@ class SVC(SupportVectorClassifier):
     verbose : bool
         Print the problem, the bound on memory, and how the solve ended.
     max_iter : int
-        Pair steps of each machine at most; −1 for ten million, or a hundred times the variables if that is more.
+        The largest number of pair steps of each machine; −1 means ten million, or 100 times the number of variables if
+        that is larger.
     decision_function_shape : {"ovr", "ovo"}
-        One-vs-one: whether `decision_function` gives a score per class or the value of each pair.
+        For one-vs-one: whether `decision_function` returns a score per class or the value of each pair.
     break_ties : bool
-        One-vs-one with "ovr": break ties of votes by the machines' values, at some cost.
+        For one-vs-one with "ovr": break ties of votes by the decision values, which takes longer.
     random_state : int or RandomState, optional
-        Of the folds of ``probability=True``, the only thing here that is random; None is 0.
+        The seed of the folds of ``probability=True``; nothing else is random. None means 0.
     sigma : float, optional
         For "rbf": γ = 1/(2σ²). Excludes ``gamma``.
     multiclass : {"ovo", "ovr"} or array of shape (classes, machines)
         More than two classes: a machine for each pair; for each class against the rest; or for each column of a matrix
         of +1, −1 and 0, where the class whose code word has the smallest hinge loss wins.
     time_limit : float, optional
-        Seconds after which the solve ends with status ``time_limit`` and the best feasible model it has.
+        Seconds after which the solve ends with status ``time_limit`` and keeps the best feasible model so far.
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        The engine that solves it: "auto", "native", "reference", or an `Engine` object.
     precision : {"auto", "single", "double"}
-        Of kernel values in the solver: "auto" is single while double agrees.
+        The precision of kernel values in the solver. "auto" uses single as long as it agrees with double.
     probability : bool
-        Whether `predict_proba` is there: the machines are fitted five times more, without a fifth of the rows each,
-        and their values on those are calibrated. ``predict`` is not changed, and always returns the most probable
-        class. ``time_limit`` is for the fit, and once more for the folds.
+        Enable `predict_proba`. The machines are fitted five more times, each time without a fifth of the rows, and
+        their decision values on those rows are calibrated. ``predict`` does not change, and always returns the most
+        probable class. ``time_limit`` applies to the fit and, again, to the folds.
     warm_start : bool
-        ``fit`` starts from the last solution: after C, weights or labels have changed, or rows were added at the end.
-        Row i is taken for the row i of the last fit. A hard margin starts again.
+        ``fit`` starts from the last solution, for use after C, weights or labels have changed or rows were appended.
+        Row i must be row i of the last fit. A hard margin does not use the last solution.
     checkpoint : str, path or `Checkpoint`, optional
-        A file where ``fit`` keeps α every 30 seconds, or at the interval of a `Checkpoint`. A later ``fit`` of the same
-        data continues from it, with other limits, threads or ``tol`` if you like. It is removed when the fit has
-        converged. The folds of ``probability=True``, `path` and `leave_one_out` keep none.
+        A file to which ``fit`` writes α every 30 seconds, or at the interval of a `Checkpoint`. A later ``fit`` on the
+        same data continues from it; limits, threads and ``tol`` may differ. It is removed when the fit has converged.
+        The folds of ``probability=True``, `path` and `leave_one_out` write none.
 
     Attributes
     ----------
@@ -104,31 +105,32 @@ class SVC(SupportVectorClassifier):
         y α of each support vector: scikit-learn's (classes − 1, s) for one-vs-one, (machines, s) otherwise.
     intercept_ : array of shape (machines,)
     coef_ : array of shape (machines, d)
-        For ``kernel="linear"``. Dense, as ``dual_coef_``, where scikit-learn's are CSR after a sparse fit: w has few
-        zeros, and needs no ``toarray()``.
+        For ``kernel="linear"``. It and ``dual_coef_`` are always dense; scikit-learn's are sparse after a fit on
+        sparse data.
     classes_, class_weight_, fit_status_, shape_fit_, n_features_in_, n_rows_
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
         Pair steps.
     n_kernel_rows_ : array of shape (machines,)
-        Kernel rows that the native engine computed for each machine, without those that another machine had left.
+        Kernel rows that the native engine computed for each machine; rows reused from another machine are not counted.
     solver_ : str
-        "smo", steps of pairs; or "newton": with ``kernel="linear"``, many rows and few columns, w itself is sought, and
-        ``n_iter_`` counts Newton's steps.
+        "smo" (pair steps) or "newton". The latter solves for w itself, with ``kernel="linear"``, many rows and few
+        columns; ``n_iter_`` then counts Newton steps.
     probA_, probB_ : arrays of shape (machines,)
-        With ``probability=True``: P = 1/(1 + exp(A f + B)) for a machine's value f.
+        With ``probability=True``: P = 1/(1 + exp(A f + B)) for the decision value f of a machine.
     gamma_ : float
     kkt_ : array of shape (n,), or (n, machines) for several machines
         "easy" (α = 0), "marginal" (0 < α < C) or "hard" (α = C); empty where a row is ignored.
     norm_, margin_ : arrays of shape (machines,)
         ‖w‖ and 2/‖w‖, the width of the margin, in the feature space.
     loo_bound_ : float
-        Rows that are support vectors of any machine, over n: the leave-one-out error is at most this, γ and C fixed.
+        The share of rows that are support vectors of any machine: an upper bound on the leave-one-out error, for fixed
+        γ and C.
     xi_alpha_bound_ : float
         The sharper ξα-estimate: only rows with 2 α R² + ξ ≥ 1 are counted, where R² is the largest K(x, x), or twice
         that for kernels that may be negative.
     status_, engine_, certificate_
-        Why the solve ended, what ran, what it claims.
+        Why the solve ended, the engine that ran, the certificate.
 
     Notes
     -----
@@ -164,20 +166,20 @@ class SVC(SupportVectorClassifier):
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> SupportVectorPath:
-        """Fit the models along C, each certified: every one begins where the last one ended.
+        """Fit and certify a model for each value of C; each solve starts from the solution before it.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`.
         Cs : list of float, optional
-            Ascending or not, above 0 and at most 1e100; None is 0.01 … 1000 in 20 steps.
+            In any order, above 0 and at most 1e100; None means 20 values from 0.01 to 1000.
 
         Returns
         -------
         SupportVectorPath
-            ``Cs`` ascending, and ``models``: an `SVC` for each, as `fit` would leave it. After Ctrl-C or
-            ``time_limit`` only those that were reached, the last of them perhaps stopped early.
+            ``Cs`` ascending, and ``models``: an `SVC` for each, as `fit` would return it. After Ctrl-C or
+            ``time_limit`` only those reached by then; the last of them may have stopped early.
 
         Examples
         --------
@@ -210,8 +212,8 @@ class SVC(SupportVectorClassifier):
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
         """Return the exact prediction of each row by the model fitted without it, beside ``loo_bound_``.
 
-        Only support vectors need a solve, and each begins from this model. X, y and weights are those of ``fit``. γ and
-        the C_i of the other rows stay as they are, those of ``class_weight="balanced"`` too.
+        Only support vectors need a solve, and each solve starts from this model. X, y and weights must be those of
+        ``fit``. γ and the C_i of the other rows do not change, not even with ``class_weight="balanced"``.
 
         Examples
         --------
@@ -231,18 +233,18 @@ class SVC(SupportVectorClassifier):
 
 @estimator
 class NuSVC(SupportVectorClassifier):
-    """Support vector classification with ν: C is not given but follows from ν, which bounds the share of
-    margin errors from above and the share of support vectors from below.
+    """Support vector classification with ν in place of C. ν is an upper bound on the share of margin errors and a lower
+    bound on the share of support vectors.
 
-    A drop-in for scikit-learn's ``NuSVC``; unlike there, ``class_weight`` has an effect.
+    A drop-in replacement for scikit-learn's ``NuSVC``, which ignores ``class_weight``; this one does not.
 
     Parameters
     ----------
     nu : float
-        ν, above 0 and at most 1. With unbalanced classes not every ν is feasible: a larger one than they allow raises
-        an `InfeasibleError` that names the largest.
+        ν, above 0 and at most 1. With unbalanced classes not every ν is feasible: one that is too large raises an
+        `InfeasibleError`, which names the largest feasible ν.
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, class_weight, verbose, max_iter
-        As in `SVC`. Weights are the bounds C_i themselves; ``tol`` is of the problem before it is scaled by 1/ρ.
+        As in `SVC`. Weights are the bounds C_i themselves; ``tol`` applies to the problem before it is scaled by 1/ρ.
     decision_function_shape, break_ties, random_state, sigma, multiclass, time_limit, n_jobs, engine, precision, \
 probability, checkpoint
         As in `SVC`.
@@ -254,7 +256,7 @@ probability, checkpoint
     fit_status_, shape_fit_, kkt_, norm_, margin_, status_, engine_, certificate_
         As in `SVC`.
     loo_bound_, xi_alpha_bound_ : float
-        As in `SVC`, of the C = 1/ρ that was found.
+        As in `SVC`, for C = 1/ρ.
 
     Examples
     --------
@@ -278,7 +280,7 @@ probability, checkpoint
         effort, started = self._effort(), time.monotonic()
         status = Status.CONVERGED
         for train, test in splits:
-            # A fold's sides are not quite as heavy as all rows': what they allow may be a little less.
+            # The classes of a fold may be less balanced than those of all rows, and its largest feasible ν smaller.
             weight = np.ones(len(train)) if sample.weight is None else sample.weight[train]
             sides = code[sample.codes[train]].T
             largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)

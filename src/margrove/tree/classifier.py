@@ -28,13 +28,13 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     smoothing: float = checked(check_number, least=0, default=0.0)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The share of each class in the row's leaf. With ``smoothing`` λ (1 is Laplace's): (c_k + λ)/(w + λ K)."""
+        """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K)."""
         leaf = self.apply(X)
         smoothed = self.tree_.value + self.smoothing
         return np.asarray((smoothed / smoothed.sum(axis=1, keepdims=True))[leaf])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """The logarithms of `predict_proba`."""
+        """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -64,24 +64,24 @@ class DecisionTreeClassifier(TreeClassifier):
     criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         The impurity. "log_loss" is the entropy.
     split_score : {"gain", "gain_ratio", "skew_adjusted"}, default="gain"
-        The score by which columns compete. The gain ratio (C4.5) penalises tests with many branches.
+        The score by which the best tests of the columns are compared. The gain ratio (C4.5) penalises many branches.
     thresholds : {"exact", "histogram", "gaussian", "logistic"}, default="exact"
         Which thresholds are tried: between all neighbouring values; at quantiles; where normal densities of the classes
         cross; where a logistic regression gives a probability of one half.
     categorical : {"auto", "multiway", "subset", "one_vs_rest"}, default="auto"
-        How categories are tested. "auto": subsets, or with the gain ratio multiway; one level against the rest where
-        there are more than ten and they hold fewer than five rows each on average (tickets, names); with ``complexity``
-        > 0, which penalises subsets, only where nearly every cell differs. ``categorical_`` records the choice for
+        How categories are tested. "auto": subsets, or with the gain ratio multiway; one level against the rest if
+        there are more than ten levels with fewer than five rows each on average (tickets, names); with ``complexity``
+        > 0, which penalises subsets, only if nearly every value is different. ``categorical_`` records the choice for
         each column, and the reason.
     categorical_features : "from_dtype" or array of columns or mask, default="from_dtype"
-        Which numbers are categories, by name, position or mask.
+        The numeric columns to treat as categories, by name, position or mask.
     split_values : dict of column to cut points, optional
         Columns tested by these intervals: {1, 3, 5} makes x < 1, 1 ≤ x < 3, 3 ≤ x < 5 and x ≥ 5.
     max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, max_features, \
 min_impurity_decrease, class_weight
         As in scikit-learn.
     min_gain : float, default=0
-        Least gain of a split in its own node (min_impurity_decrease weighs it by the node's share of the rows).
+        The least gain of a split in its own node (min_impurity_decrease weighs it by the node's share of the rows).
     majority : float, default=1
         A node in which the largest class has at least this share is a leaf.
     complexity : float, default=0

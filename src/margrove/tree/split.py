@@ -2,12 +2,12 @@
 
 A column divides the rows of a node into groups that no test of it can divide (`groups.py`). The tests are then
 
-threshold     the groups in a row: every prefix against the rest, the missing cells on either side
+threshold     the groups in ascending order: every prefix against the rest, the missing cells on either side
 intervals,    every group a branch
 multiway
 subset        the groups ordered by the share of class 1 or by the mean of the target: every prefix against the rest.
               No other subset is better for two classes (Breiman 1984) and for the squared error (Fisher 1958), unless
-              a limit on the leaves forbids the best; for the other two criteria of a regression it is a search. For
+              a limit on the leaves forbids the best; for the other two criteria of a regression it is a heuristic. For
               more classes: one such order for the share of each class, the best prefix of all of them (the best of
               all subsets in 199 of 200 random tables of six classes and levels, and 0.95 of its gain in the other)
 one_vs_rest   every group against the rest
@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 Bounds = tuple[float, float]  # the values that a node and its descendants may have
 FREE: Bounds = (-inf, inf)
 
-# Where rows have weights, a node may have any purity, and the share of a class has sixteen decimals; the core's are
-# integer multiples of 2⁻⁶⁰ of the node's weight, one at least for each row.
+# With weighted rows the impurity of a node may be arbitrarily small, but shares of classes are rounded: here to sixteen
+# decimals, in the core to multiples of 2⁻⁶⁰ of the node's weight, with at least one for each row.
 _LEAST_GAIN_UNIT = 1e-5
 _GAIN_UNIT_OF_A_ROW = 1e-9
 
@@ -66,8 +66,8 @@ class Split:
 
     column: int
     gain: float  # imp(S) − Σ_b p_b imp(S_b)
-    n_tests: float  # c: how many the column offered
-    n_candidates: float  # tests of all columns looked at; a column tested by subsets counts as one
+    n_tests: float  # c: the number of tests that the column offered
+    n_candidates: float  # tests of all columns that were searched; a column tested by subsets counts as one
     levels: LevelTable  # of a subset test: the table of all levels
     charge: float  # λ (log2 d + log2 c)/w(S)
     information: float  # −Σ_b p_b log2 p_b
@@ -94,7 +94,7 @@ class _Tests:
 
 
 class SplitSearch:
-    """The tests of a problem's columns at any node, and which is best.
+    """The search for the best test of a node.
 
     ``slack`` is the relative tolerance of the limits, for rounding; a negative one leaves out tests that only rounding
     might allow.
@@ -137,7 +137,7 @@ class SplitSearch:
     # ---------------------------------------------------------------------------------------------- when to stop
 
     def is_final(self, node: Node, depth: int) -> bool:
-        """Return whether the node stays a leaf whatever its columns offer."""
+        """Return whether the node is a leaf without a search for tests."""
         growth = self.problem.growth
         if self.problem.is_regression:
             is_settled = node.target.min() == node.target.max()
@@ -162,8 +162,8 @@ class SplitSearch:
     def best_split(
         self, node: Node, columns: Iterable[int] | None = None, max_features: int | None = None
     ) -> Split | None:
-        """Return the best column's best test; None where no column offers one. With ``max_features`` only so many
-        columns that offer a test are looked at, or more until a test is allowed."""
+        """Return the best test of all columns; None if no column offers one. With ``max_features`` the search ends
+        after that many columns that offer a test, or at the first allowed test after them."""
         splits: list[Split] = []
         n_candidates, n_looked = 0.0, 0
         for j in range(len(self.problem.cells.columns)) if columns is None else columns:
@@ -175,7 +175,7 @@ class SplitSearch:
             splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
         if not splits:
             return None
-        if self.problem.growth.split_score == "gain_ratio":  # those of at least the mean gain compete
+        if self.problem.growth.split_score == "gain_ratio":  # only tests of at least the mean gain compete (C4.5)
             mean = sum(split.charged_gain for split in splits) / len(splits)
             splits = [split for split in splits if split.charged_gain >= mean - self.slack * node.gain_unit]
         scores = np.array([self.score(node, split) for split in splits])
@@ -184,7 +184,7 @@ class SplitSearch:
         return replace(best, n_candidates=n_candidates)
 
     def score(self, node: Node, split: Split) -> float:
-        """Return the score by which columns compete."""
+        """Return the score by which the best tests of the columns are compared."""
         kind = self.problem.growth.split_score
         if kind == "gain":
             return split.charged_gain
@@ -246,10 +246,10 @@ class SplitSearch:
         gain = self._gain_where_allowed(node, self._two_way(node, groups.group, n_groups), sign)
         if not groups.has_missing:
             return _Tests(gain, lambda at: (_second_from(at + 1, n_groups), float(groups.thresholds[at])))
-        # Every threshold with the missing cells in the second branch, "present or missing", every one with them in the
-        # first.
+        # In this order: every threshold with the missing cells in the second branch; "present or missing"; every
+        # threshold with the missing cells in the first branch.
         turned = (groups.group + 1) % n_groups  # the missing cells before all others
-        missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # but for "missing or present"
+        missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # without "missing or present"
         both = np.concatenate([gain, self._gain_where_allowed(node, missing_first, sign[: m - 1])])
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
@@ -337,8 +337,8 @@ class SplitSearch:
     def _gain_where_allowed(
         self, node: Node, branches: Parts, sign: NDArray[np.int_] | None = None, n_ordered: int | None = None
     ) -> Floats:
-        """Return the gain of each candidate of (B, candidates), −∞ where a branch is too small or the first
-        ``n_ordered``, which ascend with the column, have no values in the direction of ``sign``."""
+        """Return the gain of each candidate of (B, candidates), −∞ where a branch is too small or the values
+        of the first ``n_ordered`` branches, which ascend with the column, are not ordered as ``sign`` requires."""
         growth = self.problem.growth
         is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
         is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
@@ -357,7 +357,7 @@ class SplitSearch:
     def _bounds_of_branches(
         self, node: Node, j: int, branches: Parts, n_present: int, threshold: float
     ) -> tuple[Bounds, ...]:
-        """Return the bounds of the branches' values: halfway to the neighbours."""
+        """Return the bounds of the values of each branch: halfway to its neighbours."""
         column, n_branches = self.problem.cells.columns[j], len(branches.weight)
         if column.monotone == 0 or threshold == inf:
             return (node.bounds,) * n_branches
@@ -373,5 +373,5 @@ class SplitSearch:
 
 
 def _second_from(first: int, n_groups: int) -> NDArray[np.int32]:
-    """Return the branch of each group: the second from ``first`` on."""
+    """Return the branch of each group: 1 from group ``first`` on, 0 before it."""
     return (np.arange(n_groups) >= first).astype(np.int32)

@@ -1,10 +1,10 @@
 """The estimate of the choice of ``--model auto``, on rows that took no part in it.
 
-A hold-out: a fifth of the rows is set aside before anything else; the contest, the choice and a fit see the others, and
-the fit predicts those set aside. Then the choice learns from all rows.
+Hold-out: a fifth of the rows is set aside first. The learners are compared on the other rows, the best one is fitted to
+them and predicts the rows set aside. Then it is fitted again to all rows.
 
-Nested, where rows are few and a contest is quick: each fifth in turn is set aside so, and the model's own settings come
-from a contest on all rows. Every row is then predicted once.
+Nested cross-validation, if there are few rows and the comparison is quick: each fifth in turn is set aside in this way,
+so that every row is predicted once. The learner and its parameters come from a comparison on all rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from margrove.errors import MargroveError
 if TYPE_CHECKING:
     from margrove.app.screen.progress import Countdown
 
-# A fifth of more rows is enough for an estimate: the interval of 1,000 of them is at most ±3 points.
+# With more rows, a hold-out of a fifth is enough: the 95 % interval from 1,000 rows is at most ±3 points.
 NESTED_ROWS = 5_000
-_SPARE = 1.3  # a later round may take so many times as long as the first
+_SPARE = 1.3  # a later round may take this many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the score of the whole is known
-_OVERRUN = 0.5  # of the budget, at most, if what was predicted to be done in time is not
+_OVERRUN = 0.5  # a fit may exceed the budget by at most this fraction of it
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Chosen:
 
     result: Result
     estimate: Estimate
-    picks: tuple[str, ...] = ()  # the learner that each round took
+    picks: tuple[str, ...] = ()  # the learner that each round chose
     is_interrupted: bool = False
 
     @property
@@ -52,7 +52,7 @@ class Chosen:
 
     @property
     def how(self) -> str:
-        """The way in which the estimate was made, in words."""
+        """A description of how the score was estimated."""
         n = self.estimate.n_tested
         if self.estimate.method == "hold-out":
             rows = f"{n:,} row{'' if n == 1 else 's'}"
@@ -68,7 +68,7 @@ class Chosen:
 
 
 class NestedContest:
-    """Contests on a table and parts of it."""
+    """Chooses a learner on a table, and estimates its score by hold-out or nested cross-validation."""
 
     def __init__(self, training: Training, table: Table, budget: Budget, meter: Countdown) -> None:
         self._training, self._table, self._budget, self._meter = training, table, budget, meter
@@ -78,7 +78,7 @@ class NestedContest:
         self._notes: list[str] = []
 
     def run(self) -> Chosen:
-        """Choose, and estimate; Ctrl-C keeps the best so far, and is passed on if nothing was scored yet."""
+        """Choose a learner and estimate its score. Ctrl-C keeps the best so far, and is raised if there is none."""
         outer = self._task.folds(self._labels, PARTS, self._training.seed)
         inner = [self._labels[self._rest(test)] for test in outer.tests[:1]]
         if not inner or not self._task.folds(inner[0], self._training.folds, self._training.seed).tests:
@@ -135,8 +135,8 @@ class NestedContest:
         return Chosen(result, estimate, tuple(self._picks), is_interrupted)
 
     def _scores_of(self, trial: Trial | None) -> NDArray[np.float64] | None:
-        """Return the scores of the rounds. Where they took different learners, whose scores do not compare: those of
-        the one that is chosen in the end, fitted to the same rows."""
+        """Return the scores of the rounds. If the rounds chose different learners, whose scores are not comparable,
+        return those of the learner that was chosen in the end, fitted to the same rows."""
         scores = joined(self._rounds).scores
         if scores is not None or trial is None or self._task.is_number:
             return scores
@@ -155,12 +155,12 @@ class NestedContest:
         return Contest(self._training, table, self._budget, self._table.n_rows, self._meter).run()
 
     def _round(self, test: Rows) -> Result:
-        """Set a part of the rows aside, hold a contest on the others, and predict that part by the winner."""
+        """Set a part of the rows aside, choose a learner on the others, and predict the part with it."""
         rest = self._rest(test)
         result = self._contest(self._table.take(rest))
         trial = result.chosen
         if trial is None or (result.is_interrupted and self._rounds):
-            return result  # a later round that was stopped is not like the others
+            return result  # a later round that was stopped early is not used
         self._meter.begin(f"{trial.title}: testing it on rows set aside")
         try:
             predicted = self._ask(trial, rest, test)
@@ -177,13 +177,14 @@ class NestedContest:
     def _ask(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
         """Fit the candidate to some rows and predict others."""
         table = table_for(trial.candidate.learner, self._table)
-        # Over the budget by half of it at most: a fit that is stopped early says little of one that is not.
+        # The fit may exceed the budget: the score of a fit that was stopped early says little about a complete one.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
         model = trial.candidate.build(self._training, self._table, trial.params, limit)
         return self._task.ask(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
-        """Return the scores of the choice after fits to parts of the rows, as far as the time allows, and to all."""
+        """Return the learning curve: the scores of the chosen learner fitted to parts of the rows, as far as time
+        allows, and to all of them."""
         trial, tests = chosen.trial, [part.rows for part in self._rounds]
         if trial is None or not tests:
             return []
@@ -217,7 +218,7 @@ def _point(n_rows: int, estimate: Estimate) -> Point:
 
 
 def _refuse_failed(result: Result) -> None:
-    """Raise the first failure where every candidate failed: the table is at fault."""
+    """Raise the first failure if every candidate failed: then the table is the cause."""
     failures = [trial.failure for trial in result.trials if trial.failure is not None]
     if result.best is None and not result.is_interrupted and failures:
         raise failures[0]

@@ -20,18 +20,18 @@ from margrove.explanation import counted
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The score of a model, the rows that it is of, and the method.
+    """The score of a model, the rows it was measured on, and the method.
 
-    ``origin`` is "table" where the rows of the table are new to the model, "record" and "folds" where rows were held
-    out in training or for this report, and "training" where there are only the training rows.
+    ``origin`` is "table" if the rows of the table are new to the model, "record" if rows were held out in training,
+    "folds" if they were held out for this report, and "training" if there are only the training rows.
     """
 
     origin: Literal["table", "record", "folds", "training"]
     quality: Quality
     description: str
-    scored: ScoredRows | None  # the rows, or some of them, where they are known
+    scored: ScoredRows | None  # the rows, or some of them, if they are known
     on_training: Quality | None = None  # for comparison: the score on the training rows
-    n_tested: int | None = None  # the number of rows of the score, where it is known
+    n_tested: int | None = None  # the number of rows that the score was measured on, if it is known
 
     @property
     def is_unbiased(self) -> bool:
@@ -45,7 +45,7 @@ class Evidence:
 
     @property
     def rows_words(self) -> str:
-        """The number of rows whose predictions are kept, and of the tested ones."""
+        """The number of rows whose predictions are kept, and the number of tested rows if it is larger."""
         n = 0 if self.scored is None else len(self.scored.truth)
         if self.is_partial:
             return f"{n:,} of the {self.n_tested:,} held-out rows, chosen at even intervals"
@@ -62,7 +62,7 @@ class Findings:
 
 
 def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
-    """Return the best evidence there is; None where neither the table nor the training record has any."""
+    """Return the best evidence available; None if neither the table nor the training record has any."""
     scored, recorded = subject.scored, subject.history.estimate
     on_table = None if scored is None else quality_of(scored)
     if scored is not None and not subject.is_training:
@@ -117,7 +117,7 @@ def _beside_few(subject: Subject, scored: ScoredRows, recorded: RecordedEstimate
 
 def _recorded(subject: Subject, found: RecordedEstimate, on_table: Quality | None) -> Evidence:
     held_out = found.held_out
-    scored = None if held_out is None or held_out.classes != subject.classes else held_out  # else of another model
+    scored = None if held_out is None or held_out.classes != subject.classes else held_out  # or of another model
     ours = None if scored is None else quality_of(scored)
     noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
     noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
