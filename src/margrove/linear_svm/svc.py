@@ -47,8 +47,8 @@ from margrove.svm.margins import Margins, margins
 class LinearSVC(ClassifierMixin, Streaming):
     """Linear support vector classification with w explicit: for many rows, or many sparse columns.
 
-    A drop-in for scikit-learn's ``LinearSVC``: the same parameters and attributes, ends on a duality gap, and has a
-    certificate.
+    A drop-in replacement for scikit-learn's ``LinearSVC``, with the same parameters and attributes, and a certificate. The
+    solver stops on the duality gap.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class LinearSVC(ClassifierMixin, Streaming):
         The *relative duality gap* at which a machine has converged: its objective is then at most this share above the
         least there is. (scikit-learn's is a bound on a gradient.)
     C : float
-        The cost of a loss: min R(w) + C Σ ℓ. 1e100 at most, times its weights too.
+        The cost of a loss: min R(w) + C Σ ℓ. C times any weight must be at most 1e100.
     multi_class : {"ovr", "crammer_singer"}
         More than two classes: a machine for each against the rest; or one for all, which has its own loss and penalty,
         and ignores ``loss``, ``penalty``, ``dual`` and ``solver``.

@@ -25,8 +25,8 @@ _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive
 class LinearSVR(RegressorMixin, Streaming):
     """Linear support vector regression with w explicit: for many rows, or many sparse columns.
 
-    A drop-in for scikit-learn's ``LinearSVR``: the same parameters and attributes, ends on a duality gap, and has a
-    certificate.
+    A drop-in replacement for scikit-learn's ``LinearSVR``, with the same parameters and attributes, and a certificate. The
+    solver stops on the duality gap.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class LinearSVR(RegressorMixin, Streaming):
     tol : float
         The relative duality gap at which it has converged; see `LinearSVC`.
     C : float
-        The cost of leaving the tube: min ½‖w‖² + C Σ ℓ. 1e100 at most, times its weights too.
+        The cost of leaving the tube: min ½‖w‖² + C Σ ℓ. C times any weight must be at most 1e100.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         ``max(0, |y − f(x)| − ε)``, the loss of `SVR`, or its square.
     fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter

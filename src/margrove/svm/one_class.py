@@ -21,7 +21,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     """One-class support vector machine: the plane that separates all but a share ν of the rows from the origin of the
     feature space.
 
-    A drop-in for scikit-learn's ``OneClassSVM``: the same parameters and attributes, and a certificate.
+    A drop-in replacement for scikit-learn's ``OneClassSVM``, with the same parameters and attributes and a certificate.
 
     Parameters
     ----------

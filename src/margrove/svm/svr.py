@@ -41,7 +41,7 @@ class SVR(SupportVectorRegressor):
     """Support vector regression: the flattest f that stays within ε of the values, at a cost C for what leaves that
     tube.
 
-    A drop-in for scikit-learn's ``SVR``: the same parameters and attributes, and a certificate.
+    A drop-in replacement for scikit-learn's ``SVR``, with the same parameters and attributes, and a certificate.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class NuSVR(SupportVectorRegressor):
     """Support vector regression with ν: the width of the tube is found, such that at most ν of the rows lie outside
     it.
 
-    A drop-in for scikit-learn's ``NuSVR``: the same parameters and attributes, and a certificate.
+    A drop-in replacement for scikit-learn's ``NuSVR``, with the same parameters and attributes, and a certificate.
 
     Parameters
     ----------
