@@ -47,8 +47,8 @@ from margrove.svm.margins import Margins, margins
 class LinearSVC(ClassifierMixin, Streaming):
     """Linear support vector classification with w explicit: for many rows, or many sparse columns.
 
-    A drop-in replacement for scikit-learn's ``LinearSVC``, with the same parameters and attributes, and a certificate. The
-    solver stops on the duality gap.
+    A drop-in replacement for scikit-learn's ``LinearSVC``, with the same parameters and attributes and a certificate.
+    Its solver stops on the duality gap.
 
     Parameters
     ----------

@@ -25,8 +25,8 @@ _LOSSES: tuple[Loss, ...] = ("epsilon_insensitive", "squared_epsilon_insensitive
 class LinearSVR(RegressorMixin, Streaming):
     """Linear support vector regression with w explicit: for many rows, or many sparse columns.
 
-    A drop-in replacement for scikit-learn's ``LinearSVR``, with the same parameters and attributes, and a certificate. The
-    solver stops on the duality gap.
+    A drop-in replacement for scikit-learn's ``LinearSVR``, with the same parameters and attributes and a certificate.
+    Its solver stops on the duality gap.
 
     Parameters
     ----------
