@@ -34,7 +34,7 @@ array([[-1, -1,  0],
 (3, 0)
 >>> check_code([[1, 1], [1, -1], [1, 1]], ["a", "b", "c"])
 Traceback (most recent call last):
-margrove.errors.ParameterError: code: column 0 has no −1: a machine needs two sides. Leave it out.
+margrove.errors.ParameterError: code: column 0 has no −1: a machine needs two sides. Remove it.
 """
 
 from __future__ import annotations
