@@ -1,4 +1,4 @@
-"""Margrove: max-margin machines and decision trees that come with their proof.
+"""Margrove: support vector machines and decision trees with certificates.
 
 Every public name is listed here and loaded when it is first used, so that ``import margrove`` and the command line
 start fast.

@@ -331,7 +331,7 @@ def test_no_contest_sees_its_test_rows(few: None, monkeypatch: pytest.MonkeyPatc
             super().__init__(asked, rows, *more)
 
     monkeypatch.setattr(auto_estimate, "Contest", Watched)
-    chosen = auto_estimate.NestedContest(Training(), table, Budget(600), Countdown(Budget(600))).run()
+    chosen = auto_estimate.NestedChoice(Training(), table, Budget(600), Countdown(Budget(600))).run()
     assert met == [275]
     assert chosen.estimate.n_tested == 69
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.choose.held_out import NestedContest
+from margrove.app.choose.held_out import NestedChoice
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import excess, r2_interval, share_interval, wilson
 from margrove.app.estimate.numbers import NUMBERS
@@ -81,7 +81,7 @@ def test_the_nested_interval_covers_the_truth_of_pure_noise(monkeypatch: pytest.
         rng = np.random.default_rng(seed)
         table = as_table(np.column_stack([rng.normal(size=(n, 5)), rng.integers(0, 2, n)]), target=5)
         budget = Budget(600.0)
-        estimate: Any = NestedContest(Training(seed=seed), table, budget, Countdown(budget)).run().estimate
+        estimate: Any = NestedChoice(Training(seed=seed), table, budget, Countdown(budget)).run().estimate
         assert estimate.method == "nested"
         low, high = wilson(estimate.value * n, n)
         covered["ours"] += estimate.interval[0] <= 0.5 <= estimate.interval[1]

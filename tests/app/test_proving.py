@@ -12,7 +12,7 @@ from typer.testing import Result
 import margrove
 from margrove.app import proving
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.app.options.budget import Budget
 from margrove.app.proving import Proof, prove, warning_words
 from margrove.app.screen.console import Screen
@@ -47,7 +47,7 @@ def test_ctrl_c_leaves_the_certificate_out_and_saves_the_model(
     assert "Not checked yet" in result.output
     assert "not checked (Ctrl-C" in " ".join(result.output.split())
     model = margrove.load(folder / "m.margrove")
-    assert learner_of(model).certificate_.holds is None
+    assert last_step_of(model).certificate_.holds is None
     assert model.training_record_["certifying"]["is_left_out"] is True
 
 

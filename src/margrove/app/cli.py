@@ -38,7 +38,7 @@ def about(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Classifiers that come with their proof: a table goes in, a model and its certificate come out."""
+    """Train classifiers and regressions on a table; each model comes with a certificate that anyone can recompute."""
 
 
 @app.command(epilog="Example:  margrove train adult.csv --target income --budget 2m -o income.margrove")
@@ -253,7 +253,7 @@ def images(
     time_limit: typed.TimeLimit = None,
     shown: typed.ShownOptions,
 ) -> None:
-    """Train a certified model on the codes that a network computes from a folder of pictures."""
+    """Train a certified model on features that a pretrained network computes from a folder of pictures."""
     from margrove.app.images.command import train_on_images
     from margrove.app.images.models import ImageTraining
 

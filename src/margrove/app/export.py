@@ -8,7 +8,7 @@ from typing import Any
 
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import encoder_of, is_classifier, learner_of
+from margrove.app.models import encoder_of, is_classifier, last_step_of
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.advice import warnings_told
 from margrove.app.screen.console import Screen, put
@@ -77,7 +77,7 @@ def _after_the_network(screen: Screen, model: Any, path: str) -> tuple[Any, dict
 
 def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any]:
     """Write LIBSVM's text; return the names of its columns and labels."""
-    learner, encoder = learner_of(model), encoder_of(model)
+    learner, encoder = last_step_of(model), encoder_of(model)
     with warnings_told(screen):
         write_libsvm_model(learner, file)
     names = None if encoder is None else [str(name) for name in encoder.get_feature_names_out()]

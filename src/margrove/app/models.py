@@ -22,7 +22,7 @@ def target_of(model: Any) -> str | None:
     encoder, parts = encoder_of(model), explanation_of(model).parts
     if encoder is None and parts:
         return target_of(parts[0])
-    target: str | None = getattr(learner_of(model) if encoder is None else encoder, "target_", None)
+    target: str | None = getattr(last_step_of(model) if encoder is None else encoder, "target_", None)
     return target
 
 
@@ -31,7 +31,7 @@ def encoder_of(model: Any) -> TableEncoder | None:
     return first if isinstance(first, TableEncoder) else None
 
 
-def learner_of(model: Any) -> Any:
+def last_step_of(model: Any) -> Any:
     """Return the learner, the last step of a pipeline."""
     return model[-1] if isinstance(model, Pipeline) else model
 
@@ -110,6 +110,6 @@ def _inputs(model: Any, table: Table | None) -> Inputs:
 
 
 def _names(model: Any) -> Any:
-    if learner_of(model) is not model and hasattr(model[:-1], "get_feature_names_out"):  # of pictures, from a network
+    if last_step_of(model) is not model and hasattr(model[:-1], "get_feature_names_out"):  # of pictures, from a network
         return model[:-1].get_feature_names_out()
-    return getattr(model, "feature_names_in_", [f"x{j}" for j in range(learner_of(model).n_features_in_)])
+    return getattr(model, "feature_names_in_", [f"x{j}" for j in range(last_step_of(model).n_features_in_)])

@@ -16,7 +16,7 @@ from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, read_model, write_content
 from margrove.app.history import has_rows
 from margrove.app.images.models import pictures_for
-from margrove.app.models import features_of, is_classifier, learner_of, target_of
+from margrove.app.models import features_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.options.typed import WantedOptions
 from margrove.app.screen.advice import warnings_told
@@ -130,12 +130,12 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
     predictions = replace(predictions, is_of_training=is_of_training)
     n, has = int(known.sum()), f"The table has the column {target!r}: "
-    if n and is_classifier(learner_of(model)):
+    if n and is_classifier(last_step_of(model)):
         # As text: a file of zeros and ones may be numbers here and yes/no there.
         accuracy = float(np.mean(labels[known].astype(str) == truth.take(known).labels().astype(str)))
         words = f"{has}{percent(accuracy)} of {n:,} predictions agree with it"
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
-    if n and truth.kind == "numeric" and not hasattr(learner_of(model), "offset_"):
+    if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)
         off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
         measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
@@ -149,7 +149,7 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptio
     names, scores = _beside(model, pictures, wanted)
     files = [str(path.relative_to(pictures.root)) for path in pictures]
     predictions = Predictions("class", labels, scores, names, {"file": files})
-    is_known = np.isin(pictures.labels, learner_of(model).classes_.astype(str))
+    is_known = np.isin(pictures.labels, last_step_of(model).classes_.astype(str))
     if not is_known.any():
         return predictions
     accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known]))
@@ -159,7 +159,7 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptio
 
 def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str, ...], NDArray[np.float64] | None]:
     """Return the names and columns that were asked for beside the predictions."""
-    learner = learner_of(model)
+    learner = last_step_of(model)
     if wanted.scores:
         found = explanation_of(learner).scores(at_the_end(model, features)[1])
         if found is None:

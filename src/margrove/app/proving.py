@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.app.options.budget import Budget
 from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
@@ -87,7 +87,7 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
         with shown(screen, TITLE, budget) as meter, watched(partial(_draw, meter)):
             certificate = certify(model, table, table.labels())
     except KeyboardInterrupt:
-        own = learner_of(model).certificate_  # of little data the fit has recomputed it already
+        own = last_step_of(model).certificate_  # of little data the fit has recomputed it already
         return Proof(own, time.monotonic() - began, is_left_out=own.source != "recomputed")
     took = time.monotonic() - began
     return Proof(certificate, took, 0.0 if budget is None else max(0.0, took - left))

@@ -13,7 +13,7 @@ from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import encoder_of, learned, learner_of, plain_parameters, target_of
+from margrove.app.models import encoder_of, last_step_of, learned, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
 from margrove.data.columns import some
@@ -32,7 +32,7 @@ _LONGEST = 300  # letters of a text that somebody else wrote
 def show(screen: Screen, path: str) -> None:
     """Print parameters, columns or network, classes, certificate and explanation of a saved model."""
     model = read_model(path)
-    learner, explanation, has_pictures = learner_of(model), explanation_of(model), takes_pictures(model)
+    learner, explanation, has_pictures = last_step_of(model), explanation_of(model), takes_pictures(model)
     parameters = plain_parameters(learner)
     facts, lines = _picture_facts(model) if has_pictures else _table_facts(model, parameters)
     is_network = has_pictures and network_of(model) is learner  # of which there is no summary
@@ -64,7 +64,7 @@ def show(screen: Screen, path: str) -> None:
 
 def _table_facts(model: Any, parameters: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return facts for the JSON document about a model of tables, and the lines that are printed."""
-    learner, explanation = learner_of(model), explanation_of(model)
+    learner, explanation = last_step_of(model), explanation_of(model)
     columns, target, solve = _columns(model), target_of(model), explanation.solve()
     kinds = [c["name"] if c["kind"] == "numeric" else f"{c['name']} ({c['kind']})" for c in columns]
     lines = [
@@ -92,7 +92,7 @@ def _table_facts(model: Any, parameters: dict[str, Any]) -> tuple[dict[str, Any]
 
 def _picture_facts(model: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the same about a model of pictures and its network."""
-    first, learner = network_of(model), learner_of(model)
+    first, learner = network_of(model), last_step_of(model)
     name, digest, seen, classes = first.network_name_, first.network_digest_, first.preparation_, learner.classes_
     lines = [
         f"classifies pictures as {some([*map(str, classes.tolist())], _SHOWN_CLASSES)}",
@@ -138,12 +138,12 @@ def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
 def of_trees(model: Any, path: str, option: str) -> Any:
     """Return the tree of a file, or its trees that vote, trained on the table itself."""
     if not explanation_of(model).has_rules:
-        problem = f"{option} is for decision trees, and this model is a {type(learner_of(model)).__name__}"
+        problem = f"{option} is for decision trees, and this model is a {type(last_step_of(model)).__name__}"
         raise InputError(problem, file=path, cure="Train a tree: --model tree.")
     if encoder_of(model) is not None:
         problem = f"{option}: a TableEncoder precedes the tree, so its tests are of encoded columns"
         raise InputError(problem, file=path, cure="Train it on the table itself: --model tree.")
-    return learner_of(model)
+    return last_step_of(model)
 
 
 def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:

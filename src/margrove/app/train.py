@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.contest import meets_on_sample
-from margrove.app.choose.held_out import Chosen, NestedContest
+from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
     estimate_words,
@@ -32,7 +32,7 @@ from margrove.app.estimate.task import Estimate
 from margrove.app.estimate.words import tell_estimate
 from margrove.app.files import check_destination, check_report, report_path, write_model
 from margrove.app.history import rows_fingerprint
-from margrove.app.models import learned, learner_of, plain_parameters
+from margrove.app.models import last_step_of, learned, plain_parameters
 from margrove.app.options.budget import Budget
 from margrove.app.options.facts import Facts, facts_of, tell_facts
 from margrove.app.options.menu import parameters_blamed
@@ -64,7 +64,7 @@ class Decision:
     history: dict[str, Any]  # parts of the training record
     document: dict[str, Any]  # parts of the JSON document
     chosen: Chosen | None = None  # by ``--model auto``
-    contest: NestedContest | None = None
+    contest: NestedChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Trained:
         return dict(provenance.plain(record))
 
     def document(self, explained: dict[str, Any], destination: str, report: str | None) -> dict[str, Any]:
-        learner = learner_of(self.model)
+        learner = last_step_of(self.model)
         return {
             "command": "train",
             "learner": self.decision.training.learner.name,
@@ -196,7 +196,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     """Try several learners, choose the best, and estimate its score on held-out rows."""
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
-        contest = NestedContest(training, table, budget, meter)
+        contest = NestedChoice(training, table, budget, meter)
         chosen = contest.run()
     tell_contest(screen, chosen)
     tell_choice(screen, chosen)
@@ -221,7 +221,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     training = replace(training, preparation=training.preparation.for_table(training.learner, table))
     learner, space, task = training.learner, training.search_space(), training.kind
     table = table_for(learner, table)
-    _check_vote_of_numbers(learner_of(training.build()), table, training.params)
+    _check_vote_of_numbers(last_step_of(training.build()), table, training.params)
     screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
     is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
     if learner.remark and not is_set:
@@ -287,7 +287,7 @@ def _fit(
         warnings = fit_model(model, table)
     took = time.monotonic() - began
     proof = prove(screen, model, table, own, 0.0 if trial is None else trial.candidate.proof_seconds(took))
-    learner = learner_of(model)
+    learner = last_step_of(model)
     if "time_limit" in learner.get_params():
         learner.set_params(time_limit=training.time_limit)  # the rest of the budget is not a parameter of the model
     if not proof.is_left_out:

@@ -257,8 +257,8 @@ def _walk_claims(model: Any, evidence: LinearEvidence) -> list[Claim]:
         made_of = "w is the average over the steps"
     none = np.zeros(len(unfounded))
     claims = [
-        Claim.bounded("corrections without a mistake", unfounded, none, "repeated row by row"),
-        Claim.bounded("steps out of order", disorder, none, "their times increase, and none is missing"),
+        Claim.bounded("corrections of correctly classified rows", unfounded, none, "when training is repeated"),
+        Claim.bounded("corrections out of order", disorder, none, "their steps increase, and none is missing"),
         _identity(made_of, off, size, "largest difference" if is_voted else "‖w − Σ η y x (T − t + 1)/T‖"),
         _wrong_side(functional, evidence, must_separate=False),
     ]

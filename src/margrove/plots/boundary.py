@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.errors import ParameterError, check_flag, check_number, check_whole
 from margrove.plots.arguments import check_mapping, check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, class_scores, evaluate, learner_of
+from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, class_scores, evaluate, last_step_of
 from margrove.plots.plane import Plane, plane_of
 from margrove.plots.style import MARKERS, as_typed, axes_for, colour_of, ink, legend_outside, line_share, marker_area
 
@@ -118,7 +118,7 @@ def plot_boundary(
     draw_model(ax, model, plane, evaluation, margins=margins, regions=regions, resolution=resolution)
     draw_marks(ax, plane, evaluation)
     plane = replace(plane, words=plane.words + _beside(model, plane))
-    draw_frame(ax, model, plane, f"{type(learner_of(model)).__name__}\n{evaluation.description()}")
+    draw_frame(ax, model, plane, f"{type(last_step_of(model)).__name__}\n{evaluation.description()}")
     if legend:
         legend_outside(ax)
     return ax
@@ -150,7 +150,7 @@ def _beside(model: Predictor, plane: Plane) -> str:
 
 def _asked(model: Predictor, plane: Plane) -> Any:
     """Return the model that takes points of the plane: the last step of a pipeline if they are encoded."""
-    return learner_of(model) if plane.is_encoded else model
+    return last_step_of(model) if plane.is_encoded else model
 
 
 def draw_points(ax: Axes, plane: Plane, evaluation: Evaluation) -> None:

@@ -16,7 +16,7 @@ from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.plots.arguments import check_labels, check_mapping, check_rows, found, shape_of
 from margrove.plots.boundary import RINGS, draw_frame, draw_marks, draw_model, draw_points
 from margrove.plots.displays import Display, made_from
-from margrove.plots.evaluation import MEANINGS, evaluate, learner_of
+from margrove.plots.evaluation import MEANINGS, evaluate, last_step_of
 from margrove.plots.plane import Plane, read_plane
 from margrove.plots.style import as_typed, given_panels
 from margrove.status import Status
@@ -98,7 +98,7 @@ def compare_linear(
         draw_points(ax, planes[name], evaluated[name])
         draw_model(ax, model, planes[name], evaluated[name])
         draw_marks(ax, planes[name], evaluated[name])
-        status = getattr(learner_of(model), "status_", Status.CONVERGED)
+        status = getattr(last_step_of(model), "status_", Status.CONVERGED)
         ending = "" if status == Status.CONVERGED else f"\nstopped early: {status}"
         draw_frame(ax, model, planes[name], f"{name}\n{evaluated[name].description()}{ending}")
     if given is None:

@@ -114,7 +114,7 @@ def is_one_class(learner: object) -> bool:
     return explanation_of(learner).task == "novelty"
 
 
-def learner_of(model: Any) -> Any:
+def last_step_of(model: Any) -> Any:
     """Return the last step of a pipeline; any other model as it is."""
     return model[-1] if hasattr(model, "steps") else model
 
@@ -123,7 +123,7 @@ def last_step(model: Any, rows: Any) -> tuple[Any, Any]:
     """Return the last step of a pipeline, and the rows as they reach it."""
     if hasattr(model, "steps") and len(model) > 1:
         rows = model[:-1].transform(rows)
-    return learner_of(model), rows
+    return last_step_of(model), rows
 
 
 def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
@@ -131,7 +131,7 @@ def class_scores(model: Any, blocks: Iterable[Any]) -> NDArray[np.float64]:
     has_decision = hasattr(model, "decision_function")
     pairs = [(model.predict(rows), model.decision_function(rows) if has_decision else []) for rows in blocks]
     predicted, decision = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-    if is_one_class(learner_of(model)):
+    if is_one_class(last_step_of(model)):
         return np.column_stack([decision, -decision])
     n_classes = len(model.classes_)
     if has_decision:

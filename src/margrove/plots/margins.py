@@ -11,7 +11,7 @@ from margrove.errors import InputError, ParameterError, check_choice, check_flag
 from margrove.explanation import explanation_of
 from margrove.plots.arguments import check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, evaluate, learner_of
+from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, evaluate, last_step_of
 from margrove.plots.style import (
     GRADE_COLOURS,
     as_typed,
@@ -83,7 +83,7 @@ def plot_margins(
         if bins > _MOST_BINS:
             raise ParameterError(f"bins is {bins:,}; it must be at most {_MOST_BINS:,}.")
     check_rows(X, model)
-    name = type(learner_of(model)).__name__
+    name = type(last_step_of(model)).__name__
     if not hasattr(model, "classes_") or not explanation_of(model).has_margins:
         raise InputError(f"{name} has no margins", cure="Use a linear or kernel classifier.")
     evaluation = evaluate(model, X, y)

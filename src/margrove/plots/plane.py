@@ -29,7 +29,7 @@ from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_number
 from margrove.plots.arguments import as_numbers, found, shape_of
-from margrove.plots.evaluation import Predictor, last_step, learner_of
+from margrove.plots.evaluation import Predictor, last_step, last_step_of
 from margrove.tree.words import level_text, rounded
 
 _PAD = 0.08  # of the range of the points, left free on every side
@@ -78,7 +78,7 @@ class Plane:
 
 def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | None, at: Mapping[str, Any]) -> Plane:
     """Return the plane of two columns, of two out of more, or of two principal components."""
-    if getattr(learner_of(model), "kernel", None) == "precomputed":
+    if getattr(last_step_of(model), "kernel", None) == "precomputed":
         raise InputError("a model with kernel='precomputed' has no points to draw", cure="Fit it with a named kernel.")
     if isinstance(features, str) and features == "pca":
         if at:

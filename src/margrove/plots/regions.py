@@ -16,7 +16,7 @@ from margrove.errors import InputError, ParameterError, check_flag
 from margrove.plots.arguments import as_numbers, check_labels, check_mapping, check_rows
 from margrove.plots.boundary import draw_frame, draw_marks, draw_points
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import evaluate, learner_of
+from margrove.plots.evaluation import evaluate, last_step_of
 from margrove.plots.plane import Plane, held_in_words, held_number, read_plane, typical_cell
 from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outside, marker_area
 from margrove.plots.tree import tree_of
@@ -88,7 +88,7 @@ def plot_regions(
     axes = _columns_of(tree, plane)
     held = held_cells(tree, as_table(X), axes, check_mapping("at", at, "columns to cells"))
     slices = rectangles(tree, axes, held)
-    title = type(learner_of(model)).__name__
+    title = type(last_step_of(model)).__name__
     size = 6.8 if legend else 5.2, 4.4
     if classes is None:
         values = _values_of(y, len(plane.points))

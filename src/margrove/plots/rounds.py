@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError
 from margrove.plots.arguments import check_model
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import learner_of
+from margrove.plots.evaluation import last_step_of
 from margrove.plots.style import (
     as_typed,
     colour_of,
@@ -69,7 +69,7 @@ def plot_rounds(
     >>> [ax.get_ylabel().replace("\\n", " ") for ax in axes]
     ['error, loss', 'weighted error ε', 'α']
     """
-    learner = learner_of(model)
+    learner = last_step_of(model)
     check_model("model", learner, wanted="a fitted AdaBoostClassifier")
     rounds: Rounds | None = getattr(learner, "rounds_", None)
     if rounds is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from margrove.errors import InputError
 from margrove.plots.arguments import check_model
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import learner_of
+from margrove.plots.evaluation import last_step_of
 from margrove.plots.style import as_typed, axes_for, colour_of, draw_grid, in_print, legend_outside
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def plot_search(search: CrossValidatedSearch | GridSearchCV | Pipeline, ax: Axes
     >>> ax.get_title().splitlines()
     ['SVCCV, mean score of 5 folds', 'best 0.98 at C = 1, γ = 0.1']
     """
-    search = learner_of(search)
+    search = last_step_of(search)
     if hasattr(search, "fit") and not hasattr(search, "cv") and not isinstance(search, type):
         raise InputError(f"{type(search).__name__} is not a search", cure="Draw an SVCCV or SVRCV.")
     check_model("search", search, wanted="a fitted SVCCV or SVRCV", attribute="cv_results_")

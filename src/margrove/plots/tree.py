@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.errors import InputError, ParameterError, check_flag, check_whole
 from margrove.plots.arguments import as_list, as_numbers, check_model, found, shape_of
 from margrove.plots.displays import EstimatorDisplay
-from margrove.plots.evaluation import learner_of
+from margrove.plots.evaluation import last_step_of
 from margrove.plots.style import OKABE_ITO, as_typed, check_axes, colour_of, ink
 from margrove.plots.tree_boxes import BAR, LISTED, SMALL, Box, boxes_of, clipped, lay_out, width_of
 from margrove.tree.model import TreeModel
@@ -104,7 +104,7 @@ def plot_tree(
     deepest = max(box.depth for box in boxes)
     shown = "" if tree.max_depth <= deepest else f", drawn to depth {deepest}"
     leaves = f"{tree.n_leaves:,} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
-    kind = "" if isinstance(model, TreeModel) else f"{type(learner_of(model)).__name__}: "
+    kind = "" if isinstance(model, TreeModel) else f"{type(last_step_of(model)).__name__}: "
     ax.set_title(f"{kind}{leaves}, depth {tree.max_depth}{shown}", fontsize=_TITLE * min(1.0, scale))
     return ax
 
@@ -118,7 +118,7 @@ def _shown_p_values(
 ) -> NDArray[np.float64] | None:
     """Return the p-value of each node, or None to show none."""
     if wanted is None or isinstance(wanted, (bool, np.bool_)):
-        own = getattr(learner_of(model), "p_values", None)
+        own = getattr(last_step_of(model), "p_values", None)
         return own() if wanted and own is not None else None
     if not shape_of(wanted):
         raise ParameterError(f"{found('p_values', wanted)}; it must be True, False or an array of {tree.n_nodes}.")
@@ -132,7 +132,7 @@ def _shown_p_values(
 
 def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel, ArrayLike | None]:
     """Return the arrays of a fitted tree and its class labels; None for regression."""
-    learner = learner_of(model)
+    learner = last_step_of(model)
     if isinstance(learner, TreeModel):
         return learner, classes
     if classes is not None:

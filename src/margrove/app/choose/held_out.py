@@ -67,7 +67,7 @@ class Chosen:
         return "not estimated"
 
 
-class NestedContest:
+class NestedChoice:
     """Chooses a learner on a table, and estimates its score by hold-out or nested cross-validation."""
 
     def __init__(self, training: Training, table: Table, budget: Budget, meter: Countdown) -> None:
@@ -141,7 +141,9 @@ class NestedContest:
         if scores is not None or trial is None or self._task.is_number:
             return scores
         try:
-            return joined([self._ask(trial, self._rest(part.rows), part.rows) for part in self._rounds]).scores
+            return joined(
+                [self._fit_and_predict(trial, self._rest(part.rows), part.rows) for part in self._rounds]
+            ).scores
         except KeyboardInterrupt:
             return None
         except MargroveError as error:
@@ -163,7 +165,7 @@ class NestedContest:
             return result  # a later round that was stopped early is not used
         self._meter.begin(f"{trial.title}: testing it on rows set aside")
         try:
-            predicted = self._ask(trial, rest, test)
+            predicted = self._fit_and_predict(trial, rest, test)
         except KeyboardInterrupt:
             self._notes.append("not estimated: interrupted")
             return replace(result, is_interrupted=True)
@@ -174,13 +176,13 @@ class NestedContest:
         self._picks.append(trial.candidate.learner.name)
         return result
 
-    def _ask(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
+    def _fit_and_predict(self, trial: Trial, rows: Rows, test: Rows) -> Predicted:
         """Fit the candidate to some rows and predict others."""
         table = table_for(trial.candidate.learner, self._table)
         # The fit may exceed the budget: the score of a fit that was stopped early says little about a complete one.
         limit = self._budget.left + _OVERRUN * self._budget.seconds
         model = trial.candidate.build(self._training, self._table, trial.params, limit)
-        return self._task.ask(model, table, self._labels, rows, test)
+        return self._task.fit_and_predict(model, table, self._labels, rows, test)
 
     def curve(self, chosen: Chosen, meter: Countdown) -> list[Point]:
         """Return the learning curve: the scores of the chosen learner fitted to parts of the rows, as far as time
@@ -196,7 +198,7 @@ class NestedContest:
                 break
             meter.begin(f"learning curve, {100 * share:.0f} % of the rows")
             try:
-                parts = [self._ask(trial, self._some(share, test), test) for test in tests]
+                parts = [self._fit_and_predict(trial, self._some(share, test), test) for test in tests]
             except KeyboardInterrupt:
                 return points
             except MargroveError:  # so few rows may lack a class

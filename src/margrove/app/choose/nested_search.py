@@ -115,7 +115,7 @@ class NestedSearch:
             return found  # its search was stopped early, unlike those of the other rounds, which it is averaged with
         try:
             model = self.build(found.params)
-            self._rounds.append(self.space.task.ask(model, self.table, self._labels, rest, test))
+            self._rounds.append(self.space.task.fit_and_predict(model, self.table, self._labels, rest, test))
         except InterruptedFitError:  # ends the searching and estimating, not the command: the fit comes next
             self._is_stopped = True
             return found

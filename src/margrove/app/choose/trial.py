@@ -16,7 +16,7 @@ import margrove
 from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
 from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResult, SearchSpace, search, search_space_of
 from margrove.app.estimate.task import Folds, Task
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.app.options.budget import Budget
 from margrove.app.options.table import table_for
 from margrove.app.options.training import Training
@@ -146,7 +146,7 @@ def tried(
 
 def _status_of(model: Any) -> Status:
     """Return why the fit ended; raise `KeyboardInterrupt` after Ctrl-C."""
-    status: Status = learner_of(model).status_
+    status: Status = last_step_of(model).status_
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return status
@@ -234,7 +234,7 @@ def _grown(
         for at, scores in sorted(scored.items()):
             curve[at] = tuple(scores)
             took[at] = spent * at / size / len(rounds)
-        if all(learner_of(model).n_estimators_ < size for model in models):
+        if all(last_step_of(model).n_estimators_ < size for model in models):
             break  # each has ended of itself
         if _best_size(curve) <= size // 4 or budget.left < 2 * (time.monotonic() - began):
             break

@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from margrove.app.estimate.intervals import Interval, share_interval
 from margrove.app.estimate.task import Estimate, Labels, Predicted, Rows, Task
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.data import Table
 
 NO_BETTER = "No better than the baseline:"
@@ -127,7 +127,7 @@ class _Classes(Task):
 def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:
     """Return a column of scores for each class: probabilities where the model has them, else decision values, else
     None; for a class that the model has not met, the least there is."""
-    own, least = learner_of(model).classes_, 0.0
+    own, least = last_step_of(model).classes_, 0.0
     if hasattr(model, "predict_proba"):
         values = np.asarray(model.predict_proba(table), np.float64)
     elif not hasattr(model, "decision_function"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import Interval
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.explanation import explanation_of
@@ -172,7 +172,7 @@ class Task:
             warnings.simplefilter("ignore", UserWarning)  # scikit-learn's, of small classes: the notes name them
             return Folds(tuple(test for _, test in self.split(labels, n_folds, seed)), notes)
 
-    def ask(
+    def fit_and_predict(
         self, model: Any, table: Any, labels: Labels, train: Rows, test: Rows, *, has_scores: bool = True
     ) -> Predicted:
         """Fit a model to some rows and predict others, without warnings; raise `InterruptedFitError` on Ctrl-C."""
@@ -184,7 +184,7 @@ class Task:
             asked = taken(table, test)
             values = np.asarray(model.predict(asked))
             beside = self.beside(model, asked, labels, labels[train], has_scores)
-        return Predicted(test, values, type(learner_of(model)).__name__, **beside)
+        return Predicted(test, values, type(last_step_of(model)).__name__, **beside)
 
     def estimate(
         self,
@@ -218,7 +218,7 @@ class Task:
             meter.begin(f"{title}, fold {number} of {len(folds.tests)}")
             train = np.delete(np.arange(len(labels)), test)
             try:
-                parts.append(self.ask(make_model(), table, labels, train, test, has_scores=has_scores))
+                parts.append(self.fit_and_predict(make_model(), table, labels, train, test, has_scores=has_scores))
             except InfeasibleError:  # the fit on all rows says why, and names rows of the table
                 notes = (*folds.notes, f"not estimated: without fold {number} the problem has no solution")
                 return self.estimate(labels, [], notes)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.task import check_folds
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.errors import InputError, ParameterError, check_choice
 from margrove.transfer.damaged import refuse_damaged, without_damaged
@@ -137,7 +137,7 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
     is_folder = given is not None and Path(given).is_dir()
     if not takes_pictures(model):
         if is_folder:
-            problem = f"is a folder, but this {type(learner_of(model)).__name__} takes the rows of a table"
+            problem = f"is a folder, but this {type(last_step_of(model)).__name__} takes the rows of a table"
             raise InputError(problem, file=given, cure="Train a model that takes pictures: margrove images FOLDER.")
         return None
     if given is None or given == STANDARD_STREAM:
@@ -156,7 +156,7 @@ def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolde
 
 def refuse_unlabelled(model: Any, pictures: PictureFolder) -> None:
     """Raise `InputError` unless all pictures lie in folders that are named like the model's classes."""
-    classes = [str(label) for label in learner_of(model).classes_]
+    classes = [str(label) for label in last_step_of(model).classes_]
     is_known = np.isin(pictures.labels, classes)
     if not is_known.all():
         n, first = int((~is_known).sum()), pictures[int(np.argmin(is_known))]

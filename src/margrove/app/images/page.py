@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import share_interval
 from margrove.app.images.models import network_of, refuse_unlabelled
-from margrove.app.models import learner_of, plain_parameters
+from margrove.app.models import last_step_of, plain_parameters
 from margrove.app.report.blocks import (
     Bitmap,
     Block,
@@ -110,7 +110,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
     class of the model.
 
     Pictures outside all classes of the model are left out, and counted."""
-    learner = learner_of(model)
+    learner = last_step_of(model)
     is_known = np.isin(pictures.labels, learner.classes_.astype(str))
     if not is_known.any():
         refuse_unlabelled(model, pictures)
@@ -136,7 +136,7 @@ def report_of_pictures(model: Any, pictures: PictureFolder) -> Report:
 def page_of(model: Any, scored: ScoredPictures, codes: Any, certificate: Certificate, *, is_recomputed: bool) -> Report:
     """Return the page of a fitted model. ``codes`` are those of all pictures, where it learned from them: then its
     support vectors are among them. ``is_recomputed``: the certificate is not as the file has it."""
-    first, learner = network_of(model), learner_of(model)
+    first, learner = network_of(model), last_step_of(model)
     near = _nearest_support(learner, codes)
     maker = f"{capital(explanation_of(learner).called)}: {first.network_name_}"
     if first is not learner:

@@ -12,7 +12,7 @@ from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Task
-from margrove.app.models import learner_of
+from margrove.app.models import last_step_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
 from margrove.app.options.table import AS_USUAL, TablePreparation
 from margrove.errors import ParameterError, check_choice
@@ -113,6 +113,6 @@ class Training:
         return Pipeline([("encode", self.preparation.encoder()), ("learn", estimator)])
 
     def search_space(self) -> SearchSpace | None:
-        estimator = learner_of(self.build())
+        estimator = last_step_of(self.build())
         space = search_space_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
         return None if space is None else replace(space, preparation=self.preparation)

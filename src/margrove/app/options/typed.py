@@ -168,7 +168,7 @@ class ShownOptions:
     """The amount of output."""
 
     as_json: Annotated[bool, of_output("--json", help="Print one JSON document and nothing else.")] = False
-    quiet: Annotated[bool, of_output("--quiet", "-q", help="Print only the essential.")] = False
+    quiet: Annotated[bool, of_output("--quiet", "-q", help="Print only the result.")] = False
 
     def screen(self, output: str | None = None, *, outlives_reader: bool = False) -> Screen:
         """Return the screen of a command whose result goes to ``output``."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from margrove.app.estimate.words import part_of
 from margrove.app.history import ScoredRows
-from margrove.app.models import features_of, learner_of
+from margrove.app.models import features_of, last_step_of
 from margrove.app.report.model_on_table import codes_of, predictions_of
 from margrove.data import Table
 from margrove.errors import MargroveError
@@ -75,7 +75,7 @@ class ReportFolds:
                 again.fit(features_of(self.model, training.with_target(None)), y)
         except (MargroveError, ValueError):  # the rows may lack a class, or all of a column
             return None
-        is_cut = getattr(learner_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
+        is_cut = getattr(last_step_of(again), "status_", None) in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if is_cut or explanation_of(again).classes != self.classes:
             return None
         return FoldPart(again, self.table.take(is_test).with_target(None), self.truth[is_test])
@@ -112,7 +112,7 @@ class ReportFolds:
 
 def _settle(model: Any) -> None:
     """Limit the time of the fit, and fix its seed, so that the same model and table give the same page."""
-    learner = learner_of(model)
+    learner = last_step_of(model)
     parameters = learner.get_params(deep=False)
     if "time_limit" in parameters:
         learner.set_params(time_limit=_SECONDS)

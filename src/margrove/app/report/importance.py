@@ -137,8 +137,8 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    new = "that were not used for training" if is_new else "that the model was trained on"
-    return losses, f"{len(truth):,} rows {new}"
+    how = ", each predicted by a model trained without it" if is_new else " that the model was trained on"
+    return losses, f"{len(truth):,} rows{how}"
 
 
 def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.history import History, ScoredRows
-from margrove.app.models import encoder_of, features_of, learner_of, target_of
+from margrove.app.models import encoder_of, features_of, last_step_of, target_of
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Table
 from margrove.data.columns import clip
@@ -38,7 +38,7 @@ class Subject:
     or be absent."""
 
     def __init__(self, model: Any, table: Table) -> None:
-        self.model, self.learner, self.explanation = model, learner_of(model), explanation_of(model)
+        self.model, self.learner, self.explanation = model, last_step_of(model), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
         self.measure = "R²" if self.classes is None else "accuracy"
         self.certificate: Certificate | None = getattr(self.learner, "certificate_", None)

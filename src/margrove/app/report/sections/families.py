@@ -49,7 +49,7 @@ _LOSS_IS_BOUND = " The training error stays below the mean exponential loss, whi
 _P_VALUE = "A small p-value means that the rows of a rule are unlikely to be a random draw from all rows."
 _OVER_ALL_MACHINES = (
     "Several machines decide together, and each row is counted once, with its smallest margin. So more rows can be on "
-    "the wrong side here than are predicted incorrectly: the other machines may outvote that one."
+    "the wrong side here than are predicted incorrectly: the vote of all machines may still be correct."
 )
 
 

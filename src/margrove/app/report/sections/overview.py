@@ -169,15 +169,16 @@ def _mistakes(evidence: Evidence, scored: ScoredRows) -> str:
     assert scored.classes is not None
     counts = confusion(scored)
     n_wrong = int(counts.sum() - np.trace(counts))
-    among = f"Among {evidence.rows_words}," if evidence.is_partial else f"Of {evidence.rows_words}"
+    among = f"Among {evidence.rows_words}," if evidence.is_partial else f"Of {evidence.rows_words},"
     if n_wrong == 0:
-        return f"{among} it got none wrong."
+        return f"{among} none was predicted incorrectly."
     off = counts.copy()
     np.fill_diagonal(off, 0)
     truth, predicted = np.unravel_index(int(off.argmax()), off.shape)
     worst, of_all = int(off[truth, predicted]), int(counts[truth].sum())
     return (
-        f"{among} it got {n_wrong:,} wrong. The most common mistake: {scored.classes[truth]!r} was predicted as "
+        f"{among} {n_wrong:,} {'was' if n_wrong == 1 else 'were'} predicted incorrectly. The most common mistake: "
+        f"{scored.classes[truth]!r} was predicted as "
         f"{scored.classes[predicted]!r} for {worst:,} of {of_all:,} rows."
     )
 
