@@ -63,7 +63,7 @@ def test_counts_name_the_total_if_only_some_held_out_rows_are_kept():
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=6513), penguins)
     rows = "200 of the 6,513 held-out rows, chosen at even intervals"
-    assert f"Among {rows}, it got " in text_of(report, "quality")
+    assert f"Among {rows}, " in text_of(report, "quality")
     assert f"This section covers {rows}." in text_of(report, "mistakes")
     matrix = next(block for block in blocks_of(report, "mistakes") if hasattr(block, "counts"))
     assert matrix.caption.endswith(rows)
@@ -80,7 +80,7 @@ def test_no_selection_is_mentioned_if_all_rows_are_kept_or_the_number_is_unknown
     penguins = load_penguins()
     report = report_of(recorded(penguins, rows_tested=rows_tested), penguins)
     assert "even intervals" not in text_of(report)
-    assert "Of 200 rows it got " in text_of(report, "quality")
+    assert "Of 200 rows, " in text_of(report, "quality")
 
 
 def test_record_has_the_number_of_tested_rows_and_keeps_evenly_spaced_ones(monkeypatch):
