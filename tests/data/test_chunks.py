@@ -329,13 +329,21 @@ def test_sparse_chunks_have_all_columns(tmp_path):
 )
 def test_a_file_that_changes_between_passes_is_refused(tmp_path, is_read, change):
     path = tmp_path / "rows.csv"
-    path.write_text("x,y\n" + "1,a\n2,b\n" * 50)
-    chunks = read_chunks(path, rows=20, target="y")
-    if is_read:  # its rows are kept
+    is_gone = change == "was deleted after"
+    path.write_text("1 1:2\n0 1:3\n" * 50 if is_gone else "x,y\n" + "1,a\n2,b\n" * 50)  # of a CSV file rows are kept
+    chunks = read_chunks(path, rows=20, target=None if is_gone else "y")
+    if is_read:
         assert sum(table.n_rows for table in chunks) == 100
-    if change == "has changed since":
-        path.write_text("x,y\n" + "1,a\n2,b\n" * 60)
-    else:
+    if is_gone:
         path.unlink()
+    else:
+        path.write_text("x,y\n" + "1,a\n2,b\n" * 60)
     with pytest.raises(InputError, match=f"{change} it was opened"):
         list(chunks)
+
+
+@pytest.mark.parametrize("bad", ["2,inf\n", "2,\n"])
+def test_a_fault_in_kept_rows_names_its_line(tmp_path, bad):
+    path = written(tmp_path, "x,y\n" + "1,3\n" * 40_000 + bad)
+    with pytest.raises(InputError, match="line 40002"):
+        list(read_chunks(path, rows=20_000, target="y"))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,8 +157,8 @@ def read_chunks(
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
     Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
-    A first pass over text decides the kinds of the columns for all chunks and finds faults. The next one keeps parsed
-    rows of delimited text in a temporary file, so that later ones need not parse it again. The file is in the folder
+    A first pass over text decides the kinds of the columns for all chunks and finds faults. Parsed rows of delimited
+    text are kept in a temporary file, so that later passes need not parse it again. The file is in the folder
     TMPDIR, else in ``/var/tmp``, takes half of the free disk at most, and is gone with the chunks or the process.
 
     Parameters
@@ -297,7 +298,8 @@ class DelimitedChunks(TableChunks):
         self._settle()
 
     def _settle(self) -> None:
-        """Make the first pass: find the kinds of the columns, the unnamed ones that carry nothing, and faults."""
+        """Make the first pass: find the kinds of the columns, the unnamed ones that carry nothing, and faults. Its rows
+        are kept if all blocks have the same kinds; if not, the next pass parses them again, as their final kinds."""
         import pyarrow as pa
 
         from margrove.data.arrow import table_from_arrow
@@ -307,8 +309,11 @@ class DelimitedChunks(TableChunks):
         found: dict[str, Any] = {}
         names = self._dialect.columns
         useless = set(self._dialect.unnamed)
-        n = 0
+        parsed, schema, n = _ParsedRows(), None, 0
         for _, _, arrow in self._parsed():
+            schema = arrow.schema if n == 0 else schema if arrow.schema == schema else None
+            if schema is not None and self._can_keep:
+                self._can_keep = parsed.add(arrow)
             for field in arrow.schema:
                 found[field.name] = _wider(found.get(field.name, pa.null()), field.type)
             if useless:
@@ -323,6 +328,8 @@ class DelimitedChunks(TableChunks):
         if n == 0:
             raise no_rows(self._content, self._dialect)
         self._types = found
+        if schema is not None and self._can_keep and found == dict(zip(schema.names, schema.types, strict=True)):
+            self._parsed_rows = parsed
         self._kept = [name for name in names if name not in useless] or list(names)
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
 
@@ -342,17 +349,24 @@ class DelimitedChunks(TableChunks):
 
     def _tables(self) -> Iterator[Table]:
         if self._parsed_rows is not None:
-            for arrow in self._parsed_rows.read():
-                yield from self._checked(arrow)
+            for number, arrow in enumerate(self._parsed_rows.read()):
+                try:
+                    tables = list(self._checked(arrow))
+                except InputError:  # the same rows from the text name the line
+                    tables = self._checked_text(*next(islice(self._parsed(), number, None)))
+                yield from tables
             return
         parsed = _ParsedRows()
         for line, block, arrow in self._parsed():
-            with _lines_counted_from(line):
-                tables = list(self._checked(arrow, partial(line_of_row, block, self._body)))
+            tables = self._checked_text(line, block, arrow)
             self._can_keep = self._can_keep and parsed.add(arrow)
             yield from tables
         if self._can_keep:
             self._parsed_rows = parsed
+
+    def _checked_text(self, line: int, block: Content, arrow: pa.Table) -> list[Table]:
+        with _lines_counted_from(line):
+            return list(self._checked(arrow, partial(line_of_row, block, self._body)))
 
     def _checked(self, arrow: pa.Table, line_of: Callable[[int], int] | None = None) -> Iterator[Table]:
         from margrove.data.arrow import table_from_arrow
