@@ -49,7 +49,7 @@ def numbers(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def training_impurity(model: Any) -> float:
     """Weighted mean impurity of the leaves, of our trees and of scikit-learn's."""
-    tree = model.tree_
+    tree = model.nodes_
     if hasattr(tree, "n_rows"):
         leaf = tree.is_leaf
         return float(np.average(tree.impurity[leaf], weights=tree.weight[leaf]))

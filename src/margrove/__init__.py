@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
     from margrove.status import Status
-    from margrove.store import from_sklearn, load, save
+    from margrove.store import from_sklearn, load, save, to_sklearn
     from margrove.svm.margins import Margins, margins
     from margrove.svm.one_class import OneClassSVM
     from margrove.svm.svc import SVC, NuSVC
@@ -92,6 +92,7 @@ _PUBLIC = {
     "read_chunks": "margrove.data",
     "read_table": "margrove.data",
     "from_sklearn": "margrove.store",
+    "to_sklearn": "margrove.store",
     "load": "margrove.store",
     "save": "margrove.store",
     "write_onnx": "margrove.onnx.file",
@@ -152,6 +153,7 @@ __all__ = [
     "read_table",
     "save",
     "skew_adjusted_gain",
+    "to_sklearn",
     "write_onnx",
 ]
 

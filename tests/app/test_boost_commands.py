@@ -106,7 +106,7 @@ def test_stump_is_printed_with_both_predictions(run: Run, stumps: str) -> None:
     model = margrove.load(stumps)
     table = margrove.read_table("outings.csv")
     first = learned(model).vote.voters[0].test  # type: ignore[union-attr]
-    answers = model.estimators_[0].tree_.value.argmax(axis=1)[1:]
+    answers = model.estimators_[0].nodes_.value.argmax(axis=1)[1:]
     assert first.endswith(f": {model.classes_[answers[0]]}, else {model.classes_[answers[1]]}")
     assert set(model.estimators_[0].predict(table)) == set(model.classes_[answers])
 

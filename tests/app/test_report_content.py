@@ -245,8 +245,8 @@ def test_path_through_a_tree_leads_to_the_leaf_that_predicts():
     penguins, model = load_penguins(), model_of("tree")
     for example in examples(Subject(model, penguins)):
         leaf = int(model.apply(penguins.take([example.row]))[0])
-        assert len(example.path) == int(model.tree_.depth[leaf])
-        assert example.path[-1].training_rows.startswith(f"{model.tree_.n_rows[leaf]:,} row")
+        assert len(example.path) == int(model.nodes_.depth[leaf])
+        assert example.path[-1].training_rows.startswith(f"{model.nodes_.n_rows[leaf]:,} row")
 
 
 def test_votes_of_all_classes_sum_to_one_and_agree_with_the_prediction():

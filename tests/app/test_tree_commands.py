@@ -59,7 +59,7 @@ def test_tree_is_trained_on_the_table_itself_and_defaults_are_printed(run: Run, 
     assert model.target_ == "out"
     # What names the rows would tell them apart, and nothing else.
     assert model.feature_names_in_.tolist() == ["sky", "is_warm", "wind"]
-    assert model.tree_.columns[0].levels == ("clear", "cloudy", "wet")
+    assert model.nodes_.columns[0].levels == ("clear", "cloudy", "wet")
 
 
 def test_remark_on_defaults_is_omitted_if_parameters_are_set(run: Run, outings: str) -> None:
@@ -109,7 +109,7 @@ def test_large_tree_is_shown_in_part_with_a_note(run: Run, folder: Path) -> None
     assert "All rules: margrove show --rules MODEL" in learned
     assert len(learned.splitlines()) < 45
     model = margrove.load("noise.margrove")
-    assert len(run("show", "noise.margrove", "--rules").stdout.splitlines()) == model.tree_.n_nodes - 1
+    assert len(run("show", "noise.margrove", "--rules").stdout.splitlines()) == model.nodes_.n_nodes - 1
 
 
 @pytest.mark.parametrize("language", ["python", "sql", "c"])
@@ -167,7 +167,7 @@ def test_certify_recomputes_a_tree_and_sees_what_was_disturbed(run: Run, tree: s
     assert holds.exit_code == 0, holds.output
     assert "HOLDS" in holds.stdout
     model = margrove.load(tree)
-    model.tree_.value[-1] += 1
+    model.nodes_.value[-1] += 1
     margrove.save(model, tree)
     assert run("certify", tree, outings, "--quiet").exit_code == 1
 

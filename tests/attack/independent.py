@@ -442,7 +442,7 @@ _PLAIN_TREE = {
 def _tree(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list[str] | None:
     if any(getattr(model, name, value) != value for name, value in _PLAIN_TREE.items()) or len(X) > 60:
         return None
-    tree, X = model.tree_, X.astype(np.float64)
+    tree, X = model.nodes_, X.astype(np.float64)
     if not np.isfinite(X).all() or any(column.test != "threshold" for column in tree.columns):
         return None
     said, weight = [], np.asarray(own, float)

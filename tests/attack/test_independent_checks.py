@@ -72,7 +72,7 @@ def test_a_worse_threshold_is_denied(points):
     model = DecisionTreeClassifier(max_depth=2).fit(X, y)
     certificate = certify(model, X, y)
     assert complaints(model, X, y, None, certificate) == []
-    model.tree_.threshold[0] = np.sort(X[:, model.tree_.feature[0]])[0]
+    model.nodes_.threshold[0] = np.sort(X[:, model.nodes_.feature[0]])[0]
     assert complaints(model, X, y, None, certificate) != []
 
 

@@ -73,7 +73,7 @@ def test_frames_with_categories_and_missing_cells_are_taken_as_they_are(engine):
     assert model.feature_names_in_.tolist() == ["colour", "size", "is_old"]
     assert {column.test for column in model.model_.grove.columns} == {"subset", "threshold"}
     assert certify(model, frame, y).holds
-    tests = {learner.tree_.columns[learner.tree_.feature[0]].name for learner in model.estimators_}
+    tests = {learner.nodes_.columns[learner.nodes_.feature[0]].name for learner in model.estimators_}
     assert {"colour", "size"} <= tests
     again = AdaBoostClassifier(n_estimators=25, engine=engine).fit(pl.from_pandas(frame), y)
     np.testing.assert_array_equal(again.predict_proba(pl.from_pandas(frame)), model.predict_proba(frame))

@@ -43,7 +43,7 @@ def test_errors_votes_and_alphas_are_those_computed_by_hand(model):
 def test_every_learner_predicts_as_computed_by_hand(model):
     for learner, said in zip(model.estimators_, SAID, strict=True):
         assert learner.predict(X).tolist() == said
-    assert [float(learner.tree_.threshold[0]) for learner in model.estimators_] == [1.5, 1.5, 2.5]
+    assert [float(learner.nodes_.threshold[0]) for learner in model.estimators_] == [1.5, 1.5, 2.5]
 
 
 def test_loss_bound_and_training_error_are_those_computed_by_hand(model):

@@ -145,7 +145,7 @@ def test_a_split_that_is_not_the_best_is_found_though_its_numbers_are_true(engin
     """Grown without the best column, and then said to have had it."""
     X, y = clouds(2, noise=0.1)
     model = AdaBoostClassifier(n_estimators=5, engine=engine).fit(X, y)
-    best = int(model.estimators_[0].tree_.feature[0])
+    best = int(model.estimators_[0].nodes_.feature[0])
     blind = AdaBoostClassifier(n_estimators=5, engine=engine).fit(np.where(np.arange(4) == best, 0.0, X), y)
     found = failed(certify(blind, X, y))
     assert "a better column" in found
@@ -195,7 +195,7 @@ def test_splits_and_leaves_are_counted_over_all_trees_that_were_searched(clouds)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6).fit(X, y)
     certificate = certify(model, X, y)
     assert certificate["trees searched again"] == 6
-    trees = [tree.tree_ for tree in model.estimators_]
+    trees = [tree.nodes_ for tree in model.estimators_]
     n_leaves = sum(tree.n_leaves for tree in trees)
     n_splits = sum(tree.n_nodes for tree in trees) - n_leaves
     assert n_splits > 6

@@ -42,7 +42,7 @@ PART = 4  # hexadecimal digits for each part of a case
 # Claims whose values are compared within a tolerance. The dual is flat at its optimum, the primal is not.
 _VALUES = re.compile(r"dual( value| objective)?|leaves|rounds|description length|mean squared residual")
 _RTOL = 5e-3  # of such a value; the solvers stop at 1e-3 or 1e-4
-_SIZES = {"support_": len, "tree_": lambda tree: tree.n_nodes, "n_estimators_": int}
+_SIZES = {"support_": len, "nodes_": lambda tree: tree.n_nodes, "n_estimators_": int}
 _SIZE_RTOL, _SIZE_ATOL = 0.15, 4
 _SHOWN = 30  # predictions in a summary
 _MOST_WRONG = 3  # of them, that may be other classes

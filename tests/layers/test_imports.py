@@ -30,7 +30,7 @@ LAYERS = (
     "linear.centroid linear.least_squares linear.perceptron linear.kernel_perceptron linear.classifier "
     "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
-    "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source "
+    "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
     "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding select.selector select.scores transfer/",
     "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",

@@ -24,7 +24,7 @@ def some_rows(X, y):
 def compare(ours, theirs):
     """Walk both trees as long as they part the rows alike: same impurity and gain at each node in common, the best of
     equals being anybody's. Returns whether no tie has led them apart."""
-    mine, other = ours.tree_, theirs.tree_
+    mine, other = ours.nodes_, theirs.tree_
     weight = other.weighted_n_node_samples
     waiting, is_same = [(0, 0)], True
     while waiting:
@@ -48,7 +48,7 @@ def compare(ours, theirs):
 
 
 def impurity_left(model):
-    inner = model.tree_
+    inner = getattr(model, "nodes_", None) or model.tree_
     if hasattr(inner, "children_left"):
         leaf = inner.children_left < 0
         return inner.weighted_n_node_samples[leaf] @ inner.impurity[leaf]

@@ -167,10 +167,10 @@ OPTIONS = [
     *(Case(plots.plot_tree, TREE, max_depth=v, words="max_depth is") for v in (-1, "x", 2.5, True)),
     *(Case(plots.plot_tree, TREE, max_levels=v, words="max_levels is") for v in (0, "x", 2.5)),
     *(Case(plots.plot_tree, TREE, legend=v, words="legend is") for v in ("x", None)),
-    *(Case(plots.plot_tree, TREE, p_values=v, words="p_values") for v in ("x", 3, [0.1], ["a"] * TREE.tree_.n_nodes)),
-    *(Case(plots.plot_tree, TREE, p_values=v, words="p_values") for v in (np.full(TREE.tree_.n_nodes, 7.0),)),
+    *(Case(plots.plot_tree, TREE, p_values=v, words="p_values") for v in ("x", 3, [0.1], ["a"] * TREE.nodes_.n_nodes)),
+    *(Case(plots.plot_tree, TREE, p_values=v, words="p_values") for v in (np.full(TREE.nodes_.n_nodes, 7.0),)),
     Case(plots.plot_tree, TREE, classes=["a", "b"], words="classes is given"),
-    *(Case(plots.plot_tree, TREE.tree_, classes=v, words="classes") for v in (["a"], 3, "ab")),
+    *(Case(plots.plot_tree, TREE.nodes_, classes=v, words="classes") for v in (["a"], 3, "ab")),
     *(
         Case(plots.plot_vote_margins, BOOST, X, Y, rounds=v, words="rounds is")
         for v in (3, None, [], ["x"], [0], [2.5])

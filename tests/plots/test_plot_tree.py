@@ -44,7 +44,7 @@ class FittedTree(BaseEstimator):
         return True
 
     @property
-    def tree_(self):
+    def nodes_(self):
         return self.tree
 
     def __getattr__(self, name):
@@ -80,7 +80,7 @@ def bars(ax):
 def test_every_node_has_its_test_its_rows_and_its_classes_in_proportion():
     model = iris()
     ax = plot_tree(model)
-    tree = model.tree_
+    tree = model.nodes_
     assert len(boxes(ax)) == tree.n_nodes
     assert texts(ax)[:3] == list(model.classes_)  # the legend
     assert texts(ax).count("petal width") == np.count_nonzero(tree.feature == 3)
@@ -117,7 +117,7 @@ def test_boxes_and_labels_do_not_overlap():
 
 
 def test_the_text_of_a_box_stays_inside():
-    ax = plot_tree(iris(4), p_values=np.full(iris(4).tree_.n_nodes, 1.2345e-67))
+    ax = plot_tree(iris(4), p_values=np.full(iris(4).nodes_.n_nodes, 1.2345e-67))
     ax.figure.canvas.draw()
     frames = [patch.get_window_extent() for patch in boxes(ax)]
     for text in ax.texts[3:]:
@@ -133,11 +133,11 @@ def test_a_cut_depth_shows_how_many_nodes_are_below():
     model = iris(None)
     ax = plot_tree(model, max_depth=1)
     assert len(boxes(ax)) == 3
-    assert f"… {model.tree_.n_nodes - 3} more nodes" in texts(ax)
+    assert f"… {model.nodes_.n_nodes - 3} more nodes" in texts(ax)
     assert ax.get_title().endswith("drawn to depth 1")
     dashed = [box.get_linestyle() == "solid" for box in boxes(ax)]
     assert dashed == [True, True, False]
-    assert len(boxes(plot_tree(model, max_depth=None))) == model.tree_.n_nodes
+    assert len(boxes(plot_tree(model, max_depth=None))) == model.nodes_.n_nodes
     assert len(boxes(plot_tree(model, max_depth=0))) == 1
 
 
@@ -148,7 +148,7 @@ def test_a_share_of_100_percent_is_shown_for_pure_leaves_only():
 
 
 def test_p_values_are_in_the_boxes_that_have_one():
-    p_values = np.array([0.5, np.nan, 1e-9, *[np.nan] * (iris().tree_.n_nodes - 3)])
+    p_values = np.array([0.5, np.nan, 1e-9, *[np.nan] * (iris().nodes_.n_nodes - 3)])
     found = [text for text in texts(plot_tree(iris(), p_values=p_values)) if text.startswith("p =")]
     assert sorted(found) == ["p = 0.5", "p = 1e-09"]
     with pytest.raises(InputError, match="p_values has the shape"):
@@ -161,7 +161,7 @@ def test_a_fitted_tree_shows_its_own_p_values_unless_disabled():
     assert found == [p_words(p) for p in tree.p_values() if np.isfinite(p)]
     for none in (False, None):
         assert not [text for text in texts(plot_tree(tree, p_values=none)) if text.startswith("p ")]
-    assert not [text for text in texts(plot_tree(tree.tree_, classes=tree.classes_)) if text.startswith("p ")]
+    assert not [text for text in texts(plot_tree(tree.nodes_, classes=tree.classes_)) if text.startswith("p ")]
 
 
 def test_branch_labels_break_between_levels_and_count_those_left_out():
@@ -193,9 +193,9 @@ def test_a_number_has_a_mark_between_the_least_and_the_largest_leaf():
     fitted = DecisionTreeRegressor(max_depth=2).fit(IRIS.data[:, :3], IRIS.data[:, 3])
     model = FittedTree(from_sklearn(fitted, NAMES[:3]))
     ax = plot_tree(model)
-    leaves = np.flatnonzero(model.tree_.is_leaf)
-    assert {f"{value:.4g}" for value in model.tree_.value[leaves, 0]} <= set(texts(ax))
-    assert len(bars(ax)) == model.tree_.n_nodes
+    leaves = np.flatnonzero(model.nodes_.is_leaf)
+    assert {f"{value:.4g}" for value in model.nodes_.value[leaves, 0]} <= set(texts(ax))
+    assert len(bars(ax)) == model.nodes_.n_nodes
     assert len(boxes(plot_tree(tree_of(Node([2.5], n_rows=3), [TreeColumn("x")])))) == 1
 
 
@@ -291,7 +291,7 @@ def test_every_place_of_the_plane_has_the_colour_of_its_prediction(rng):
 
 def test_other_columns_are_held_at_their_median_or_at_the_given_value():
     model = iris(4)
-    assert {0, 2, 3} <= set(model.tree_.feature)
+    assert {0, 2, 3} <= set(model.nodes_.feature)
     usual = plot_regions(model, FRAME, LABELS, features=("petal length", "petal width"))
     assert "at sepal length = 5.8" in usual.get_title()
     for length in (5.8, 6.5, 4.9):

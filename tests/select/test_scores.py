@@ -161,7 +161,7 @@ def test_a_score_is_the_gain_of_the_stump_on_that_column(number, criterion, cate
     scores, _ = GAINS[criterion](X, y, categorical=categorical)
     for name, score in zip(X, scores, strict=True):
         stump = DecisionStump(criterion=criterion, categorical=categorical).fit(X[[name]], y)
-        assert np.isclose(score, np.nan_to_num(stump.tree_.gain[0]), atol=1e-12)
+        assert np.isclose(score, np.nan_to_num(stump.nodes_.gain[0]), atol=1e-12)
 
 
 @settings(max_examples=25, deadline=None)

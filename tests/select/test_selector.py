@@ -295,7 +295,7 @@ def test_the_best_column_is_the_root_of_the_tree(number, split_score):
     tree = DecisionTreeClassifier(criterion="entropy", split_score=split_score, categorical="multiway", max_depth=1)
     score_func = "information_gain" if split_score == "gain" else "gain_ratio"
     selector = ImpuritySelector(score_func, k=1).fit(X, y)
-    assert selector.get_support(indices=True).tolist() == [tree.fit(X, y).tree_.feature[0]]
+    assert selector.get_support(indices=True).tolist() == [tree.fit(X, y).nodes_.feature[0]]
 
 
 def test_best_thresholds_are_those_of_the_stump():
@@ -303,8 +303,8 @@ def test_best_thresholds_are_those_of_the_stump():
     selector = ImpuritySelector("gini_gain").fit(X, y)
     for j in range(4):
         tree = DecisionTreeClassifier(max_depth=1).fit(X[:, [j]], y)
-        assert selector.best_thresholds_[j] == tree.tree_.threshold[0]
-        assert np.isclose(selector.gains_[j], tree.tree_.gain[0])
+        assert selector.best_thresholds_[j] == tree.nodes_.threshold[0]
+        assert np.isclose(selector.gains_[j], tree.nodes_.gain[0])
 
 
 def test_weights_count():

@@ -121,7 +121,7 @@ def test_a_category_that_some_machine_has_not_seen_is_what_it_is_to_the_others(l
     word = np.where(y == "z", np.tile(levels, 30).astype(object), None)
     X = pd.DataFrame({"word": pd.Categorical(word, categories=levels), "size": rng.normal(size=60)})
     model = OneVsOneClassifier(DecisionTreeClassifier()).fit(X, y)
-    assert any(not machine.tree_.columns[0].levels for machine in model.estimators_)
+    assert any(not machine.nodes_.columns[0].levels for machine in model.estimators_)
     assert_same(model, X)
 
 

@@ -28,7 +28,7 @@ def leaves_in_onnx(tree: TreeModel, cells: list[list[Any]]) -> np.ndarray:
 
     numbered = TreeModel(**{**vars_of(tree), "value": np.arange(tree.n_nodes, dtype=float)[:, None]})
     model = DecisionTreeRegressor()
-    model.tree_, model.n_features_in_ = numbered, len(tree.columns)
+    model.nodes_, model.n_features_in_ = numbered, len(tree.columns)
     model.feature_names_in_ = np.array([column.name for column in tree.columns], dtype=object)
     written = write_onnx(model, io.BytesIO())
     session = onnxruntime.InferenceSession(written.proto.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -108,13 +108,13 @@ def test_numbers_next_to_a_threshold_fall_on_their_side():
 def test_present_or_missing_is_a_test_too():
     X = np.array([[1.0], [2.0], [np.nan], [np.nan]])
     model = DecisionTreeClassifier().fit(X, ["there", "there", "gone", "gone"])
-    assert np.isinf(model.tree_.threshold[0])
+    assert np.isinf(model.nodes_.threshold[0])
     assert_same(model, np.array([[1e300], [np.inf], [np.nan], [-np.inf]]))
 
 
 def test_a_tree_of_one_leaf_predicts_it_for_every_row():
     model = DecisionTreeClassifier(max_depth=1, min_samples_leaf=3).fit(np.array([[0.0], [1.0], [2.0]]), [0, 0, 1])
-    assert model.tree_.n_nodes == 1
+    assert model.nodes_.n_nodes == 1
     assert_same(model, np.array([[5.0], [np.nan]]))
 
 

@@ -207,14 +207,14 @@ def test_missing_cells_take_the_same_branch(iris):
     holes[rng.random(X.shape) < 0.5] = np.nan
     for rows in (X, holes):
         np.testing.assert_allclose(saved_and_loaded(ours).predict_proba(rows), model.predict_proba(rows), rtol=1e-12)
-    assert any(column.has_missing for column in ours.tree_.columns)
+    assert any(column.has_missing for column in ours.nodes_.columns)
 
 
 def test_names_of_columns_come_along(iris):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(iris[0], columns=["a", "b", "c", "d"])
     tree = from_sklearn(their_trees.DecisionTreeClassifier(max_depth=2).fit(frame, iris[1]))
-    asked = "abcd"[tree.tree_.feature[0]]
+    asked = "abcd"[tree.nodes_.feature[0]]
     assert str(tree.rules()).startswith((f"if {asked} ≤ ", f"if {asked} < "))  # of two equal columns either
     assert tree.predict(frame).shape == (150,)
     machine = from_sklearn(theirs.SVC().fit(frame, iris[1]))

@@ -41,9 +41,9 @@ def test_every_tree_comes_back_to_the_last_bit(any_tree, content, loaded):
     model, X, _ = any_tree
     again = loaded(content(model))
     assert vars(model).keys() - {"_is_clone"} == vars(again).keys()
-    assert_same_tree(model.tree_, again.tree_)
+    assert_same_tree(model.nodes_, again.nodes_)
     assert_same_tree(model.grown_, again.grown_)
-    assert (again.grown_ is again.tree_) == (model.grown_ is model.tree_)
+    assert (again.grown_ is again.nodes_) == (model.grown_ is model.nodes_)
     for name in ("status_", "engine_", "categorical_", "ccp_alpha_", "target_", "n_features_in_"):
         assert getattr(again, name) == getattr(model, name), name
     assert str(again.certificate_) == str(model.certificate_)
@@ -76,7 +76,7 @@ def test_a_tree_of_an_array_comes_back(kind, content, loaded):
     model = DecisionTreeClassifier().fit(X, rng.integers(0, 3, size=50))
     again = loaded(content(model))
     assert not hasattr(again, "feature_names_in_")
-    assert_same_tree(model.tree_, again.tree_)
+    assert_same_tree(model.nodes_, again.nodes_)
     assert again.apply(X).tolist() == model.apply(X).tolist()
 
 
@@ -84,7 +84,7 @@ def test_a_tree_behind_an_encoder_comes_back(table, content, loaded):
     X, y = table
     model = make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(X, y)
     again = loaded(content(model))
-    assert_same_tree(model[-1].tree_, again[-1].tree_)
+    assert_same_tree(model[-1].nodes_, again[-1].nodes_)
     assert again.predict(X).tolist() == model.predict(X).tolist()
 
 
@@ -294,7 +294,7 @@ def test_invalid_values_in_a_forged_array_are_refused_or_harmless(engine, conten
             warnings.simplefilter("ignore")
             assert set(forged.predict(SMALL)) <= {0, 1, 2}
             assert np.isfinite(forged.predict_proba(SMALL)).all()
-            assert forged.tree_.apply(_cells_of(forged)).tolist() == forged.apply(SMALL).tolist()
+            assert forged.nodes_.apply(_cells_of(forged)).tolist() == forged.apply(SMALL).tolist()
             str(forged.rules())
 
     check()
@@ -303,7 +303,7 @@ def test_invalid_values_in_a_forged_array_are_refused_or_harmless(engine, conten
 def _cells_of(model):
     from margrove.tree.reading import read_cells
 
-    return read_cells(model, SMALL, model.tree_.columns)
+    return read_cells(model, SMALL, model.nodes_.columns)
 
 
 @pytest.mark.parametrize("prune", [None, "reduced_error"])
@@ -315,14 +315,14 @@ def test_a_generator_comes_back_as_the_number_that_the_fit_drew(content, loaded,
     assert isinstance(again.random_state, int)
     assert certify(again, X, y).holds
     refitted = clone(again).fit(X, y)
-    np.testing.assert_array_equal(refitted.tree_.threshold, model.tree_.threshold)
+    np.testing.assert_array_equal(refitted.nodes_.threshold, model.nodes_.threshold)
     assert loaded(content(refitted)).random_state == again.random_state
 
 
 def test_statistics_of_all_levels_are_kept_with_subsets(any_tree, content):
     model, _, _ = any_tree
     _, tensors = unpack(io.BytesIO(content(model)))
-    has_subsets = any(column.test == "subset" for column in model.tree_.columns)
+    has_subsets = any(column.test == "subset" for column in model.nodes_.columns)
     assert ("tree_.n_levels" in tensors) == has_subsets
 
 

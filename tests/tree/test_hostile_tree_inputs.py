@@ -62,7 +62,7 @@ def test_the_same_numbers_give_the_same_tree(make, table):
     given = make(X)
     plain = DecisionTreeClassifier().fit(X.astype(float), y)
     tree = DecisionTreeClassifier().fit(given, y)
-    np.testing.assert_array_equal(tree.tree_.threshold, plain.tree_.threshold)
+    np.testing.assert_array_equal(tree.nodes_.threshold, plain.nodes_.threshold)
     np.testing.assert_array_equal(tree.predict(given), y)
 
 
@@ -83,7 +83,7 @@ def test_a_cell_stored_in_parts_is_their_sum():
     assert not X.has_canonical_format
     y = np.arange(20) > 11
     tree = DecisionTreeClassifier().fit(X, y)
-    assert tree.tree_.threshold[0] == 11.5
+    assert tree.nodes_.threshold[0] == 11.5
     np.testing.assert_array_equal(tree.predict(X), y)
     assert X.nnz == 40  # the user's own is left as it is
 
@@ -118,8 +118,8 @@ def test_an_offset_of_the_target_changes_no_split(criterion, offset, rng):
     X, y = rng.normal(size=(200, 3)), rng.integers(-4, 5, 200) / 4
     near = DecisionTreeRegressor(criterion=criterion, max_depth=4).fit(X, y)
     far = DecisionTreeRegressor(criterion=criterion, max_depth=4).fit(X, y + offset)
-    np.testing.assert_array_equal(near.tree_.feature, far.tree_.feature)
-    np.testing.assert_allclose(far.tree_.gain, near.tree_.gain, rtol=1e-9)
+    np.testing.assert_array_equal(near.nodes_.feature, far.nodes_.feature)
+    np.testing.assert_allclose(far.nodes_.gain, near.nodes_.gain, rtol=1e-9)
     np.testing.assert_allclose(far.predict(X) - offset, near.predict(X), atol=1e-6)
 
 

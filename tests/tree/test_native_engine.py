@@ -256,7 +256,7 @@ def test_the_unit_of_targets_and_weights_changes_no_split(criterion, of_target, 
     X, y, w = rng.normal(size=(80, 3)), rng.normal(size=80), rng.uniform(0.5, 2, 80)
     plain = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y, w)
     scaled = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y * of_target, w * of_weight)
-    np.testing.assert_array_equal(scaled.tree_.threshold, plain.tree_.threshold)
+    np.testing.assert_array_equal(scaled.nodes_.threshold, plain.nodes_.threshold)
     np.testing.assert_array_equal(scaled.predict(X), plain.predict(X) * of_target)
 
 
@@ -268,7 +268,7 @@ def test_the_unit_of_cells_changes_no_split(engine, thresholds, power, rng):
     X, target = rng.integers(-7, 8, (60, 2)).astype(float), rng.integers(0, 3, 60)
     plain = DecisionTreeClassifier(thresholds=thresholds, n_bins=4, engine=engine, max_depth=4).fit(X, target)
     scaled = clone(plain).fit(np.ldexp(X, power), target)
-    np.testing.assert_array_equal(scaled.tree_.feature, plain.tree_.feature)
+    np.testing.assert_array_equal(scaled.nodes_.feature, plain.nodes_.feature)
     np.testing.assert_array_equal(scaled.apply(np.ldexp(X, power)), plain.apply(X))
     assert certify(scaled, np.ldexp(X, power), target).holds is True
 
@@ -289,7 +289,7 @@ def test_numbers_far_from_zero_keep_the_digits_they_have(engine, criterion, spli
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
     tree = DecisionTreeRegressor(criterion=criterion, split_score=split_score, max_depth=4, engine=engine)
     near, far = clone(tree).fit(X, y), clone(tree).fit(X, 1e15 + y)
-    np.testing.assert_allclose(far.tree_.impurity, near.tree_.impurity, atol=1e-12)
+    np.testing.assert_allclose(far.nodes_.impurity, near.nodes_.impurity, atol=1e-12)
     np.testing.assert_array_equal(far.apply(X), near.apply(X))
     assert certify(far, X, 1e15 + y).holds is True
 
@@ -314,7 +314,7 @@ def test_a_node_that_is_almost_pure_is_split_where_it_gains_most(thresholds, lig
         X, target = rng.permuted(np.tile(np.arange(40.0), (3, 1)), axis=1).T, np.zeros(40, dtype=np.int64)
         target[rng.choice(40, 3, replace=False)] = [1, 2, 2]
         weight = np.where(target > 0, light, rng.uniform(1, 1.001, 40))
-        tree = DecisionTreeClassifier(max_depth=1, thresholds=thresholds, n_bins=255).fit(X, target, weight).tree_
+        tree = DecisionTreeClassifier(max_depth=1, thresholds=thresholds, n_bins=255).fit(X, target, weight).nodes_
         every = [exact_excess(X[:, j] < cut, target, weight) for j in range(3) for cut in range(1, 40)]
         taken = exact_excess(X[:, tree.feature[0]] <= tree.threshold[0], target, weight)
         assert taken == pytest.approx(max(every), rel=1e-9, abs=0)
@@ -324,7 +324,7 @@ def test_a_node_that_is_almost_pure_is_split_where_it_gains_most(thresholds, lig
 def test_bins_have_the_gain_of_a_node_that_is_almost_pure_to_the_last_digits(rng):
     X, target = rng.normal(size=(20_000, 2)), np.zeros(20_000, dtype=np.int64)
     target[rng.choice(len(target), 3, replace=False)] = [1, 2, 2]
-    tree = DecisionTreeClassifier(max_depth=1, thresholds="histogram").fit(X, target).tree_
+    tree = DecisionTreeClassifier(max_depth=1, thresholds="histogram").fit(X, target).nodes_
     expected = exact_excess(X[:, tree.feature[0]] <= tree.threshold[0], target, np.ones(len(target)))
     assert tree.gain[0] * len(target) == pytest.approx(expected, rel=1e-13, abs=0)
 
@@ -333,7 +333,7 @@ def test_the_number_of_bins_is_limited_by_the_number_of_values(rng):
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
     many = DecisionTreeClassifier(thresholds="histogram", n_bins=2**62).fit(X, y)
     few = DecisionTreeClassifier(thresholds="histogram", n_bins=40).fit(X, y)
-    np.testing.assert_array_equal(many.tree_.threshold, few.tree_.threshold)
+    np.testing.assert_array_equal(many.nodes_.threshold, few.nodes_.threshold)
 
 
 # ------------------------------------------------------------------------------------------------------ broken off
@@ -357,10 +357,10 @@ def test_a_time_limit_leaves_a_tree_that_predicts(max_leaf_nodes, n_jobs):
         tree.fit(X, y)
     assert time.monotonic() - started < 20
     assert tree.status_ is Status.TIME_LIMIT
-    assert tree.tree_.n_rows[tree.tree_.is_leaf].sum() == len(X)
+    assert tree.nodes_.n_rows[tree.nodes_.is_leaf].sum() == len(X)
     np.testing.assert_array_equal(
-        np.bincount(tree.apply(X), minlength=tree.tree_.n_nodes)[tree.tree_.is_leaf],
-        tree.tree_.n_rows[tree.tree_.is_leaf],
+        np.bincount(tree.apply(X), minlength=tree.nodes_.n_nodes)[tree.nodes_.is_leaf],
+        tree.nodes_.n_rows[tree.nodes_.is_leaf],
     )
     assert tree.certificate_.holds is not True
 
@@ -371,7 +371,7 @@ def test_a_time_limit_that_is_over_before_growing_begins_leaves_the_root(setting
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         tree = DecisionTreeClassifier(time_limit=1e-12, **settings).fit(X, y)
     assert tree.status_ is Status.TIME_LIMIT
-    assert tree.tree_.n_nodes == 1
+    assert tree.nodes_.n_nodes == 1
     np.testing.assert_allclose(tree.predict_proba(X[:1]), [[17 / 50, 17 / 50, 16 / 50]])
 
 
@@ -384,8 +384,8 @@ def test_no_time_at_all_leaves_a_leaf(Tree, thresholds, weight, rng):
     tree = Tree(time_limit=1e-9, thresholds=thresholds)
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         tree.fit(X, y, weight)
-    assert tree.tree_.n_nodes == 1
-    np.testing.assert_allclose(tree.tree_.weight, 50 if weight is None else weight.sum())
+    assert tree.nodes_.n_nodes == 1
+    np.testing.assert_allclose(tree.nodes_.weight, 50 if weight is None else weight.sum())
     assert len(set(tree.predict(X))) == 1
 
 
@@ -395,11 +395,11 @@ def test_sorting_is_done_in_slices_too_and_the_tree_is_the_same(n_jobs, threshol
     """So that Ctrl-C need not wait until the last column is sorted."""
     X, y = rng.normal(size=(3000, 150)).astype(np.float32), rng.integers(0, 2, 3000)
     tree = DecisionTreeClassifier(thresholds=thresholds, n_jobs=n_jobs, max_depth=3)
-    at_once = fingerprint(clone(tree).fit(X, y).tree_)
+    at_once = fingerprint(clone(tree).fit(X, y).nodes_)
     monkeypatch.setattr(slices, "SLICE", 1e-5)
     seen = []
     with watched(seen.append):
-        assert fingerprint(clone(tree).fit(X, y).tree_) == at_once
+        assert fingerprint(clone(tree).fit(X, y).nodes_) == at_once
     assert len([progress for progress in seen if progress.done == 0]) > 5
 
 
@@ -444,11 +444,11 @@ def test_progress_counts_rows_that_came_to_a_leaf_and_ends_with_all():
 
 def test_two_threads_may_fit_at_once():
     X, y = endless_table(10_000)
-    alone = [fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).tree_) for name in ("gini", "entropy")]
+    alone = [fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).nodes_) for name in ("gini", "entropy")]
     found = {}
 
     def fit(name):
-        found[name] = fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).tree_)
+        found[name] = fingerprint(DecisionTreeClassifier(criterion=name).fit(X, y).nodes_)
 
     threads = [threading.Thread(target=fit, args=(name,)) for name in ("gini", "entropy")]
     for thread in threads:
@@ -486,7 +486,7 @@ def test_a_table_that_is_read_once_is_sorted_once_for_all_its_targets(rng, monke
     table = ReadOnce(X)
     for y in targets:
         together, alone = DecisionTreeClassifier().fit(table, y), DecisionTreeClassifier().fit(X, y)
-        assert fingerprint(together.tree_) == fingerprint(alone.tree_)
+        assert fingerprint(together.nodes_) == fingerprint(alone.nodes_)
         np.testing.assert_array_equal(together.feature_names_in_, alone.feature_names_in_)
         np.testing.assert_array_equal(together.predict(X), alone.predict(X))
     assert len(sorts) == 1

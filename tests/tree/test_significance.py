@@ -318,7 +318,7 @@ def test_many_rows_with_a_spread_keep_the_f_test(rng):
 def test_p_of_levels_without_spread_is_at_least_that_of_a_permutation():
     cells, y = pandas.DataFrame({"level": ["a"] * 3 + ["b"] * 3 + ["c"] * 3}), np.repeat([1.0, 2.0, 3.0], 3)
     tree = margrove.DecisionTreeRegressor(max_depth=1, categorical="subset").fit(cells, y)
-    assert tree.tree_.n_levels[0] == 3
+    assert tree.nodes_.n_levels[0] == 3
     assert tree.p_values()[0] == pytest.approx(6**3 / math.factorial(9))
 
 

@@ -86,7 +86,7 @@ def test_forty_informative_levels_are_significant(rng):
     target = (rng.random(2000) < np.where(codes < 20, 0.6, 0.4)).astype(int)
     table = pd.DataFrame({"c": named(codes), "x": rng.normal(size=2000)})
     tree = DecisionTreeClassifier(significance=0.01).fit(table, target)
-    assert tree.tree_.columns[tree.tree_.feature[0]].name == "c"
+    assert tree.nodes_.columns[tree.nodes_.feature[0]].name == "c"
     assert tree.p_values()[0] < 0.01
 
 
@@ -125,7 +125,7 @@ def test_engines_agree_on_p_and_the_certificate_holds(rng):
     )
     np.testing.assert_allclose(np.sort(native.p_values()), np.sort(reference.p_values()), rtol=1e-6)
     assert certify(native, table, target).holds
-    assert (native.tree_.n_levels > 2).any()
+    assert (native.nodes_.n_levels > 2).any()
 
 
 def test_a_tree_of_an_old_file_keeps_the_p_it_had(problem_of, rng):

@@ -33,18 +33,18 @@ def passengers(rng):
 def test_auto_tests_thin_categories_one_level_against_the_rest_and_records_the_reason(passengers):
     table, target = passengers
     tree = DecisionTreeClassifier().fit(table, target)
-    kinds = {column.name: column.test for column in tree.tree_.columns}
+    kinds = {column.name: column.test for column in tree.nodes_.columns}
     assert kinds == {"ticket": "one_vs_rest", "cabin": "one_vs_rest", "port": "subset", "age": "threshold"}
     assert "fewer than 5 rows" in tree.categorical_["ticket"]
     assert tree.categorical_["port"].startswith("subset: ")
-    assert tree.tree_.columns[tree.tree_.feature[0]].name == "age"
+    assert tree.nodes_.columns[tree.nodes_.feature[0]].name == "age"
     assert certify(tree, table, target).holds
 
 
 def test_with_a_complexity_penalty_only_columns_that_name_the_rows_are_tested_one_vs_rest(passengers):
     table, target = passengers
     tree = DecisionTreeClassifier(criterion="entropy", complexity=0.7).fit(table, target)
-    kinds = {column.name: column.test for column in tree.tree_.columns}
+    kinds = {column.name: column.test for column in tree.nodes_.columns}
     assert kinds == {"ticket": "one_vs_rest", "cabin": "subset", "port": "subset", "age": "threshold"}
     assert "nearly every cell differs" in tree.categorical_["ticket"]
     assert certify(tree, table, target).holds
@@ -54,13 +54,13 @@ def test_with_a_complexity_penalty_only_columns_that_name_the_rows_are_tested_on
 def test_a_requested_test_is_used_for_thin_categories_too(passengers, categorical):
     table, target = passengers
     tree = DecisionTreeClassifier(categorical=categorical).fit(table, target)
-    assert {column.test for column in tree.tree_.columns if column.levels} == {categorical}
+    assert {column.test for column in tree.nodes_.columns if column.levels} == {categorical}
     assert set(tree.categorical_.values()) == {f"{categorical}: as requested"}
 
 
 def test_the_gain_ratio_keeps_its_branches(passengers):
     tree = DecisionTreeClassifier(split_score="gain_ratio").fit(*passengers)
-    assert {column.test for column in tree.tree_.columns if column.levels} == {"multiway"}
+    assert {column.test for column in tree.nodes_.columns if column.levels} == {"multiway"}
 
 
 def test_a_column_that_names_the_rows_does_not_win(passengers):
@@ -79,7 +79,7 @@ def test_few_levels_and_enough_rows_are_subsets_as_ever():
     thin = enough[:99]
     for table, kind in ((few, "subset"), (enough, "subset"), (thin, "one_vs_rest")):
         tree = DecisionTreeRegressor().fit(table, np.arange(len(table), dtype=float))
-        assert tree.tree_.columns[0].test == kind
+        assert tree.nodes_.columns[0].test == kind
 
 
 @pytest.fixture

@@ -102,10 +102,10 @@ def test_a_centred_target_is_certified_and_its_values_cannot_be_changed(rng, cri
     y = (y - y.mean()) / y.std()
     model = DecisionTreeRegressor(criterion=criterion, max_depth=3).fit(X, y)
     assert certify(model, X, y).holds is True
-    for node in range(model.tree_.n_nodes):
-        model.tree_ = model.grown_ = changed(model.tree_, "value", node, model.tree_.value[node] + 1e-6)
+    for node in range(model.nodes_.n_nodes):
+        model.nodes_ = model.grown_ = changed(model.nodes_, "value", node, model.nodes_.value[node] + 1e-6)
         assert certify(model, X, y).holds is False
-        model.tree_ = model.grown_ = changed(model.tree_, "value", node, model.tree_.value[node] - 1e-6)
+        model.nodes_ = model.grown_ = changed(model.nodes_, "value", node, model.nodes_.value[node] - 1e-6)
 
 
 def test_a_monotone_order_that_depends_on_rounding_leaves_the_mean_gain_open(problem_of):
@@ -146,10 +146,10 @@ def test_a_threshold_moved_between_its_neighbours_is_found(problem_of):
 def test_a_threshold_moved_by_a_little_is_found(rng, dtype, thresholds, engine):
     X, y = rng.normal(10, 1, size=(60, 2)).astype(dtype), rng.integers(0, 2, 60)
     model = TreeClassifier(max_depth=3, thresholds=thresholds, n_bins=8, engine=engine).fit(X, y)
-    whole = model.tree_
+    whole = model.nodes_
     assert certify(model, X, y).holds is True
     for node in np.flatnonzero(~whole.is_leaf):
-        model.tree_ = model.grown_ = changed(whole, "threshold", node, whole.threshold[node] * (1 + 1e-13))
+        model.nodes_ = model.grown_ = changed(whole, "threshold", node, whole.threshold[node] * (1 + 1e-13))
         assert certify(model, X, y).holds is False
 
 
@@ -377,26 +377,26 @@ def test_a_tree_cut_further_than_its_rule_allows_fails(rng, rule, engine):
     y = np.where(rng.random(120) < 0.1, rng.integers(0, 3, 120), (X[:, 0] > 0).astype(int) + (X[:, 1] > 0.5))
     model = TreeClassifier(engine=engine, random_state=0, **rule).fit(X, y)
     assert certify(model, X, y).holds is True
-    whole = model.tree_
+    whole = model.nodes_
     for cut in (whole.depth == 0, whole.depth == 1, np.arange(whole.n_nodes) == np.flatnonzero(~whole.is_leaf)[-1]):
-        model.tree_ = whole.cut(cut)
+        model.nodes_ = whole.cut(cut)
         assert certify(model, X, y).holds is False
     if model.grown_.n_nodes > whole.n_nodes:
-        model.tree_ = model.grown_
+        model.nodes_ = model.grown_
         assert certify(model, X, y).holds is False
 
 
 def test_arrays_that_do_not_form_a_tree_fail_at_once(rng):
     X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
     model = TreeClassifier().fit(X, y)
-    whole = model.tree_
+    whole = model.nodes_
     assert whole.depth.max() > 1  # known to the tree from now on
     for name in ("child", "child_start", "feature"):
         for forged in (-getattr(whole, name), getattr(whole, name)[::-1], getattr(whole, name)[:-1]):
-            model.tree_ = model.grown_ = replace(whole, **{name: forged})
+            model.nodes_ = model.grown_ = replace(whole, **{name: forged})
             assert certify(model, X, y).holds is False
     whole.child[:] = whole.child[::-1].copy()
-    model.tree_ = model.grown_ = whole
+    model.nodes_ = model.grown_ = whole
     assert certify(model, X, y).holds is False
 
 
@@ -442,7 +442,7 @@ class DecisionTreeClassifier(BaseEstimator):
         self.problem = problem
 
     def fit(self, X, y):
-        self.tree_ = self.grown_ = grow(self.problem)
+        self.nodes_ = self.grown_ = grow(self.problem)
         self.status_ = "converged"
         return self
 

@@ -73,7 +73,7 @@ def frame():
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_one_row_is_a_leaf(Tree, engine):
     tree = Tree(engine=engine).fit([[1.0, 2.0]], [3])
-    assert tree.tree_.n_nodes == 1
+    assert tree.nodes_.n_nodes == 1
     assert tree.predict([[7.0, np.nan]]).tolist() == [3]
     assert certify(tree, [[1.0, 2.0]], [3]).holds
     assert tree.feature_importances_.tolist() == [0, 0]
@@ -82,7 +82,7 @@ def test_one_row_is_a_leaf(Tree, engine):
 
 def test_one_class_is_a_leaf(rng):
     tree = DecisionTreeClassifier().fit(rng.normal(size=(20, 3)), ["only"] * 20)
-    assert tree.tree_.n_nodes == 1
+    assert tree.nodes_.n_nodes == 1
     assert tree.classes_.tolist() == ["only"]
     assert tree.predict_proba(np.zeros((2, 3))).tolist() == [[1.0], [1.0]]
 
@@ -91,10 +91,10 @@ def test_one_class_is_a_leaf(rng):
 def test_columns_that_are_constant_or_missing_throughout_are_never_tested(value, rng):
     X = np.full((60, 3), value)
     y = rng.integers(0, 2, 60)
-    assert DecisionTreeClassifier().fit(X, y).tree_.n_nodes == 1
+    assert DecisionTreeClassifier().fit(X, y).nodes_.n_nodes == 1
     X[:, 1] = y
     tree = DecisionTreeClassifier().fit(X, y)
-    assert tree.tree_.feature.tolist() == [1, -1, -1]
+    assert tree.nodes_.feature.tolist() == [1, -1, -1]
     assert tree.feature_importances_.tolist() == [0, 1, 0]
 
 
@@ -108,7 +108,7 @@ def test_ten_thousand_columns(Tree, rng):
     X = rng.normal(size=(60, 10_000)).astype(np.float32)
     y = (X[:, 9_876] > 0).astype(int)
     tree = Tree().fit(X, y)
-    assert tree.tree_.feature.tolist() == [9_876, -1, -1]
+    assert tree.nodes_.feature.tolist() == [9_876, -1, -1]
     assert tree.score(X, y) == 1
 
 
@@ -138,9 +138,9 @@ def test_weights_are_repeated_rows(Tree, criterion, rng):
     times = rng.integers(0, 4, 80)
     weighted = Tree(criterion=name, max_depth=5).fit(X, y, sample_weight=times)
     repeated = Tree(criterion=name, max_depth=5).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
-    np.testing.assert_allclose(weighted.tree_.weight, repeated.tree_.weight)
-    np.testing.assert_allclose(weighted.tree_.gain, repeated.tree_.gain, atol=1e-12)
-    np.testing.assert_allclose(weighted.tree_.value, repeated.tree_.value, atol=1e-12)
+    np.testing.assert_allclose(weighted.nodes_.weight, repeated.nodes_.weight)
+    np.testing.assert_allclose(weighted.nodes_.gain, repeated.nodes_.gain, atol=1e-12)
+    np.testing.assert_allclose(weighted.nodes_.value, repeated.nodes_.value, atol=1e-12)
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X))
 
 
@@ -150,7 +150,7 @@ def test_rows_of_no_weight_do_not_count_but_their_class_is_kept(iris):
     tree = DecisionTreeClassifier().fit(X, y, sample_weight=weight)
     alone = DecisionTreeClassifier().fit(X[y < 2], y[y < 2])
     assert tree.classes_.tolist() == [0, 1, 2]
-    assert tree.tree_.n_rows[0] == 100
+    assert tree.nodes_.n_rows[0] == 100
     np.testing.assert_array_equal(tree.predict_proba(X)[:, :2], alone.predict_proba(X))
     assert (tree.predict_proba(X)[:, 2] == 0).all()
 
@@ -192,8 +192,8 @@ def test_weights_of_very_different_size_keep_all_branches(light, split_score):
     tree = DecisionTreeClassifier(split_score=split_score).fit(X, y, sample_weight=weight)
     assert (tree.predict(X) == y).all()
     assert np.isfinite(tree.predict_proba(X)).all()
-    assert np.isfinite(tree.tree_.impurity).all()
-    np.testing.assert_allclose(tree.tree_.weight[tree.tree_.is_leaf].sum(), weight.sum())
+    assert np.isfinite(tree.nodes_.impurity).all()
+    np.testing.assert_allclose(tree.nodes_.weight[tree.nodes_.is_leaf].sum(), weight.sum())
 
 
 @pytest.mark.parametrize("split_score", ["gain", "gain_ratio", "skew_adjusted"])
@@ -202,7 +202,7 @@ def test_weights_at_both_ends_of_the_scale_give_a_tree(Tree, split_score, rng):
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     weight = rng.choice([1e-300, 1e-99, 1e-9, 1.0, 1e9, 1e99], 200)
     tree = Tree(split_score=split_score).fit(X, y, sample_weight=weight)
-    assert np.isfinite(tree.tree_.value).all()
+    assert np.isfinite(tree.nodes_.value).all()
     assert (tree.predict(X) == y).all()
     with pytest.raises(
         InputError, match=r"times class_weight\) is 1e\+300; it must be.*Multiply all weights by the same number"
@@ -269,15 +269,15 @@ def test_frames_of_any_library_give_the_same_tree(library, categorical, frame):
         "objects": lambda: table.astype(object).where(table.notna(), None),
     }[library]()
     again = DecisionTreeClassifier(categorical=categorical).fit(other, y)
-    np.testing.assert_array_equal(again.tree_.n_rows, tree.tree_.n_rows)
-    np.testing.assert_allclose(again.tree_.gain, tree.tree_.gain)
+    np.testing.assert_array_equal(again.nodes_.n_rows, tree.nodes_.n_rows)
+    np.testing.assert_allclose(again.nodes_.gain, tree.nodes_.gain)
     np.testing.assert_array_equal(tree.predict(other), again.predict(table))
 
 
 def test_declared_levels_that_do_not_occur_are_dropped(frame):
     table, y = frame
     tree = DecisionTreeClassifier().fit(table, y)
-    levels = {column.name: column.levels for column in tree.tree_.columns}
+    levels = {column.name: column.levels for column in tree.nodes_.columns}
     assert sorted(levels["size"]) == ["l", "m", "s"]
     assert levels["ripe"] == (False, True)
     assert set(tree.categorical_) == {"colour", "size", "ripe"}
@@ -331,7 +331,7 @@ def test_numbers_become_categories_on_request(how, rng):
     }[how]
     tree = DecisionTreeClassifier(categorical_features=asked).fit(X, code % 2)
     assert tree.get_n_leaves() == 2
-    assert tree.tree_.columns[1].levels == tuple(range(8))
+    assert tree.nodes_.columns[1].levels == tuple(range(8))
     np.testing.assert_array_equal(tree.predict(X), code % 2)
     with pytest.warns(UnseenCategoryWarning, match="code='8'"):
         tree.predict(X.assign(code=8))
@@ -340,7 +340,7 @@ def test_numbers_become_categories_on_request(how, rng):
 def test_given_cut_points_make_intervals():
     X = np.array([[0.5], [1.0], [2.9], [3.0], [5.0], [99.0]])
     tree = DecisionTreeClassifier(split_values={0: [5, 1, 3]}).fit(X, [0, 1, 1, 2, 3, 3])
-    assert tree.tree_.columns[0].cuts == (1, 3, 5)
+    assert tree.nodes_.columns[0].cuts == (1, 3, 5)
     assert tree.get_n_leaves() == 4
     assert tree.predict([[-7.0], [1.0], [3.0], [4.999], [5.0]]).tolist() == [0, 1, 2, 2, 3]
     assert tree.predict([[np.nan]]).tolist() == [1]  # no training cell was missing: the heaviest branch
@@ -351,7 +351,7 @@ def test_given_cut_points_make_intervals():
 
 def impurity_left(tree):
     """Σ over leaves of weight times impurity."""
-    inner = tree.tree_
+    inner = getattr(tree, "nodes_", None) or tree.tree_
     if hasattr(inner, "weighted_n_node_samples"):
         leaf = inner.children_left < 0
         return float(inner.weighted_n_node_samples[leaf] @ inner.impurity[leaf])
@@ -464,7 +464,7 @@ def test_rules_of_a_sparse_matrix_mention_missing_cells_only_where_there_are_som
     X[:8, 1] = np.nan
     y = (np.nan_to_num(X[:, 0]) > 0) ^ np.isnan(X[:, 1])
     tree = DecisionTreeClassifier().fit(sp.csr_matrix(X), y)
-    assert [column.has_missing for column in tree.tree_.columns] == [False, True, False]
+    assert [column.has_missing for column in tree.nodes_.columns] == [False, True, False]
     assert "x0" in str(tree.rules())
     assert not re.search(r"x0 \S+ \S+ or missing", str(tree.rules()))
     assert certify(tree, sp.csr_matrix(X), y).holds
@@ -483,7 +483,7 @@ def test_cost_complexity_path_is_scikit_learns(is_regression, rng):
     np.testing.assert_allclose(mine.impurities[0], other.impurities[0], atol=1e-12)
     np.testing.assert_allclose(mine.impurities[-1], other.impurities[-1])
     np.testing.assert_allclose(mine.ccp_alphas[-1], other.ccp_alphas[-1])
-    assert not hasattr(ours, "tree_")  # scikit-learn's call does not fit either
+    assert not hasattr(ours, "nodes_")  # scikit-learn's call does not fit either
 
 
 def test_monotone_predictions_are_monotone_and_as_good_as_scikit_learns(rng):
@@ -531,7 +531,7 @@ def test_random_trees_are_the_same_for_the_same_number(iris):
         DecisionTreeClassifier(max_features=2, random_state=seed, n_jobs=n_jobs).fit(X, y)
         for seed, n_jobs in ((0, 1), (0, 2), (1, 1), (np.random.RandomState(0), 1), (np.random.RandomState(0), 1))
     ]
-    thresholds = [tree.tree_.threshold[~tree.tree_.is_leaf].tolist() for tree in trees]
+    thresholds = [tree.nodes_.threshold[~tree.nodes_.is_leaf].tolist() for tree in trees]
     assert thresholds[0] == thresholds[1]
     assert thresholds[3] == thresholds[4]
     assert thresholds[0] != thresholds[2]
@@ -543,8 +543,8 @@ def test_equal_columns_take_turns_under_random_state(rng):
     """None: always the first of equals. A number: any of them."""
     X = np.repeat(rng.normal(size=(50, 1)), 4, axis=1)
     y = X[:, 0] > 0
-    assert DecisionTreeClassifier().fit(X, y).tree_.feature[0] == 0
-    assert {DecisionTreeClassifier(random_state=s).fit(X, y).tree_.feature[0] for s in range(40)} == {0, 1, 2, 3}
+    assert DecisionTreeClassifier().fit(X, y).nodes_.feature[0] == 0
+    assert {DecisionTreeClassifier(random_state=s).fit(X, y).nodes_.feature[0] for s in range(40)} == {0, 1, 2, 3}
 
 
 # ------------------------------------------------------------------------------------------------- a fitted tree
@@ -554,11 +554,11 @@ def test_leaves_paths_and_probabilities_agree(iris):
     X, y = iris
     tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
     leaf = tree.apply(X)
-    assert tree.tree_.is_leaf[leaf].all()
+    assert tree.nodes_.is_leaf[leaf].all()
     path = tree.decision_path(X)
-    assert path.shape == (150, tree.tree_.n_nodes)
-    np.testing.assert_array_equal(np.asarray(path.sum(axis=1)).ravel(), tree.tree_.depth[leaf] + 1)
-    np.testing.assert_array_equal(np.asarray(path.sum(axis=0)).ravel(), tree.tree_.n_rows)
+    assert path.shape == (150, tree.nodes_.n_nodes)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=1)).ravel(), tree.nodes_.depth[leaf] + 1)
+    np.testing.assert_array_equal(np.asarray(path.sum(axis=0)).ravel(), tree.nodes_.n_rows)
     shares = tree.predict_proba(X)
     for node in np.unique(leaf):
         np.testing.assert_allclose(
@@ -572,7 +572,7 @@ def test_smoothing_of_one_is_laplaces(iris):
     X, y = iris
     plain = DecisionTreeClassifier(max_depth=2).fit(X, y)
     smooth = DecisionTreeClassifier(max_depth=2, smoothing=1).fit(X, y)
-    counts = plain.tree_.value[plain.apply(X)]
+    counts = plain.nodes_.value[plain.apply(X)]
     np.testing.assert_allclose(smooth.predict_proba(X), (counts + 1) / (counts.sum(axis=1, keepdims=True) + 3))
 
 
@@ -581,8 +581,8 @@ def test_every_rule_prunes_noise_and_keeps_the_signal(prune, rng):
     X = rng.normal(size=(400, 4))
     y = np.where(rng.random(400) < 0.15, rng.integers(0, 2, 400), X[:, 0] > 0).astype(int)
     tree = DecisionTreeClassifier(prune=prune, random_state=None).fit(X, y)
-    assert 2 <= tree.tree_.n_leaves < tree.grown_.n_leaves
-    assert tree.tree_.feature[0] == 0
+    assert 2 <= tree.nodes_.n_leaves < tree.grown_.n_leaves
+    assert tree.nodes_.feature[0] == 0
     proof = certify(tree, X, y)
     assert proof.holds, str(proof)
 
@@ -592,7 +592,7 @@ def test_regression_trees_are_pruned_too(prune, rng):
     X = rng.normal(size=(300, 3))
     y = 3 * (X[:, 0] > 0) + rng.normal(size=300)
     tree = DecisionTreeRegressor(prune=prune).fit(X, y)
-    assert 2 <= tree.tree_.n_leaves < tree.grown_.n_leaves
+    assert 2 <= tree.nodes_.n_leaves < tree.grown_.n_leaves
     proof = certify(tree, X, y)
     assert proof.holds, str(proof)
 
@@ -603,8 +603,8 @@ def test_the_penalty_per_leaf_is_chosen_by_cross_validation(how, rng):
     y = np.where(rng.random(300) < 0.2, rng.integers(0, 2, 300), X[:, 0] > 0).astype(int)
     tree = DecisionTreeClassifier(**how).fit(X, y)
     assert tree.ccp_alpha_ > 0
-    assert tree.tree_.n_leaves == DecisionTreeClassifier(ccp_alpha=tree.ccp_alpha_).fit(X, y).tree_.n_leaves
-    assert tree.tree_.n_leaves < tree.grown_.n_leaves
+    assert tree.nodes_.n_leaves == DecisionTreeClassifier(ccp_alpha=tree.ccp_alpha_).fit(X, y).nodes_.n_leaves
+    assert tree.nodes_.n_leaves < tree.grown_.n_leaves
 
 
 def test_the_certificate_uses_the_rows_held_out_by_a_random_state_object(rng):
@@ -616,7 +616,7 @@ def test_the_certificate_uses_the_rows_held_out_by_a_random_state_object(rng):
 
 def test_significance_stops_growth_on_noise(rng):
     X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
-    assert DecisionTreeClassifier(significance=0.01).fit(X, y).tree_.n_nodes == 1
+    assert DecisionTreeClassifier(significance=0.01).fit(X, y).nodes_.n_nodes == 1
     y = (X[:, 2] > 0).astype(int)
     assert DecisionTreeClassifier(significance=0.01).fit(X, y).get_n_leaves() == 2
 

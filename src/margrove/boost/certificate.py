@@ -127,7 +127,7 @@ def _fault_of_copies(model: FittedBoost, vote: Floats, *, is_plain: bool) -> str
     if not np.array_equal(model.model_.vote, vote):
         return "model_.vote differs from the votes of the rounds"
     for t, learner in enumerate(learners):
-        trees = (learner.tree_, learner.grown_) if is_plain else (learner.tree_,)
+        trees = (learner.nodes_, learner.grown_) if is_plain else (learner.nodes_,)
         is_same = not any(n_arrays_that_differ(tree, model.model_.grove.tree(t)) for tree in trees)
         if not is_same or not np.array_equal(getattr(learner, "classes_", 0), getattr(model, "classes_", 0)):
             return f"round {t + 1}: the learner in estimators_ differs from that in model_"

@@ -120,7 +120,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         estimators = []
         for tree in self.model_.grove.trees:  # each as if it had grown its tree itself
             estimators.append(clone(self.estimator_))
-            vars(estimators[-1]).update(own, tree_=tree, grown_=tree, categorical_=dict(self.categorical_))
+            vars(estimators[-1]).update(own, nodes_=tree, grown_=tree, categorical_=dict(self.categorical_))
         return estimators
 
     @cached_property

@@ -90,7 +90,7 @@ def boost_any(owner: AdaBoostClassifier, learner: Any, asked: Asked, X: Any, bef
     model = None
     # A tree for which all rows of a class have weight 0 has fewer classes; such trees cannot form one Grove.
     if estimators and all(isinstance(each, DecisionTree) and each.n_classes_ == len(classes) for each in estimators):
-        trees = [estimator.tree_ for estimator in estimators]
+        trees = [estimator.nodes_ for estimator in estimators]
         model = BoostModel(Grove.of(trees[0].columns, trees), rounds.vote, problem.n_classes)
     by = getattr(estimators[0] if estimators else learner, "engine_", None) or name_of(owner.engine)
     return Boosted(rounds, status, by, model, estimators)

@@ -81,7 +81,7 @@ certificate_
             self._refuse_stopped(learner, status)
         self.model_ = None
         if isinstance(learner, DecisionTree):
-            trees = [getattr(learned, "tree_", learned) for learned in learners]
+            trees = [getattr(learned, "nodes_", learned) for learned in learners]
             # A tree that was fitted to rows drawn may have missed a level of a category: then they make no grove.
             if all(tree.columns == trees[0].columns for tree in trees):
                 self.model_ = BoostModel(Grove.of(trees[0].columns, trees), votes, 0)

@@ -118,7 +118,7 @@ def _asked(model: Any, which: int | str | Sequence[int | str] | None) -> tuple[C
     if not isinstance(first, ConvFeatures):
         problem = f"model is a {type(model).__name__}; a ConvFeatures, or a Pipeline that begins with one, was expected"
         raise InputError(problem, cure="Pass the step that computes the maps.")
-    if which is None and not hasattr(last, "tree_"):
+    if which is None and not hasattr(last, "nodes_"):
         cure = "Name the maps: which=[0, 17]; or pass a Pipeline of ConvFeatures(named=True) and a tree."
         raise InputError("which is None, and there is no tree whose splits name the maps", cure=cure)
     if which is None:

@@ -138,7 +138,7 @@ def tree_of(model: object, classes: ArrayLike | None = None) -> tuple[TreeModel,
     if classes is not None:
         raise ParameterError(f"classes is given, but {type(learner).__name__} has its own; leave it out.")
     check_model("model", learner, wanted="a fitted tree")
-    tree = getattr(learner, "tree_", None)
+    tree = getattr(learner, "nodes_", None)
     if not isinstance(tree, TreeModel):
         raise InputError(f"{type(learner).__name__} is not one of Margrove's trees", cure="Fit one and pass it.")
     return tree, getattr(learner, "classes_", None)

@@ -5,8 +5,8 @@
 one step. ``load`` goes the other way, and believes nothing: the digest, the class, the parameters' names, every shape,
 type and range are checked before a model is built.
 
-Models of other worlds: ``from_sklearn`` (`adoption`). ``write_onnx``, ``onnx_inputs``, ``write_libsvm_model`` and
-``read_libsvm_model`` live elsewhere and are loaded when they are asked for here.
+Models of other libraries: ``from_sklearn`` and ``to_sklearn`` (`adoption`). ``write_onnx``, ``onnx_inputs``,
+``write_libsvm_model`` and ``read_libsvm_model`` live elsewhere and are loaded when they are asked for here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from margrove.learner import loaded
-from margrove.store.adoption import from_sklearn
+from margrove.store.adoption import from_sklearn, to_sklearn
 from margrove.store.model_file import describe, load, save
 
 _ELSEWHERE = {
@@ -23,7 +23,7 @@ _ELSEWHERE = {
     "write_libsvm_model": "margrove.svm.libsvm_file",
     "write_onnx": "margrove.onnx.file",
 }
-__all__ = ["describe", "from_sklearn", "load", "save", *_ELSEWHERE]
+__all__ = ["describe", "from_sklearn", "load", "save", "to_sklearn", *_ELSEWHERE]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`from_sklearn`: scikit-learn's fitted models as ours, without fitting anything again."""
+"""`from_sklearn` and `to_sklearn`: fitted models of scikit-learn as ours and ours as scikit-learn's, without a fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
-from margrove.learner import key_of, learners, loaded
+from margrove.learner import key_of, learner_of, learners, loaded
 
 _CURES = {
     "Pipeline": "Convert its last step, model[-1].",
@@ -70,8 +70,49 @@ def from_sklearn(model: Any) -> Any:
     return ours
 
 
+def to_sklearn(model: Any) -> Any:
+    """Return a fitted model as scikit-learn's estimator of that name, for tools that require its classes.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One that scikit-learn has too. Of a tree every test must be x ≤ θ.
+
+    Returns
+    -------
+    fitted estimator
+        With the parameters that both have. Its predictions are the same; of a tree, which scikit-learn applies to cells
+        rounded to float32, they are the same for cells that float32 represents.
+
+    Examples
+    --------
+    >>> from margrove import DecisionTreeClassifier, to_sklearn
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import export_text
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ours = DecisionTreeClassifier(max_depth=1).fit(X, y)
+    >>> print(export_text(to_sklearn(ours)))
+    |--- feature_2 <= 2.45
+    |   |--- class: 0
+    |--- feature_2 >  2.45
+    |   |--- class: 1
+    <BLANKLINE>
+    """
+    check_is_fitted(model)
+    found = learner_of(model)
+    if found is None or found.to_peer is None:
+        known = ", ".join(learner.name for learner in learners() if learner.to_peer is not None)
+        problem = f"{type(model).__name__} cannot be converted to scikit-learn"
+        raise InputError(problem, cure=f"Models that can be converted: {known}.")
+    theirs = loaded(found.to_peer)(loaded(found.peers[0]), model)
+    for name in ("classes_", "n_classes_", "n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(theirs, name, getattr(model, name))
+    return theirs
+
+
 def with_parameters_of(model: Any, estimator: type, **others: Any) -> Any:
-    """Return our estimator with the parameters that both have."""
+    """Return the estimator with the parameters that both have."""
     known = estimator().get_params()
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
     return estimator(**{**given, **others})

@@ -48,9 +48,9 @@ def used_maps(tree: Any) -> list[int]:
     """Return the maps that a tree on named maps tests, the most important first; the tree may end a Pipeline."""
     tree = tree[-1] if hasattr(tree, "steps") else tree
     check_is_fitted(tree)
-    if not hasattr(tree, "tree_"):
+    if not hasattr(tree, "nodes_"):
         raise InputError(f"{type(tree).__name__} is not a tree", cure="Use a DecisionTreeClassifier.")
-    shares = zip([column.name for column in tree.tree_.columns], tree.feature_importances_.tolist(), strict=True)
+    shares = zip([column.name for column in tree.nodes_.columns], tree.feature_importances_.tolist(), strict=True)
     asked = sorted(((share, name) for name, share in shares if share > 0), key=lambda pair: -pair[0])
     found = [_MAP.fullmatch(name) for _, name in asked]
     if not all(found):

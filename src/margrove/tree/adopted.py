@@ -1,7 +1,7 @@
-"""A tree grown by scikit-learn as a `TreeModel`: binary, with thresholds on numbers.
+"""Trees from and for scikit-learn, whose trees are binary, with thresholds on numbers.
 
-scikit-learn rounds cells to float32 before it compares them. Margrove compares them as they are, so θ becomes the
-largest number that float32 rounds to a number ≤ θ: every cell takes the same branch.
+scikit-learn rounds cells to float32 before it compares them. Margrove compares them as they are, so θ of an adopted
+tree becomes the largest number that float32 rounds to a number ≤ θ: every cell takes the same branch.
 """
 
 from __future__ import annotations
@@ -129,7 +129,14 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
         for name, direction, missed in zip(names, directions, is_missed, strict=True)
     )
     ours.n_features_in_ = d
-    ours.tree_ = ours.grown_ = adopted_tree(columns, model.tree_, has_classes=is_classifier(model))
+    ours.nodes_ = ours.grown_ = adopted_tree(columns, model.tree_, has_classes=is_classifier(model))
     ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, default().name, float(model.ccp_alpha)
     ours.categorical_, ours.target_ = {}, None
     return ours
+
+
+def to_sklearn(estimator: type, model: Any) -> Any:
+    """Return our tree as an ``estimator`` of scikit-learn's."""
+    theirs = with_parameters_of(model, estimator)
+    theirs.tree_, theirs.n_outputs_, theirs.max_features_ = model.tree_, model.n_outputs_, model.max_features_
+    return theirs

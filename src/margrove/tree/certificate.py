@@ -50,7 +50,7 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = N
     refuse_foreign(model, "trees")
     problem, held_out = model._problem_of(X, y, sample_weight)
     pruned = partial(model._pruned, held_out)
-    claims = certify_tree_problem(problem, model.tree_, model.grown_, pruned=pruned)
+    claims = certify_tree_problem(problem, model.nodes_, model.grown_, pruned=pruned)
     claims += _information(model) if claims[0].holds else ()  # an invalid tree cannot be traversed
     status, n_rows = str(getattr(model, "status_", "unknown")), problem.cells.n_rows
     return Certificate(type(model).__name__, status, "recomputed", n_rows, ("tree",), claims)
@@ -58,7 +58,7 @@ def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = N
 
 def solver_certificate(model: Any) -> Certificate:
     """Return the certificate of a fitted tree with nothing recomputed."""
-    n_rows = int(model.tree_.n_rows[0])
+    n_rows = int(model.nodes_.n_rows[0])
     return Certificate(type(model).__name__, str(model.status_), "solver", n_rows, ("tree",), _information(model))
 
 
@@ -75,7 +75,7 @@ def refuse_foreign(model: object, what: str) -> None:
 @np.errstate(all="ignore")  # forged numbers may overflow
 def _information(model: Any) -> tuple[Claim, ...]:
     """Return the claims that only inform: size, p-values, description length."""
-    tree: TreeModel = model.tree_
+    tree: TreeModel = model.nodes_
     grown: TreeModel = model.grown_
     criterion: Criterion = model._settled_criterion()
     p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")

@@ -30,7 +30,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K)."""
         leaf = self.apply(X)
-        smoothed = self.tree_.value + self.smoothing
+        smoothed = self.nodes_.value + self.smoothing
         return np.asarray((smoothed / smoothed.sum(axis=1, keepdims=True))[leaf])
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -39,7 +39,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
             return np.log(self.predict_proba(X))
 
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
-        return np.asarray(self.classes_[self.tree_.value.argmax(axis=1)][leaf])
+        return np.asarray(self.classes_[self.nodes_.value.argmax(axis=1)][leaf])
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_classes(cells, y, sample_weight, self.class_weight)
@@ -118,8 +118,10 @@ min_impurity_decrease, class_weight
 
     Attributes
     ----------
-    tree_ : TreeModel
+    nodes_ : TreeModel
         The tree as plain arrays: see `margrove.tree.model`.
+    tree_ : scikit-learn's Tree
+        The same for other tools, where every test is x ≤ θ.
     grown_ : TreeModel
         The tree before pruning.
     classes_ : array of shape (K,)

@@ -22,6 +22,7 @@ from margrove.engine import Effort, choose, fitted_by
 from margrove.errors import InputError, ParameterError, check_whole, warn_early
 from margrove.estimator import estimator, fitted
 from margrove.status import Status
+from margrove.store.adoption import to_sklearn
 from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
 from margrove.tree.held_out import Grower, choose_by_folds, held_out_rows, some_rows
@@ -51,7 +52,7 @@ class DecisionTree(TreeParameters):
 
     _criteria: ClassVar[tuple[Criterion, ...]]
 
-    tree_: TreeModel = fitted()
+    nodes_: TreeModel = fitted()
     grown_: TreeModel = fitted()
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
@@ -94,11 +95,12 @@ class DecisionTree(TreeParameters):
         self.ccp_alpha_ = 0.0 if self._is_alpha_chosen else float(self.ccp_alpha)
         if self._is_alpha_chosen:  # the penalty of a leaf that does best on rows left out
             self.ccp_alpha_ = choose_by_folds(problem, cost_complexity_path(self.grown_), self._seed(), grower)
-        self.tree_ = self._pruned(held_out, grower)
+        self.nodes_ = self._pruned(held_out, grower)
         self.status_, self.engine_ = grower.status, grower.engine.name
         if sample.classes is not None:
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
-        self.__dict__.pop("certificate_", None)  # that of an earlier fit
+        for name in ("certificate_", "tree_"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
         if self.status_ is not Status.CONVERGED:
             what = "nodes still open became leaves"
             if is_grown:
@@ -149,7 +151,7 @@ class DecisionTree(TreeParameters):
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> tuple[TreeProblem, TreeSample | None]:
         """Return the problem that this tree solves, made again from the data, and the rows held out for pruning."""
-        cells = read_cells(self, X, self.tree_.columns)
+        cells = read_cells(self, X, self.nodes_.columns)
         sample = self._read_target(cells, y, sample_weight)
         check_same_classes(self, sample)
         growing, held_out = self._apart(sample)
@@ -196,13 +198,23 @@ class DecisionTree(TreeParameters):
         check_is_fitted(self)
         return solver_certificate(self)
 
+    @cached_property
+    def tree_(self) -> Any:
+        """The tree as scikit-learn's ``Tree``, with the arrays and methods that other tools read, made on first access.
+        It rounds cells to float32. A tree with tests other than x ≤ θ has none: AttributeError."""
+        if not hasattr(self, "nodes_"):
+            raise AttributeError("tree_ exists after fit")
+        from margrove.tree.sklearn_tree import sklearn_tree
+
+        return sklearn_tree(self.nodes_, 0 if self._labels() is None else len(self.classes_))
+
     @property
     def _fitted_tree(self) -> TreeModel:
         check_is_fitted(self)
-        return self.tree_
+        return self.nodes_
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
-        """The leaf of each row: its number in ``tree_``."""
+        """The leaf of each row: its number in ``nodes_``."""
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -210,11 +222,11 @@ class DecisionTree(TreeParameters):
         return self._predicted(self.apply(X))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
-        return fitted_by(self).apply_trees(self.tree_, cells, Effort(n_jobs=self.n_jobs))
+        return fitted_by(self).apply_trees(self.nodes_, cells, Effort(n_jobs=self.n_jobs))
 
     def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
         """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
-        leaf, tree = self.apply(X), self.tree_
+        leaf, tree = self.apply(X), self.nodes_
         starts = np.concatenate([[0], np.cumsum(tree.depth[leaf] + 1, dtype=np.int64)])
         nodes = np.empty(starts[-1], dtype=np.int32)
         node, place, rows = leaf, starts[1:] - 1, np.arange(len(leaf))
@@ -268,7 +280,7 @@ class DecisionTree(TreeParameters):
         ``importances_std``. Accepts tables as they are; a column that the tree does not test has 0."""
         check_is_fitted(self)
         check_whole("n_repeats", n_repeats, least=1)
-        cells = read_cells(self, X, self.tree_.columns)
+        cells = read_cells(self, X, self.nodes_.columns)
         metric = accuracy_score if is_classifier(self) else r2_score
 
         def score(given: Cells) -> float:
@@ -277,7 +289,7 @@ class DecisionTree(TreeParameters):
 
         generator = check_random_state(random_state)
         before, losses = score(cells), np.zeros((len(cells.columns), int(n_repeats)))
-        for j in np.unique(self.tree_.feature[~self.tree_.is_leaf]).tolist():
+        for j in np.unique(self.nodes_.feature[~self.nodes_.is_leaf]).tolist():
             for repeat in range(int(n_repeats)):
                 losses[j, repeat] = before - score(cells.shuffled(j, generator.permutation(cells.n_rows)))
         return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
@@ -305,7 +317,7 @@ class DecisionTree(TreeParameters):
         and the exports always do. A regression tree shows value ± spread: the standard deviation of the leaf's rows, or
         with ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
-        tree, labels, spread = self.tree_, self._labels(), self._spread()
+        tree, labels, spread = self.nodes_, self._labels(), self._spread()
         return tree_rules(tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels)
 
     def _spread(self) -> NDArray[np.float64] | None:
@@ -314,8 +326,8 @@ class DecisionTree(TreeParameters):
         if criterion not in VALUE_CRITERIA:
             return None
         if criterion == "absolute_error":
-            return self.tree_.impurity
-        variance = target_variance(self.tree_, criterion)
+            return self.nodes_.impurity
+        variance = target_variance(self.nodes_, criterion)
         if criterion == "gaussian_entropy":  # of equal numbers the impurity is that of the least variance there may be
             variance = np.where(variance <= VARIANCE_FLOOR * (1 + 1e-6) * variance[0], 0.0, variance)
         return np.asarray(np.sqrt(np.maximum(variance, 0)))
@@ -333,6 +345,10 @@ class DecisionTree(TreeParameters):
         """A C function with the predictions of this tree."""
         return to_c(self._fitted_tree, self._labels(), name)
 
+    def to_sklearn(self) -> Any:
+        """The same tree as scikit-learn's estimator: see `margrove.to_sklearn`."""
+        return to_sklearn(self)
+
     def to_dataframe(self, library: str = "pandas") -> Any:
         """One line for each node."""
         return to_dataframe(self._fitted_tree, self._labels(), library)
@@ -341,7 +357,7 @@ class DecisionTree(TreeParameters):
         return getattr(self, "classes_", None)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")
+        return hasattr(self, "nodes_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,33 +23,33 @@ class TreeExplanation(Explanation):
     is_probable = True
 
     def columns(self) -> list[dict[str, Any]]:
-        return named_kinds(self.model.tree_)
+        return named_kinds(self.model.nodes_)
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         tree = self.model
         # A node has one line, at its depth; the root has none, unless it is the only node.
-        lines = np.cumsum(np.bincount(tree.tree_.depth)) - 1
+        lines = np.cumsum(np.bincount(tree.nodes_.depth)) - 1
         depth = max(1, int(np.searchsorted(lines, MOST_RULE_LINES, side="right")) - 1)
         summary = TreeSummary(
             purpose="the estimate" if self.classes is None else "separating the classes",
             depth=tree.get_depth(),
             n_leaves_grown=tree.grown_.n_leaves,
-            importances=shares_of_gain(tree, tree.tree_),
+            importances=shares_of_gain(tree, tree.nodes_),
             text=str(tree.rules(max_depth=depth)),
             is_whole=tree.get_depth() <= depth,
             rules=tuple(tree.rules().data()),
         )
-        return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.tree_.n_rows[0]), tree=summary)
+        return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.nodes_.n_rows[0]), tree=summary)
 
     def description(self) -> str:
         size = counted(self.model.get_n_leaves(), "rule")
         return f"A decision tree: a sequence of tests that ends at one of {size}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
-        return shares_of_gain(self.model, self.model.tree_)
+        return shares_of_gain(self.model, self.model.nodes_)
 
     def path_tests(self, row: Any) -> list[tuple[str, str, str]]:
-        tree = self.model.tree_
+        tree = self.model.nodes_
         node = int(np.asarray(self.model.apply(row))[0])
         path = [node]
         while (node := int(tree.parent[node])) >= 0:
@@ -63,7 +63,7 @@ class TreeExplanation(Explanation):
 
     def _rows_words(self, node: int) -> str:
         """Return the number of training rows of a node, and the prediction for them."""
-        tree = self.model.tree_
+        tree = self.model.nodes_
         n = counted(int(tree.n_rows[node]), "row")
         if self.classes is None:
             return f"{n}, {rounded(float(tree.value[node, 0]))}"
@@ -72,11 +72,11 @@ class TreeExplanation(Explanation):
         return f"{n}, {100 * shares[best]:.0f} % {clip(self.classes[best], 30)!r}"
 
     def share_alike(self, rows: Any) -> NDArray[np.float64]:
-        n_rows = self.model.tree_.n_rows
+        n_rows = self.model.nodes_.n_rows
         return np.asarray(n_rows[np.asarray(self.model.apply(rows))] / n_rows[0])
 
     def is_trained_on(self, rows: Any) -> bool:
-        tree = self.model.tree_
+        tree = self.model.nodes_
         counts = np.bincount(np.asarray(self.model.apply(rows)), minlength=tree.n_nodes)
         return bool((counts == np.where(tree.is_leaf, tree.n_rows, 0)).all())
 

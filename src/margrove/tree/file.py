@@ -169,8 +169,8 @@ def _has_subsets(columns: Columns) -> bool:
 
 
 def _trees(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any]:
-    names = ("tree_",) if model.grown_ is model.tree_ else ("tree_", "grown_")
-    return {name: put_trees(TREE_ARRAYS, getattr(model, name), arrays.within(name)) for name in names}
+    trees = {"tree_": model.nodes_} | ({} if model.grown_ is model.nodes_ else {"grown_": model.grown_})
+    return {name: put_trees(TREE_ARRAYS, tree, arrays.within(name)) for name, tree in trees.items()}
 
 
 def _read_trees(layouts: Any, draft: Draft) -> None:
@@ -181,7 +181,7 @@ def _read_trees(layouts: Any, draft: Draft) -> None:
     for name, layout in layouts.items():
         trees[name] = TreeModel(**take_trees(TREE_ARRAYS, layout, draft.arrays.within(name), draft))
         check_tree(trees[name], name, is_regression=not draft.schema.is_classifier)
-    draft.fitted |= {"grown_": trees["tree_"], **trees}
+    draft.fitted |= {"nodes_": trees["tree_"], "grown_": trees.get("grown_", trees["tree_"])}
     draft.n_splits = trees["tree_"].n_nodes - trees["tree_"].n_leaves
     if draft.schema.is_classifier:
         draft.fitted["n_classes_"] = len(draft.labels)
@@ -193,7 +193,7 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
         raise FaultError(f"the arrays of {what} do not form a tree: {fault}")
 
 
-_PARTS = (*table_parts(lambda model: model.tree_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
+_PARTS = (*table_parts(lambda model: model.nodes_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
 _SCALARS = {**ENDED, "ccp_alpha_": Scalar(float)}
 
 CLASSIFIER_FILE = Schema(scalars=_SCALARS, machines=single, parts=_PARTS)

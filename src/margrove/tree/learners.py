@@ -12,6 +12,7 @@ register(
         onnx="margrove.tree.onnx:tree_classifier",
         peers=("sklearn.tree:DecisionTreeClassifier",),
         adopt="margrove.tree.adopted:adopt_sklearn",
+        to_peer="margrove.tree.adopted:to_sklearn",
         # Of the complexities 0, 0.2, 0.5, 0.7, 1 and six pruning rules this has the best mean, 10-fold cross-validated
         # on 22 real tables (docs/guide/trees.md): 90.9 % with 22 leaves; with complexity 0, 90.8 % with 38. And a
         # column of very many levels, such as titanic's tickets, cannot win by chance: its tests take many bits to name.
@@ -35,6 +36,7 @@ register(
         onnx="margrove.tree.onnx:tree_regression",
         peers=("sklearn.tree:DecisionTreeRegressor",),
         adopt="margrove.tree.adopted:adopt_sklearn",
+        to_peer="margrove.tree.adopted:to_sklearn",
         # 5-fold on eight real tables the mean R² is 0.32, as good as by cost complexity at a thirtieth of its time;
         # unpruned it is below 0, by description length 0.28.
         offer=Offer(

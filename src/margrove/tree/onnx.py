@@ -154,7 +154,7 @@ class TreeEnsemble:
 
 def tree_classifier(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeClassifier` and `DecisionStump`: the number of the leaf, and what is known of it."""
-    tree: TreeModel = model.tree_
+    tree: TreeModel = model.nodes_
     gather, leaf = columns.graph.op, _leaf(tree, columns)
     smoothed = tree.value + model.smoothing
     return Prediction(
@@ -166,8 +166,8 @@ def tree_classifier(model: Any, columns: Columns) -> Prediction:
 
 def tree_regression(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeRegressor`."""
-    leaf = _leaf(model.tree_, columns)
-    return Prediction(value=columns.graph.op("Gather", model.tree_.value[:, :1], leaf, axis=0))
+    leaf = _leaf(model.nodes_, columns)
+    return Prediction(value=columns.graph.op("Gather", model.nodes_.value[:, :1], leaf, axis=0))
 
 
 def _leaf(tree: TreeModel, columns: Columns) -> GraphValue:

@@ -44,7 +44,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     Attributes
     ----------
-    tree_, grown_, categorical_, feature_importances_, ccp_alpha_, status_, engine_, certificate_
+    nodes_, grown_, categorical_, feature_importances_, ccp_alpha_, status_, engine_, certificate_
         As in `DecisionTreeClassifier`.
 
     Examples
@@ -63,7 +63,7 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
     prune: Rule | None = checked(_check_rule, default=None)
 
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
-        return np.asarray(self.tree_.value[leaf, 0])
+        return np.asarray(self.nodes_.value[leaf, 0])
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_numbers(cells, y, sample_weight)

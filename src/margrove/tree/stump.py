@@ -25,7 +25,7 @@ min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
 
     Attributes
     ----------
-    tree_, classes_, categorical_, feature_importances_, status_, engine_, certificate_
+    nodes_, classes_, categorical_, feature_importances_, status_, engine_, certificate_
         As in `DecisionTreeClassifier`.
 
     Examples

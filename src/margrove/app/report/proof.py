@@ -73,7 +73,7 @@ def certificate_words(learner: Any) -> list[str]:
             f"could be improved by {100 * gap:.2g} % at most."
         )
     n_searched, n_splits = _searched(claims)
-    if n_searched == n_splits > 0 and hasattr(learner, "tree_"):  # of a vote some trees only
+    if n_searched == n_splits > 0 and hasattr(learner, "nodes_"):  # of a vote some trees only
         words.append(
             "For every split of the tree, all columns were searched again: no other split would have been better."
         )

@@ -20,7 +20,7 @@ _MOST_LEVELS = 4  # named at a branch
 
 def drawn_tree(learner: Any) -> Drawing:
     """Draw a fitted tree, as deep as it stays readable, with the colours of its classes."""
-    tree = learner.tree_
+    tree = learner.nodes_
     labels = labels_of(tree, getattr(learner, "classes_", None))
     per_depth = np.cumsum(np.bincount(tree.depth))
     depth = max(1, min(_DEEPEST, int(np.searchsorted(per_depth, _MOST_BOXES, side="right")) - 1))
