@@ -72,6 +72,8 @@ TEXTS = {
     "missing for long": "a,b\n" + "".join(f"{'' if i < 150 else i},{i % 2}\n" for i in ROWS),
     "dates, then times of day": "a,b\n" + "".join(f"2024-01-01{' 10:00:00' if i > 150 else ''},{i}\n" for i in ROWS),
     "line ends in quotes": "a,b\n" + "".join(f'"x\n{i % 3}, ""y""",{i}\n' for i in ROWS),
+    "line ends in several quoted cells of a row": "a,b,c\n" + "".join(f'{i},"x\n{i % 3}","y\n{"z" * 20}"\n' for i in ROWS),
+    "carriage returns in quoted cells": "a,b,c\r" + "".join(f'{i},"x\r{i % 3}","y\r\nz"\r' for i in ROWS),
     "a quote amid a cell": "a,b\n" + "".join(f'{i}" pipe,{i % 2}\n' for i in ROWS),
     "semicolons and decimal commas": "a;b\n" + "".join(f"{i},5;{i % 2}\n" for i in ROWS),
     "runs of spaces": "a   b\n" + "".join(f"{i}   {i % 2}\n" for i in ROWS),

@@ -57,7 +57,7 @@ LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
 MOST_RECORD = 1 << 28  # bytes; a row that does not end within this is refused
 FREE_SHARE = 0.5  # of the free disk that parsed rows may take
 _LINE_END = rb"\r\n|\n|\r(?!\Z)"  # a carriage return at the end of a block may be half of one
-_QUOTED = rb'(?:^|(?<=[%s\r\n]))"(?:[^"]|"")*(?:"|\Z)'
+_QUOTED = rb'(?:^|(?<=[%s\r\n]))"[^"]*(?:""[^"]*)*(?:"|\Z)'
 
 
 class TableChunks(ABC):
@@ -257,14 +257,15 @@ def _lines_in(data: bytes) -> int:
 
 def _last_record(data: bytes, delimiter: str | None) -> int:
     """Return the offset after the last whole record: after a line end that is in no quotes."""
-    end = data[:-1].rfind(b"\r") + 1 if b"\n" not in data else data.rfind(b"\n") + 1
     if delimiter is None or b'"' not in data:
-        return end
-    pattern = re.compile(_QUOTED % re.escape(delimiter.encode()))
-    for match in pattern.finditer(data):
-        if match.start() < end <= match.end() and not (match.end() == end and data[end - 1 : end] == b'"'):
-            end = max(data.rfind(b"\n", 0, match.start()), data.rfind(b"\r", 0, match.start())) + 1
-    return end
+        return data[:-1].rfind(b"\r") + 1 if b"\n" not in data else data.rfind(b"\n") + 1
+    end = after = 0  # of the last line end, and of the last quoted cell
+    last = len(data) - 1  # a carriage return there may be half of a line end
+    for match in re.finditer(_QUOTED % re.escape(delimiter.encode()), data):
+        start = match.start()
+        end = max(end, data.rfind(b"\n", after, start) + 1, data.rfind(b"\r", after, start) + 1)
+        after = match.end()
+    return max(end, data.rfind(b"\n", after) + 1, data.rfind(b"\r", after, last) + 1)
 
 
 def _block_size(head: bytes, rows: int) -> int:
