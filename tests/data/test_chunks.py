@@ -72,7 +72,7 @@ TEXTS = {
     "missing for long": "a,b\n" + "".join(f"{'' if i < 150 else i},{i % 2}\n" for i in ROWS),
     "dates, then times of day": "a,b\n" + "".join(f"2024-01-01{' 10:00:00' if i > 150 else ''},{i}\n" for i in ROWS),
     "line ends in quotes": "a,b\n" + "".join(f'"x\n{i % 3}, ""y""",{i}\n' for i in ROWS),
-    "line ends in several quoted cells of a row": "a,b,c\n" + "".join(f'{i},"x\n{i % 3}","y\n{"z" * 20}"\n' for i in ROWS),
+    "line ends in several cells": "a,b,c\n" + "".join(f'{i},"x\n{i % 3}","y\n{"z" * 20}"\n' for i in ROWS),
     "carriage returns in quoted cells": "a,b,c\r" + "".join(f'{i},"x\r{i % 3}","y\r\nz"\r' for i in ROWS),
     "a quote amid a cell": "a,b\n" + "".join(f'{i}" pipe,{i % 2}\n' for i in ROWS),
     "semicolons and decimal commas": "a;b\n" + "".join(f"{i},5;{i % 2}\n" for i in ROWS),
@@ -281,14 +281,28 @@ def test_without_disk_space_every_pass_parses_the_text(free, tmp_path, parses, m
 def test_a_full_disk_causes_a_warning_only(tmp_path, monkeypatch):
     path = written(tmp_path, NUMBERS)
 
-    class Full(io.BytesIO):
+    class Full(io.FileIO):
         def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: Full())
+    errors = []  # of finalizers
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: io.BufferedRandom(Full(tmp_path / "full", "w+")))
+    monkeypatch.setattr("sys.unraisablehook", errors.append)
     with pytest.warns(DataWarning, match="no room to store the parsed rows.*parses its text again"):
         chunks = read_chunks(path, rows=20)
     assert sum(table.n_rows for table in chunks) == 300
+    assert errors == []
+
+
+def test_rows_without_room_are_given_back_at_once(tmp_path, monkeypatch):
+    files, make = [], chunks_module.tempfile.TemporaryFile
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: files.append(make(**how)) or files[-1])
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10_000))
+    seen = []
+    monkeypatch.setattr(chunks_module, "report", lambda progress: seen.append(files[0].closed))
+    read_chunks(written(tmp_path, NUMBERS), rows=20)
+    assert seen[0] is False  # the first blocks have room
+    assert seen[-1] is True  # before the pass is over
 
 
 def test_the_cache_is_unnamed_and_removed_with_the_chunks(tmp_path, monkeypatch):

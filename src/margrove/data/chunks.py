@@ -16,7 +16,7 @@ import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -394,18 +394,20 @@ class _ParsedRows:
                 folder = tempfile.gettempdir() if is_given else "/var/tmp"
                 self._most = FREE_SHARE * shutil.disk_usage(folder).free
                 self._file = tempfile.TemporaryFile(prefix="margrove-rows-", dir=folder)  # noqa: SIM115, open like self
-                weakref.finalize(self, self._file.close)
+                self._drop = weakref.finalize(self, _close, self._file)
                 self._stream = pa.ipc.new_stream(self._file, arrow.schema)
-            if self._file.tell() + arrow.nbytes > self._most:
-                return False
-            self._stream.write_table(arrow)
-            self._file.flush()
+            is_room = self._file.tell() + arrow.nbytes <= self._most
+            if is_room:
+                self._stream.write_table(arrow)
+                self._file.flush()
         except OSError as error:
             why = f"The disk has no room to store the parsed rows ({error})"
             message = f"{why}: every pass over the file parses its text again."
             warnings.warn(message, DataWarning, stacklevel=level_of_caller())
-            return False
-        return True
+            is_room = False
+        if not is_room and self._file is not None:
+            self._drop()
+        return is_room
 
     def read(self) -> Iterator[pa.Table]:
         """Yield the blocks."""
@@ -414,6 +416,12 @@ class _ParsedRows:
         with pa.ipc.open_stream(pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))) as stream:
             for batch in stream:
                 yield pa.Table.from_batches([batch])
+
+
+def _close(file: Any) -> None:
+    """Close a temporary file. What a full disk left in its buffer is not needed."""
+    with suppress(OSError):
+        file.close()
 
 
 def _wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
