@@ -102,6 +102,10 @@ BAD_FILES = {
         "Close the quote, or double it if it is part of the text.",
     ),
     "open quote in front": (b'a,b\n1,x\n"2,y\n3,z\n', "{file}, line 3: a quote is never closed"),
+    "long last row with a line end in a cell": (
+        b'a,b\n1,2\n3,4\n"x\ny",2,extra\n',
+        "{file}, line 4: 3 cells where the first line has 2 ('x y,2,extra')",
+    ),
     "open quote over blocks": (
         b'a,b\n1,x\n2,"y\n' + b"3,z\n" * 500_000,
         "{file}, line 3: a quote is never closed",

@@ -236,7 +236,7 @@ def trace(content: Content, dialect: Dialect) -> InputError | None:
         try:
             for cells in reader:
                 if cells and len(cells) != len(dialect.columns):
-                    has_break = any("\n" in cell for cell in cells)
+                    has_break = "\n" in cells[-1]  # an open quote makes one cell of all that follows
                     is_last = not any(reader)
                     if has_break and is_last and not content.data.rstrip().endswith(b'"'):
                         return open_quote(content, line)
