@@ -91,6 +91,38 @@ def test_ctrl_c_leaves_the_old_file_and_no_litter(monkeypatch, tmp_path, old, ne
     assert os.listdir(tmp_path) == ["model.margrove"]
 
 
+def interrupted_after(call):
+    """Return the function, interrupted just as it returns."""
+
+    def interrupted(*given):
+        call(*given)
+        raise KeyboardInterrupt
+
+    return interrupted
+
+
+@pytest.mark.parametrize("name", ["open", "replace"])
+def test_ctrl_c_as_a_call_returns_is_only_that_and_leaves_no_litter(name, monkeypatch, tmp_path, old, new):
+    path = tmp_path / "model.margrove"
+    save(old, path)
+    monkeypatch.setattr(os, name, interrupted_after(getattr(os, name)))
+    with pytest.raises(KeyboardInterrupt) as caught:
+        save(new, path)
+    monkeypatch.undo()
+    assert caught.value.__context__ is None
+    assert load(path).coef_[0, 0] == (new if name == "replace" else old).coef_[0, 0]
+    assert os.listdir(tmp_path) == ["model.margrove"]
+
+
+def test_a_file_of_somebody_else_is_left_alone(monkeypatch, tmp_path, old):
+    monkeypatch.setattr("secrets.token_hex", lambda n: "1")
+    other = tmp_path / ".margrove-1.tmp"
+    other.write_text("not ours")
+    with pytest.raises(ModelFileError, match="it cannot be written: File exists"):
+        save(old, tmp_path / "model.margrove")
+    assert other.read_text() == "not ours"
+
+
 def test_the_file_reaches_the_disk_before_it_takes_the_name(monkeypatch, tmp_path, old):
     order = []
     fsync, replace = os.fsync, os.replace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -12,8 +13,9 @@ def replace_file(path: Path, content: bytes | bytearray, mode: int | None = None
     """Write a temporary file beside ``path``, then rename it. ``mode`` is that of the old file."""
     temporary = path.with_name(f".margrove-{secrets.token_hex(8)}.tmp")
     # O_EXCL: never into a file or through a link that somebody else put there. 0o666: the umask decides, as for open().
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
+        handle = os.open(temporary, flags, 0o666)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
@@ -22,6 +24,9 @@ def replace_file(path: Path, content: bytes | bytearray, mode: int | None = None
         if mode is not None and os.stat(temporary).st_mode != mode:
             os.chmod(temporary, stat.S_IMODE(mode))
         os.replace(temporary, path)
+    except FileExistsError:  # somebody else's
+        raise
     except BaseException:  # Ctrl-C too: no litter
-        os.unlink(temporary)
+        with suppress(OSError):  # it was not made, or it has its name already
+            os.unlink(temporary)
         raise
