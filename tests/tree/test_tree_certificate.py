@@ -160,7 +160,9 @@ def test_of_branches_of_equal_counts_unknown_cells_go_to_the_first(problem_of):
         problem = problem_of(columns, target)
         tree = grow(problem)
         assert getattr(tree, name)[0] == 0
-        assert broken(problem, changed(tree, name, 0, 1)) == ["unknown cells that do not go to the heaviest branch"]
+        assert broken(problem, changed(tree, name, 0, 1)) == [
+            "splits that send unknown cells elsewhere than to the heaviest branch"
+        ]
         weighed = replace(problem, weight=np.ones(4))
         assert broken(weighed, changed(tree, name, 0, 1)) == []
 
@@ -181,7 +183,7 @@ def test_cells_unknown_in_training_go_to_the_heaviest_branch(problem_of):
     problem = problem_of({"x": [1.0, 2.0, 3.0]}, list("aab"))
     for name in ("missing_branch", "default_branch"):
         forged = changed(grow(problem), name, 0, 1)
-        assert broken(problem, forged) == ["unknown cells that do not go to the heaviest branch"]
+        assert broken(problem, forged) == ["splits that send unknown cells elsewhere than to the heaviest branch"]
 
 
 def test_a_level_sent_elsewhere_is_found(problem_of):

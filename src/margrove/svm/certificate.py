@@ -217,7 +217,7 @@ def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1)
         is_same = len(support) == 0 or bool(abs(difference).max() == 0)
     if is_same:
         return None
-    words = "the support vectors are not rows of X: certify on the rows the model was fitted on"
+    words = "this is not the table the model was trained on; give that table"
     return Claim("the rows are those it was fitted on", (float(n),), None, False, words)
 
 

@@ -27,7 +27,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, InPython, Setting
-from margrove.errors import InputError, MargroveWarning, ParameterError, check_whole, listed
+from margrove.errors import InputError, MargroveWarning, ParameterError, check_whole
 from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
@@ -219,9 +219,9 @@ def _whole_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
         if (numbers == np.round(numbers)).all() and np.abs(numbers).max() <= MOST_INDEX:
             return numbers.astype(np.int64)
     places = np.arange(len(classes))
-    which = listed(classes[:_SHOWN_LABELS])
+    which = ", ".join(f"{label} = {place}" for place, label in enumerate(classes[:_SHOWN_LABELS].tolist()))
     more = f", … {len(classes)} in all" if len(classes) > _SHOWN_LABELS else ""
-    words = f"LIBSVM's labels are whole numbers; {which}{more} are written as 0, 1, …, their positions in classes_."
+    words = f"LIBSVM's labels are whole numbers, so the classes are written as numbers: {which}{more}."
     warnings.warn(words, MargroveWarning, stacklevel=4)
     return places
 

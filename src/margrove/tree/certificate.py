@@ -240,7 +240,7 @@ class _Audit(Deviations):
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
         is_led_astray = any(not 0 <= b < n_branches or not heaviest[b] for b in unmet)
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
-            self.count("unknown cells that do not go to the heaviest branch")
+            self.count("splits that send unknown cells elsewhere than to the heaviest branch")
         if i in self.searched:
             self._search_again(i, node, split)
 
@@ -449,7 +449,7 @@ class _Audit(Deviations):
             self.claim("impurity of each node", gains, self.rounding),
             self.claim("gain of each split", gains, self.rounding),
             self.claim("splits that violate the rules", against, 0.0),
-            self.claim("unknown cells that do not go to the heaviest branch", "splits", 0.0),
+            self.claim("splits that send unknown cells elsewhere than to the heaviest branch", "", 0.0),
             self.claim("number of candidate tests", "largest relative difference")
             if self.tells_tests
             else Claim("number of candidate tests", (), words="not checked: trees of other libraries do not record it"),
@@ -476,7 +476,7 @@ def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     if tree.columns != problem.cells.columns:
         return Claim(name, (float(n),), None, False, "its columns differ from those given")
     fitted_on = int(tree.n_rows[0])
-    words = "same number of rows"
+    words = "as many rows as it was fitted on"
     if fitted_on != n:
         words = f"fitted on {fitted_on} rows, given {n}: certify with the rows the model was fitted on"
     return Claim(name, (float(n),), None, fitted_on == n, words)  # neither more nor fewer: there is no limit to show
