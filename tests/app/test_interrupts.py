@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from margrove.app.screen.interrupts import LINE
+
+Run = Callable[..., Result]
 
 # The process interrupts itself at its n-th import after the first line of the entry point, or while it shuts down.
 _SELF = """
@@ -42,6 +47,12 @@ def begun():
 interrupts.begin = begun
 main()
 """
+
+
+def _interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
 _TRAIN = ["train", "--model", "tree", "--folds", "2", "-o", "m.margrove"]
 
 
@@ -66,11 +77,66 @@ def test_an_interrupted_import_is_one_line(folder: Path, n: int) -> None:
     for place in range(1, last, last // n):
         code, complaint = interrupted_at(place, folder, _TRAIN)
         if (folder / "m.margrove").exists():  # it was the report that was being written
-            assert code == 0
-            assert "interrupted: the model is saved, its report is not" in complaint
+            assert code in (0, 130)
+            assert "the model is saved" in complaint
             (folder / "m.margrove").unlink()
         else:
             assert_one_line(code, complaint, place)
+
+
+def _train(run: Run, flowers: str, *words: str) -> Result:
+    return run("train", flowers, "--model", "tree", "--folds", "2", "-o", "m.margrove", *words)
+
+
+@pytest.mark.parametrize("place", ["margrove.app.train._tell_saved", "margrove.app.train.Trained.document"])
+def test_after_the_model_is_saved_the_line_says_so(
+    run: Run, flowers: str, folder: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setattr(place, _interrupt)
+    result = _train(run, flowers)
+    assert (folder / "m.margrove").exists()
+    assert (result.exit_code, result.stderr) == (130, "margrove: interrupted; the model is saved: m.margrove\n")
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_the_file_tells_whether_an_interrupted_save_was_done(
+    run: Run, flowers: str, folder: Path, monkeypatch: pytest.MonkeyPatch, is_done: bool
+) -> None:
+    assert _train(run, flowers).exit_code == 0  # an earlier model is not mistaken for the new one
+    before, replace = (folder / "m.margrove").read_bytes(), os.replace
+    monkeypatch.setattr("os.replace", lambda *paths: (is_done and replace(*paths), _interrupt()))
+    result = _train(run, flowers, "--param", "max_depth=1")
+    assert ((folder / "m.margrove").read_bytes() != before) == is_done
+    words = "margrove: interrupted; the model is saved: m.margrove" if is_done else LINE
+    assert (result.exit_code, result.stderr.splitlines()[-1:]) == (130, [words])
+
+
+def test_the_report_is_imported_before_the_model_is_saved(
+    run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.delitem(sys.modules, "margrove.app.report", raising=False)
+    monkeypatch.setattr("margrove.app.train.write_model", lambda *_: seen.append("margrove.app.report" in sys.modules))
+    assert _train(run, flowers, "--report").exit_code == 0
+    assert seen == [True]
+
+
+def test_a_report_that_is_not_written_leaves_word_of_the_model(
+    run: Run, flowers: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if target.suffix == ".html":
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr("os.replace", full)
+    result = _train(run, flowers, "--report")
+    words = "it cannot be written: No space left on device; the model is saved, its report is not."
+    cure = "Write it: margrove report m.margrove flowers.csv"
+    assert (result.exit_code, result.stderr) == (2, f"margrove: error: m.report.html: {words} {cure}\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["flowers.csv", "m.margrove"]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["show", "m.margrove"], ["predict", "m.margrove"], ["compare"]])

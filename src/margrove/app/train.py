@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 import time
 from collections.abc import Iterable
@@ -41,12 +42,14 @@ from margrove.app.options.training import Training
 from margrove.app.proving import Proof, fit_model, prove, shown
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
+from margrove.app.screen.failures import is_interrupt
+from margrove.app.screen.interrupts import end_work
 from margrove.app.screen.progress import counted_down, metered
 from margrove.boost.base import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
 from margrove.engine import Effort
-from margrove.errors import ParameterError
+from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
@@ -155,23 +158,55 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     tell_learned(screen, explained)
     tell_curve(screen, training.kind, curve)
     model.training_record_ = trained.record(table, course)
-    write_model(model, destination)
     if report is not None:
-        from margrove.app.report import write_report
+        import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
+    before, is_saved = _file_of(destination), False
+    try:
+        write_model(model, destination)
+        is_saved = True
+        report = _reported(screen, reading, model, table, destination, report)
+        has_rules = explanation_of(model).has_rules
+        _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
+        if screen.is_quiet:
+            screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")
+        screen.document(trained.document(explained.to_dict(), destination, report))
+        screen.finish()
+        end_work()
+    except (KeyboardInterrupt, ImportError) as error:
+        if is_interrupt(error) and (is_saved or _file_of(destination) != before):
+            raise KeyboardInterrupt(f"the model is saved: {destination}") from error
+        raise
 
-        try:
-            with metered(screen, "writing the report"), catch_warnings():
-                simplefilter("ignore")  # warnings about the table and the model were printed before
-                write_report(model, table, report)
-        except KeyboardInterrupt:
-            screen.warn(f"interrupted: the model is saved, its report is not. Write it: margrove report {destination}")
-            report = None
-    has_rules = explanation_of(model).has_rules
-    _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
-    if screen.is_quiet:
-        screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")
-    screen.document(trained.document(explained.to_dict(), destination, report))
-    screen.finish()
+
+def _file_of(path: str) -> tuple[int, int] | None:
+    """Return what differs after a file is replaced: its number and its time; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def _reported(
+    screen: Screen, reading: Reading, model: Any, table: Table, destination: str, report: str | None
+) -> str | None:
+    """Write the report of a model that is saved, if one is wanted; return its path, None if there is none."""
+    if report is None:
+        return None
+    from margrove.app.report import write_report
+
+    words = "the model is saved, its report is not"
+    cure = f"Write it: {reading.command('report', destination)}"
+    try:
+        with metered(screen, "writing the report"), catch_warnings():
+            simplefilter("ignore")  # warnings about the table and the model were printed before
+            write_report(model, table, report)
+    except KeyboardInterrupt:
+        screen.warn(f"interrupted: {words}. {cure}")
+        return None
+    except InputError as error:
+        raise InputError(f"{error.problem}; {words}", file=error.file, cure=cure) from error
+    return report
 
 
 def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Training, Table, Facts]:

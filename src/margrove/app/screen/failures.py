@@ -72,9 +72,9 @@ def failures_reported() -> Iterator[None]:
         let_go_of(sys.stdout)
         raise typer.Exit(ExitCode.BROKEN_PIPE) from error
     except BaseException as error:
-        if _is_interrupt(error):
+        if is_interrupt(error):
             end_work()
-            aside(LINE)
+            aside(f"margrove: interrupted; {error}" if error.args and type(error) is KeyboardInterrupt else LINE)
             raise typer.Exit(ExitCode.INTERRUPTED) from error
         line = _in_one_line(error) if isinstance(error, Exception) else None
         if line is None:
@@ -87,7 +87,7 @@ def failures_reported() -> Iterator[None]:
         raise typer.Exit(ExitCode.BAD_INPUT) from error
 
 
-def _is_interrupt(error: BaseException | None) -> bool:
+def is_interrupt(error: BaseException | None) -> bool:
     """Return whether the error is Ctrl-C. Compiled modules turn it into an ImportError during import."""
     while isinstance(error, ImportError):
         error = error.__cause__ or error.__context__
