@@ -237,3 +237,11 @@ def test_probabilities_of_unseen_rows_are_kept(run: Run, words: tuple[str, ...])
     for scores, predicted in zip(kept["scores"], kept["predicted"], strict=True):
         assert sum(scores) == pytest.approx(1, abs=1e-4)
         assert scores[predicted] == max(scores)
+
+
+def test_a_seed_beyond_the_range_of_numpy_is_refused(run: Run, flowers: str, folder: Path) -> None:
+    result = run("train", flowers, "--seed", str(2**32))
+    assert result.exit_code == 2
+    assert "--seed" in result.stderr
+    assert [path.name for path in folder.iterdir()] == [flowers]
+    assert run("train", flowers, "--seed", str(2**32 - 1), "--model", "tree").exit_code == 0

@@ -56,7 +56,7 @@ Param = Annotated[
     list[str] | None,
     of_learning(metavar="NAME=VALUE", help="A parameter of the learner, such as C=10; may be repeated."),
 ]
-Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0)]
+Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
 TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
 BudgetTime = Annotated[
