@@ -274,7 +274,7 @@ def test_a_vote_of_numbers_takes_its_task_its_seed_and_its_parameters(run: Run, 
     ("param", "words"),
     [
         ("early_stopping=true", "adaboost has no parameter 'early_stopping'"),
-        ("learning_rate=7", "learning_rate is 7; it must be at most 5"),
+        ("learning_rate=-7", "learning_rate is -7; it must be a number > 0"),
         ("estimator__significance=0.05", "--param estimator__significance: .* may lack levels of the category 'kind'"),
     ],
 )

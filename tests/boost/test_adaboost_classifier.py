@@ -291,7 +291,7 @@ def test_a_fit_that_is_refused_leaves_the_model_as_it_was(settings, clouds):
     model = AdaBoostClassifier(n_estimators=4, **settings).fit(X, y)
     predicted, certificate = model.predict_proba(X), str(model.certificate_)
     with pytest.raises(InputError):
-        model.fit(X[:, :2], np.zeros(len(y)))
+        model.fit(X[:, :2], np.full(len(y), np.nan))
     np.testing.assert_array_equal(model.predict_proba(X), predicted)
     assert str(model.certificate_) == certificate
 
@@ -412,7 +412,7 @@ def test_a_pickled_model_predicts_the_same(engine, clouds):
     [
         ({"n_estimators": 0}, "n_estimators is 0"),
         ({"learning_rate": 0}, "learning_rate is 0"),
-        ({"learning_rate": 50.0}, "learning_rate is 50.0; it must be at most 5"),
+        ({"learning_rate": np.inf}, "learning_rate is inf"),
         ({"estimator": KNeighborsClassifier()}, "KNeighborsClassifier doesn't support sample_weight"),
         ({"estimator": DecisionTreeRegressor()}, "DecisionTreeRegressor, and AdaBoostClassifier needs a classifier"),
         (
@@ -434,11 +434,6 @@ def test_a_pickled_model_predicts_the_same(engine, clouds):
 def test_bad_parameters_are_named(clouds, settings, words):
     with pytest.raises(ParameterError, match=words):
         AdaBoostClassifier(**{"engine": "reference", **settings}).fit(*clouds(2))
-
-
-def test_one_class_is_refused(engine):
-    with pytest.raises(InputError, match="one class only, 'a'"):
-        AdaBoostClassifier(engine=engine).fit([[0.0], [1.0]], ["a", "a"])
 
 
 def test_too_few_rows_to_hold_any_out_are_refused(engine):
@@ -465,3 +460,99 @@ def test_a_warm_start_with_other_data_or_parameters_is_refused(engine, clouds):
 def clone_of(model, **parameters):
     """The same fitted model with other parameters."""
     return pickle.loads(pickle.dumps(model)).set_params(**parameters)
+
+
+# ------------------------------------------------------------------------------------------------ as scikit-learn's
+
+
+@pytest.mark.parametrize("learner", [None, GaussianNB(), DecisionTreeClassifier(max_depth=1, prune="mdl")], ids=str)
+def test_of_one_class_the_first_learner_is_the_last_and_certain(engine, learner):
+    X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]])
+    model = AdaBoostClassifier(learner, engine=engine).fit(X, ["a"] * 3)
+    assert (model.status_, model.n_estimators_) == (Status.PERFECT_LEARNER, 1)
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((3, 1)))
+    np.testing.assert_array_equal(model.decision_function(X), np.zeros((3, 1)))
+    assert model.predict(X).tolist() == ["a"] * 3
+    assert model.margins(X, ["a"] * 3).tolist() == [1.0] * 3
+    assert certify(model, X, ["a"] * 3).holds
+
+
+@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=1, time_limit=1e6), GaussianNB()], ids=str)
+def test_each_learner_has_a_seed_drawn_as_scikit_learn_draws_it(clouds, learner):
+    X, y = clouds(2, noise=0.2)
+    model = AdaBoostClassifier(learner, n_estimators=6, random_state=3).fit(X, y)
+    theirs = ScikitBoost(ScikitTree(max_depth=1), n_estimators=6, random_state=3).fit(X, y)
+    seeds = [estimator.get_params().get("random_state") for estimator in model.estimators_]
+    if isinstance(learner, GaussianNB):
+        assert set(seeds) == {None}
+    else:
+        assert seeds == [estimator.random_state for estimator in theirs.estimators_]
+    assert model.estimator_.get_params().get("random_state") is None
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_boosting_stops_with_a_warning_when_a_large_rate_makes_weights_overflow(engine, clouds, n_classes):
+    X, y = clouds(n_classes)
+    with pytest.warns(UserWarning, match="Sample weights have reached infinite values, at iteration [0-9], ") as seen:
+        model = AdaBoostClassifier(n_estimators=60, learning_rate=200.0, engine=engine).fit(X, y)
+    assert seen[0].filename == __file__
+    assert model.status_ is Status.NONFINITE
+    assert model.n_estimators_ < 60
+    assert certify(model, X, y).holds
+    wrong = clone(model).set_params(learning_rate=100.0)
+    vars(wrong).update({name: value for name, value in vars(model).items() if name.endswith("_")})
+    assert not certify(wrong, X, y).holds
+
+
+def test_a_vote_that_overflows_before_the_last_round_fails_the_certificate(clouds):
+    X, y = clouds(2)
+    with pytest.warns(UserWarning, match="infinite"):
+        model = AdaBoostClassifier(n_estimators=60, learning_rate=6.0).fit(X, y)
+    assert model.n_estimators_ > 2
+    model.rounds_.vote[1] = model.rounds_.vote[-1]
+    model.model_.vote[1] = model.model_.vote[-1]
+    assert not certify(model, X, y).holds
+
+
+@pytest.mark.parametrize("size", [1e-263, 1e263])
+@pytest.mark.parametrize("learner", [None, DecisionTreeClassifier(max_depth=3, random_state=0), GaussianNB()], ids=str)
+def test_only_the_ratios_of_weights_matter_however_small_or_large(engine, clouds, size, learner):
+    X, y = clouds(3, noise=0.1)
+    weight = np.random.default_rng(0).uniform(0.5, 1, len(y))
+    usual = AdaBoostClassifier(learner, n_estimators=8, engine=engine).fit(X, y, sample_weight=weight)
+    scaled = AdaBoostClassifier(learner, n_estimators=8, engine=engine).fit(
+        X, y, sample_weight=(weight * size).tolist()
+    )
+    np.testing.assert_allclose(scaled.estimator_errors_, usual.estimator_errors_, rtol=1e-9)
+    if learner is None:
+        assert np.isfinite(scaled.feature_importances_).all()
+    assert certify(scaled, X, y, weight * size).holds
+
+
+class Recording(LogisticRegression):
+    """Keeps the type of what it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = type(X)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok"])
+def test_learners_get_sparse_rows_as_csr_or_csc(clouds, kind):
+    X, y = clouds(2)
+    for container in (sp.csr_array(X), sp.csr_matrix(X)):
+        given = container.asformat(kind)
+        weight = np.r_[0.0, np.ones(len(y) - 1)]  # the first row is left out
+        for sample_weight in (None, weight):
+            model = AdaBoostClassifier(Recording(), n_estimators=3).fit(given, y, sample_weight)
+            wanted = type(given if kind in ("csr", "csc") else container)
+            assert {estimator.seen_ for estimator in model.estimators_} == {wanted}
+            np.testing.assert_array_equal(model.predict(given), model.predict(X))
+
+
+def test_negative_weights_are_refused_in_scikit_learns_words(clouds):
+    X, y = clouds(2)
+    with pytest.raises(
+        InputError, match=r"sample_weight\[4\] is -1; Negative values in data passed to `sample_weight`"
+    ):
+        AdaBoostClassifier().fit(X, y, sample_weight=np.where(np.arange(len(y)) == 4, -1.0, 1.0))

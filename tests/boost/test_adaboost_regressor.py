@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import AdaBoostRegressor as ScikitBoost
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor as ScikitTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from margrove import AdaBoostRegressor, DecisionStump, DecisionTreeRegressor, certify, save
+from margrove import AdaBoostRegressor, DecisionStump, DecisionTreeRegressor, certify, load, save
 from margrove.boost.r2 import weighted_median
 from margrove.errors import InputError, ModelFileError, ParameterError
 from margrove.status import Status
@@ -70,23 +71,26 @@ def test_with_scikit_learns_learner_it_is_scikit_learns_to_the_last_bit(waves, l
 def test_our_trees_are_boosted_as_scikit_learns_are(engine, waves):
     """The same rows are drawn; the trees agree where no two columns part a node equally well."""
     X, y = waves
-    ours = AdaBoostRegressor(DecisionTreeRegressor(max_depth=2), n_estimators=10, random_state=0, engine=engine).fit(
+    ours = AdaBoostRegressor(DecisionTreeRegressor(max_depth=1), n_estimators=10, random_state=0, engine=engine).fit(
         X, y
     )
     generator = np.random.RandomState(0)
     weight = np.full(len(y), 1 / len(y))
+    seed = generator.randint(np.iinfo(np.int32).max)
     drawn = generator.choice(np.arange(len(y)), size=len(y), replace=True, p=weight)
-    first = ScikitTree(max_depth=2, random_state=0).fit(X[drawn], y[drawn])
+    assert ours.estimators_[0].random_state == seed
+    first = ScikitTree(max_depth=1, random_state=seed).fit(X[drawn], y[drawn])
     off = np.abs(first.predict(X) - y)
     assert ours.estimator_errors_[0] == pytest.approx(np.mean(off / off.max()), rel=1e-9)
     np.testing.assert_allclose(ours.estimators_[0].predict(X), first.predict(X), atol=1e-9)
 
 
-@pytest.mark.parametrize("settings", [{}, {"min_samples_leaf": 4}, {"thresholds": "histogram"}], ids=str)
+@pytest.mark.parametrize("settings", [{"max_depth": 1}, {"min_samples_leaf": 4}, {"thresholds": "histogram"}], ids=str)
 def test_rows_weighted_by_how_often_they_were_drawn_are_copies_of_them(engine, waves, settings):
-    """A time limit that never comes is for the learner alone: it is then fitted to copies of the rows."""
+    """A time limit that never comes is for the learner alone: it is then fitted to copies of the rows. Its seed decides
+    between equally good columns, of which there are none at these sizes."""
     X, y = waves
-    tree = DecisionTreeRegressor(max_depth=2, **settings)
+    tree = DecisionTreeRegressor(**{"max_depth": 2, **settings})
     asked = AdaBoostRegressor(tree, n_estimators=8, random_state=0, engine=engine).fit(X, y)
     fitted = AdaBoostRegressor(clone(tree).set_params(time_limit=1e6), n_estimators=8, random_state=0).fit(X, y)
     np.testing.assert_allclose(asked.estimator_errors_, fitted.estimator_errors_, rtol=1e-9)
@@ -179,7 +183,6 @@ def test_the_losses_of_other_learners_are_checked_as_well(waves):
         ({"loss": "cubic"}, "loss is 'cubic'"),
         ({"n_estimators": 0.5}, "n_estimators is 0.5"),
         ({"learning_rate": -1}, "learning_rate is -1"),
-        ({"learning_rate": 5.5}, "learning_rate is 5.5; it must be at most 5"),  # as the classifier's
         ({"estimator": DecisionStump()}, "AdaBoostRegressor needs a regressor"),
     ],
 )
@@ -192,3 +195,47 @@ def test_bad_parameters_of_a_regressor_are_named(waves, settings, words):
 def test_classes_as_a_target_are_refused_with_the_classifier_to_use(y):
     with pytest.raises(InputError, match=r"regression needs numbers\. Use AdaBoostClassifier to predict classes"):
         AdaBoostRegressor().fit(np.arange(3.0)[:, None], y)
+
+
+# ------------------------------------------------------------------------------------------------ as scikit-learn's
+
+
+@pytest.mark.parametrize("settings", [{}, {"prune": "mdl"}], ids=str)
+def test_each_tree_has_a_seed_drawn_as_scikit_learn_draws_it(waves, settings):
+    X, y = waves
+    model = AdaBoostRegressor(DecisionTreeRegressor(max_depth=3, **settings), n_estimators=5, random_state=3).fit(X, y)
+    theirs = ScikitBoost(n_estimators=5, random_state=3).fit(X, y)
+    wanted = [estimator.random_state for estimator in theirs.estimators_]
+    assert [estimator.random_state for estimator in model.estimators_] == wanted
+    file = io.BytesIO()
+    save(model, file)
+    file.seek(0)
+    assert [estimator.random_state for estimator in load(file).estimators_] == wanted
+
+
+def test_boosting_stops_when_a_large_rate_makes_all_weights_zero(engine, waves):
+    X, y = waves
+    model = AdaBoostRegressor(learning_rate=1e5, loss="exponential", engine=engine).fit(X, y)
+    assert (model.status_, model.n_estimators_) == (Status.NONFINITE, 1)
+    assert certify(model, X, y).holds
+
+
+class AlwaysZero(BaseEstimator):
+    """Takes no weights, and needs an array to predict."""
+
+    def fit(self, X, y):
+        self.seen_ = type(X)
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0])
+
+
+@pytest.mark.parametrize("kind", [list, sp.csc_array, sp.csr_matrix, sp.coo_array], ids=str)
+def test_learners_get_arrays_for_lists_and_sparse_rows_as_csr_or_csc(waves, kind):
+    X, y = waves
+    given = X.tolist() if kind is list else kind(X)
+    model = AdaBoostRegressor(AlwaysZero(), n_estimators=2).fit(given, y)
+    wanted = {list: np.ndarray, sp.coo_array: sp.csr_array}.get(kind, kind)
+    assert {estimator.seen_ for estimator in model.estimators_} == {wanted}
+    np.testing.assert_array_equal(model.predict(given), np.zeros(len(y)))

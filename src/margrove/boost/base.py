@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_parameter, validate_data
 
+from margrove.boost.r2 import next_seed
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
 from margrove.data.table import Table
@@ -45,8 +46,8 @@ def settle_learner(given: Any, default: Any, owner: str) -> Any:
         raise ParameterError(f"estimator is a {name}, and {owner} needs a {kind}. Use {other}.")
     if wants_classes and isinstance(learner, Pipeline):
         raise ParameterError(
-            f"estimator is a Pipeline, whose fit takes no sample_weight, which boosting needs. Put the other steps "
-            f"before the boosting: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
+            "estimator is a Pipeline: Pipeline doesn't support sample_weight, which boosting needs. Put the other "
+            f"steps before the boosting: make_pipeline(..., {owner}({type(learner.steps[-1][1]).__name__}()))."
         )
     if wants_classes and not has_fit_parameter(learner, "sample_weight"):
         raise ParameterError(
@@ -56,23 +57,12 @@ def settle_learner(given: Any, default: Any, owner: str) -> Any:
     return clone(learner)
 
 
-def is_random(learner: Any) -> bool:
-    """Return whether a learner with a ``random_state`` draws anything; other libraries' learners may."""
-    if type(learner) not in _TREES:
-        return True
-    return not (
-        learner.random_state is None
-        and learner.max_features is None
-        and learner.prune != "reduced_error"
-        and learner.ccp_alpha != "cv"
-    )
-
-
 def is_plain_tree(learner: Any, engine: str | Engine) -> bool:
     """Return whether a `TreeProblem` describes the learner completely, so that an engine can boost it."""
     return (
         type(learner) in _TREES
-        and not is_random(learner)
+        and learner.random_state is None
+        and learner.max_features is None
         and learner.prune is None
         and learner.significance is None
         and isinstance(learner.ccp_alpha, (int, float))
@@ -103,23 +93,23 @@ def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells
 def seeded(learner: Any, generator: np.random.RandomState) -> Any:
     """Return a copy with a seed for each of its ``random_state``, drawn as scikit-learn's ensembles do."""
     learner = clone(learner)
-    if is_random(learner):
-        names = sorted(learner.get_params(deep=True))
-        keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
-        learner.set_params(**{key: generator.randint(np.iinfo(np.int32).max) for key in keys})
-    return learner
+    names = sorted(learner.get_params(deep=True))
+    keys = [name for name in names if name == "random_state" or name.endswith("__random_state")]
+    return learner.set_params(**{key: next_seed(generator) for key in keys})
 
 
 @as_input_error
 def taken_rows(X: Any, rows: NDArray[Any] | None) -> Any:
-    """Return some rows of a table of any kind; None: all."""
-    if rows is None:
-        return X
+    """Return some rows of a table of any kind, or all (None), as learners get them: tables and frames as they are,
+    sparse matrices as CSR unless they are CSC, anything else as an array."""
     if isinstance(X, Table):
-        return X.take(rows)
+        return X if rows is None else X.take(rows)
     if is_frame(X):
-        return _safe_indexing(X, rows)
-    return as_array(X).tocsr()[rows] if sp.issparse(X) else as_array(X)[rows]
+        return X if rows is None else _safe_indexing(X, rows)
+    X = as_array(X)
+    if sp.issparse(X) and X.format not in ("csr", "csc"):
+        X = X.tocsr()
+    return X if rows is None else X[rows]
 
 
 def codes_of(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.intp]:

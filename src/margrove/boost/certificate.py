@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from margrove.boost import r2
 from margrove.boost.model import BoostModel, Rounds
-from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, cast, factors, judged, normaliser, vote
+from margrove.boost.problem import (
+    LEAST_WEIGHT,
+    BoostProblem,
+    HeldOut,
+    cast,
+    factors,
+    is_overflow,
+    judged,
+    normaliser,
+    vote,
+)
 from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status
@@ -282,7 +292,9 @@ def certify_rounds(
 ) -> tuple[Claim, ...]:
     """Return the claims of the rounds of any learner. ``look`` is called with the weights of each round."""
     is_error = (rounds.error >= 0) & (rounds.error < 1)
-    is_vote = (rounds.vote > 0) & (rounds.vote <= _LARGEST_VOTE)
+    is_last = np.arange(rounds.n_rounds) == rounds.n_rounds - 1
+    overflows = np.array([is_overflow(a, problem.learning_rate) for a in rounds.vote.tolist()], dtype=bool)
+    is_vote = (rounds.vote > 0) & np.where(overflows, is_last & np.isfinite(rounds.vote), rounds.vote <= _LARGEST_VOTE)
     if not (rounds.n_rounds > 0 and is_error.all() and is_vote.all()):  # the formulas cannot be applied
         return (Claim("errors and votes", (inf,), (0.0,), False, "some are outside their valid range"),)
     repeated = _Repeated(problem, rounds)
@@ -310,9 +322,9 @@ class _Repeated(Deviations):
         self.first = self.weight = given / given.sum()
         self.votes = np.zeros((n, problem.n_classes), order="F")  # summed and compared class by class, not row by row
         # From the first round that leaves some row less than LEAST_WEIGHT, weights no longer follow from the votes, and
-        # the product of the Z is no longer the loss.
-        self.n_exact, self.log_loss_exact = 0, 0.0
-        self.is_lifted = False
+        # the product of the Z is no longer the loss. None: no such round so far.
+        self.n_exact: int | None = None
+        self.log_loss_exact = 0.0
 
     def step(self, t: int, label: Labels) -> None:
         """Repeat one round and compare it with the record."""
@@ -323,19 +335,22 @@ class _Repeated(Deviations):
         self.note(_ERROR, abs(error - found))
         expected = vote(error, n_classes, self.problem.learning_rate)
         self.note(_VOTE, abs(a - expected) / max(1.0, abs(expected)))
-        # Divided by the Z that error and vote come to, not by what would mend any sum.
-        right, wrong = factors(a, n_classes)
-        weight = self.weight * np.where(is_wrong, wrong, right) / normaliser(error, a, n_classes)
-        self.note(_WEIGHTS, abs(float(weight.sum()) - 1))
+        weight = self.weight
+        if is_overflow(a, self.problem.learning_rate):  # the last round
+            self._end_of_product(t)
+        else:
+            # Divided by the Z that error and vote come to, not by what would mend any sum.
+            right, wrong = factors(a, n_classes)
+            weight = weight * np.where(is_wrong, wrong, right) / normaliser(error, a, n_classes)
+            self.note(_WEIGHTS, abs(float(weight.sum()) - 1))
         if self.problem.learning_rate == 1 and 0 < found < 1:
             least = _least_loss(found, a, n_classes)
             self.note(_LEAST_LOSS, _z(a, found, n_classes) / least - 1)
         is_lifted, weight = bool(weight.min() < LEAST_WEIGHT), np.maximum(weight, LEAST_WEIGHT)
         self.weight = weight / weight.sum()
         cast(self.votes, label, a)
-        if not self.is_lifted and (is_lifted or t == self.rounds.n_rounds - 1):
-            self.n_exact, self.log_loss_exact = t + 1, self._log_loss(t + 1)
-        self.is_lifted = self.is_lifted or is_lifted
+        if is_lifted or t == self.rounds.n_rounds - 1:
+            self._end_of_product(t + 1)
         self.error = float(self.first[judged(self.votes) != self.target].sum())
         self.note(_TRAINING, abs(self.error - float(self.rounds.training_error[t])))
 
@@ -347,9 +362,14 @@ class _Repeated(Deviations):
         yield self.claim(_TRAINING, "largest difference")
         chance = 1 - 1 / self.problem.n_classes
         weakest = float(self.rounds.error.max())
-        yield Claim("error of the weakest learner", (weakest,), (chance,), weakest < chance, "below that of guessing")
+        is_better = weakest < chance or weakest == 0  # of one class, guessing is right
+        yield Claim("error of the weakest learner", (weakest,), (chance,), is_better, "below that of guessing")
         yield from self._of_the_loss()
         yield from self._of_the_bound()
+
+    def _end_of_product(self, n_rounds: int) -> None:
+        if self.n_exact is None:
+            self.n_exact, self.log_loss_exact = n_rounds, self._log_loss(n_rounds)
 
     def _log_loss(self, n_rounds: int) -> float:
         """Return log Σ w exp(−y·f/K), whose exponent is Σ_t a_t/K − (votes for the class): see `problem.factors`."""
@@ -361,7 +381,8 @@ class _Repeated(Deviations):
     def _of_the_loss(self) -> Iterator[Claim]:
         """Claim that Σ w exp(−y·f/K) is Π Z."""
         self.log_loss = self._log_loss(self.rounds.n_rounds)
-        of_rounds = float(np.log(self.rounds.normaliser[: self.n_exact]).sum())
+        assert self.n_exact is not None
+        of_rounds = float(np.log(self.rounds.first(self.n_exact).normaliser).sum())
         self.note(_PRODUCT, abs(self.log_loss_exact - of_rounds) / max(1.0, abs(of_rounds)))
         words = "difference of their logarithms"
         if self.n_exact < self.rounds.n_rounds:
@@ -451,6 +472,7 @@ def _claims_of_drawn_trees(model: FittedMedian, cells: Cells, target: Floats, fi
     unfit: list[Claim] = []
 
     def predicted(t: int, weight: Floats) -> Floats:
+        r2.next_seed(generator)
         problem = model._tree_problem(model.estimator_, cells, target, r2.drawn_rows(weight, generator))
         if claim := _unfit(problem, trees[t], t):
             unfit.append(claim)
@@ -482,11 +504,12 @@ def _claims_of_numbers(
         found.note(_LOSS, abs(error - float(model.estimator_errors_[t])))
         expected = r2.vote(error, model.learning_rate)
         found.note(_VOTE, abs(expected - float(model.estimator_weights_[t])) / max(1.0, expected))
-        if not 0 < error < r2.CHANCE:
+        changed = r2.next_weights(weight, loss, error, model.learning_rate) if 0 < error < r2.CHANCE else None
+        if changed is None:
             break
-        weight = r2.next_weights(weight, loss, error, model.learning_rate)
+        weight = changed
     is_last = t == n_rounds - 1
-    words = "it stops at a learner without loss or no better than chance"
+    words = "it stops at a learner without loss or no better than chance, or if all weights become zero"
     return (
         found.claim(_LOSS, "largest difference from the value for these rows"),
         found.claim(_VOTE, "largest difference from the value for its loss"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from margrove.engine import Effort, fitted_by
 from margrove.errors import (
     InfeasibleError,
     InputError,
+    MargroveWarning,
     ParameterError,
     check_flag,
     check_number,
@@ -28,6 +30,7 @@ from margrove.errors import (
     check_whole,
 )
 from margrove.estimator import checked, estimator, fitted
+from margrove.status import Status
 from margrove.tree.model import TreeModel
 from margrove.tree.reading import read_cells
 from margrove.tree.stump import DecisionStump
@@ -51,7 +54,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     n_estimators : int, default=50
         The largest number of rounds.
     learning_rate : float, default=1
-        ν, at most 5: every vote is multiplied by it. The closed form of the bound is for ν = 1.
+        ν: every vote is multiplied by it. The closed form of the bound is for ν = 1; beyond 2 the loss grows, and
+        beyond 5 boosting stops, with a warning, when the weights overflow.
     early_stopping : bool, default=False
         Hold rows out, stop when the error on them no longer falls, and keep the rounds up to its minimum.
     validation_fraction : float, default=0.1
@@ -74,6 +78,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     Attributes
     ----------
     estimators_ : list of fitted learners
+        Each has a ``random_state`` of its own, drawn as in scikit-learn. Trees that an engine boosts as a whole do not
+        use it: of equally good splits they take that of the first column.
     estimator_weights_ : array of shape (T,)
         a_t, the votes, as in scikit-learn.
     alphas_ : array of shape (T,)
@@ -187,7 +193,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             name, chance = type(learner).__name__, 1 - 1 / n_classes
             raise InfeasibleError(
                 f"the first {name} is no better than chance: it misclassifies at least {chance:.4g} of "
-                f"the weight, as guessing one of {n_classes} classes does, so it cannot be boosted",
+                f"the weight, as guessing one of {n_classes} classes does (BaseClassifier in {type(self).__name__} "
+                "ensemble is worse than random, ensemble can not be fit)",
                 cure="Use a stronger estimator, or columns that are related to y.",
             )
         n_kept = rounds.best_round
@@ -200,6 +207,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             self.model_ = replace(boosted.model, grove=boosted.model.grove.first(n_kept), vote=rounds.vote[:n_kept])
         self.validation_rows_ = asked.rows_held_out
         self._warn_if_stopped(rounds.n_rounds)
+        if boosted.status is Status.NONFINITE:
+            problem = f"Sample weights have reached infinite values, at iteration {rounds.n_rounds - 1}"
+            cure = "causing overflow. Iterations stopped. Try lowering the learning rate"
+            warnings.warn(f"{problem}, {cure}.", MargroveWarning, stacklevel=4)
 
     @property
     def estimator_weights_(self) -> NDArray[np.float64]:
@@ -253,14 +264,14 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         share = np.where(share >= largest - EQUAL_VOTES, largest, share)
         if n_classes == 2:
             return np.asarray(2 * (share[:, 1] - share[:, 0]))
-        return np.asarray((share * n_classes - 1) / (n_classes - 1))
+        return np.asarray((share * n_classes - 1) / max(1, n_classes - 1))  # 0 for one class
 
     def _probable(self, decision: NDArray[np.float64]) -> NDArray[np.float64]:
         """softmax(f/(K − 1)), Zhu and others, equation 15."""
         if self.n_classes_ == 2:
             decision = np.column_stack([-decision, decision]) / 2
         else:
-            decision = decision / (self.n_classes_ - 1)
+            decision = decision / max(1, self.n_classes_ - 1)
         power = np.exp(decision - decision.max(axis=1, keepdims=True))
         return np.asarray(power / power.sum(axis=1, keepdims=True))
 
@@ -270,7 +281,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the weighted vote: for two classes (n,) from -2, all for the first, to 2; for more (n, K), each from
-        -1/(K − 1) to 1."""
+        -1/(K − 1) to 1; for one class (n, 1), zeros."""
         votes = self._votes(X)
         return self._decided(votes, float(self.estimator_weights_.sum()))
 
@@ -320,5 +331,5 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
             if staged or so_far == all_votes[-1]:
                 others = votes.copy()
                 others[rows, place] = -np.inf
-                found.append((votes[rows, place] - others.max(axis=1)) / so_far)
+                found.append((votes[rows, place] - others.max(axis=1, initial=0)) / so_far)
         return np.array(found) if staged else found[-1]

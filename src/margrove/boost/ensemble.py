@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove.advice import Advice, Parameter
-from margrove.boost.base import settle_learner
+from margrove.boost.base import seeded, settle_learner, taken_rows
 from margrove.boost.certificate import solver_certificate
 from margrove.boost.model import BoostModel
 from margrove.certificate import Certificate
@@ -31,10 +31,6 @@ from margrove.tree.model import TreeModel
 from margrove.tree.reading import read_cells
 from margrove.tree.settings import DrawnSeed
 
-# learning_rate: beyond it the weights of a single round may overflow, or all but vanish; beyond 2 boosting makes the
-# loss grow.
-LARGEST_RATE = 5.0
-
 
 @estimator
 class Ensemble(DrawnSeed, RunsOnEngine):
@@ -44,7 +40,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
 
     estimator: Any = field(default=None, kw_only=False)
     n_estimators: int = checked(check_whole, least=1, default=50)
-    learning_rate: float = checked(check_number, above=0, most=LARGEST_RATE, default=1.0)
+    learning_rate: float = checked(check_number, above=0, default=1.0)
     time_limit: float | None = checked(check_time_limit, default=None)
 
     model_: BoostModel | None = fitted()
@@ -117,11 +113,15 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
         own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
         own |= {"status_": Status.CONVERGED, "ccp_alpha_": 0.0}
-        estimators = []
+        estimators, generator = [], np.random.RandomState(self._seed())
         for tree in self.model_.grove.trees:  # each as if it had grown its tree itself
-            estimators.append(clone(self.estimator_))
+            estimators.append(seeded(self.estimator_, generator))
+            self._pass_drawn_rows(generator)
             vars(estimators[-1]).update(own, nodes_=tree, grown_=tree, categorical_=dict(self.categorical_))
         return estimators
+
+    def _pass_drawn_rows(self, generator: np.random.RandomState) -> None:
+        """Let the generator pass the numbers that draw the rows of one round, if rows are drawn."""
 
     @cached_property
     def certificate_(self) -> Certificate:
@@ -142,6 +142,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         check_is_fitted(self)
         if self.model_ is None:
             validate_data(self, X, reset=False, skip_check_array=True)
+            X = taken_rows(X, None)
             for learner in self.estimators_:
                 yield self._of_learner(learner, X)
             return

@@ -3,6 +3,7 @@ round, by its own ``fit`` and ``predict``."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from margrove.boost.base import codes_of, is_plain_tree, seeded, take_note, take
 from margrove.boost.model import BoostModel, Grove, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
+from margrove.data.sample import settle_weights
 from margrove.engine import name_of
 from margrove.errors import InputError, ParameterError
 from margrove.run.effort import on_interrupt
@@ -24,7 +26,7 @@ from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.held_out import drawn_rows
 from margrove.tree.problem import Cells, TreeProblem
-from margrove.tree.reading import TreeSample, check_same_classes, read_cells, read_classes
+from margrove.tree.reading import LARGEST, TreeSample, check_same_classes, read_cells, read_classes
 
 if TYPE_CHECKING:
     from margrove.boost.classifier import AdaBoostClassifier
@@ -101,14 +103,7 @@ def read_training(
 ) -> TreeSample:
     """Return the rows of a fit, with cells only for a plain tree, and record columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
-    sample = read_classes(cells, y, sample_weight, None)
-    assert sample.classes is not None
-    if len(sample.classes) < 2:
-        raise InputError(
-            f"y holds one class only, {sample.classes.tolist()[0]!r}; a classifier needs at least two classes",
-            cure="Add rows of another class.",
-        )
-    return sample
+    return read_classes(cells, y, _scaled(cells, sample_weight), None)
 
 
 def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
@@ -118,9 +113,21 @@ def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_w
         cells = read_cells(owner, X, owner.model_.grove.columns)
     else:
         cells = Cells((), _num_samples(X))
-    sample = read_classes(cells, y, sample_weight, None)
+    sample = read_classes(cells, y, _scaled(cells, sample_weight), None)
     check_same_classes(owner, sample)
     return sample
+
+
+def _scaled(cells: Cells, sample_weight: ArrayLike | None) -> NDArray[np.float64] | None:
+    """Return the weights with a largest of about one if it is outside the range of the trees, since boosting divides
+    by their sum. A power of two changes no digit."""
+    if sample_weight is None:
+        return None
+    weight = settle_weights(np.empty((cells.n_rows, 0)), None, sample_weight, None)
+    assert weight is not None
+    largest = float(weight.max())
+    is_usual = 1 / LARGEST <= largest <= LARGEST
+    return weight if is_usual else np.ldexp(weight, -math.frexp(largest)[1])
 
 
 def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:

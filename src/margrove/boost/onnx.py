@@ -36,8 +36,9 @@ def boosted_classes(model: Any, columns: Columns) -> Prediction:
         scores = (share.columns([1]) - share.columns([0])) * 2.0
         both = scores * np.array([[-0.5, 0.5]])
         return replace(decided(model.classes_, scores), probabilities=softmax(both))
-    scores = (share * float(k) - 1.0) / (k - 1.0)
-    return replace(decided(model.classes_, scores), probabilities=softmax(scores / (k - 1.0)))
+    scale = max(1.0, k - 1.0)
+    scores = (share * float(k) - 1.0) / scale
+    return replace(decided(model.classes_, scores), probabilities=softmax(scores / scale))
 
 
 def _vote(model: Any, estimator: Any, columns: Columns) -> GraphValue:

@@ -1,6 +1,6 @@
 """The problem of AdaBoost, as data and formulas, without a solver.
 
-Given n rows of K ≥ 2 classes and weights w_i > 0 that sum to one, rounds t = 1, 2, … each
+Given n rows of K classes and weights w_i > 0 that sum to one, rounds t = 1, 2, … each
 
 1. fit a weak learner T_t to the rows with the weights w,
 2. take its weighted error  ε_t = Σ_i w_i [T_t(x_i) ≠ y_i],
@@ -23,16 +23,20 @@ Rounds end with the first status (`margrove.status`) of these that is true:
 =======================  ==============================================================================================
 perfect_learner          ε_t = 0: this learner alone is right on every row. It gets the vote 1 and is the last
 no_better_than_chance    ε_t ≥ 1 − 1/K, up to rounding: this learner is not used. If it is the first there is no model
+nonfinite                ν > `LARGEST_RATE` and exp(a_t) overflows: no weights follow from this learner. It is the last
 bound_reached            Π Z_t, which bounds the training error of two classes, is at most `stop_at_bound`
 converged                all requested rounds are done
 early_stopped            the error on held-out rows has not fallen for `n_iter_no_change` rounds
 time_limit, interrupted  the model has the rounds fitted so far
 =======================  ==============================================================================================
+
+Of one class (K = 1) the first learner is perfect.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
     from margrove.boost.model import BoostModel, BoostSolution  # noqa: F401  (the type of the solution, below)
 
 LEAST_WEIGHT = 1e-100  # of a row, relative to 1: rows that hundreds of learners classify correctly would get weight 0
+LARGEST_RATE = 5.0  # of rates up to it the factors of a round are finite, since no error is below LEAST_WEIGHT
+_LARGEST_EXPONENT = math.log(sys.float_info.max)
 EQUAL_VOTES = 1e-12  # sums of votes that differ by less, of all votes, are equal: rounding
 _ROUNDING_OF_CHANCE = 1e-12  # of an error: a learner that adds nothing has 1/2 but for rounding, on either side
 
@@ -88,7 +94,9 @@ def vote(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
 
 def factors(vote: float, n_classes: int) -> tuple[float, float]:
     """Return the factors of the weights of correctly and of misclassified rows, before the division by Z_t."""
-    return math.exp(-(n_classes - 1) / n_classes * vote), math.exp(vote / n_classes)
+    of_wrong = vote / n_classes
+    wrong = math.exp(of_wrong) if of_wrong < _LARGEST_EXPONENT else math.inf
+    return math.exp(-(n_classes - 1) / n_classes * vote), wrong
 
 
 def normaliser(error: float, vote: float, n_classes: int) -> float:
@@ -104,7 +112,13 @@ def alpha(vote: float, n_classes: int) -> float:
 
 def is_no_better_than_chance(error: float, n_classes: int) -> bool:
     """Return True if a learner with this weighted error is no better than chance."""
-    return error >= 1 - 1 / n_classes - _ROUNDING_OF_CHANCE
+    return error > 0 and error >= 1 - 1 / n_classes - _ROUNDING_OF_CHANCE
+
+
+def is_overflow(vote: float, learning_rate: float) -> bool:
+    """Return True if boosting stops after this vote: its exponential, by which scikit-learn multiplies weights, is no
+    finite number."""
+    return learning_rate > LARGEST_RATE and vote > _LARGEST_EXPONENT
 
 
 def judged(votes: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -36,6 +36,11 @@ def lifted(weight: Floats, first: Floats) -> Floats:
     return np.where(first == 0, 0.0, np.maximum(weight, LEAST_WEIGHT))
 
 
+def next_seed(generator: np.random.RandomState) -> int:
+    """Return the seed of a learner, drawn as scikit-learn's ensembles do."""
+    return int(generator.randint(np.iinfo(np.int32).max))
+
+
 def drawn_rows(weight: Floats, generator: np.random.RandomState) -> NDArray[np.intp]:
     """Return n rows, drawn with replacement."""
     return np.asarray(generator.choice(np.arange(len(weight)), size=len(weight), replace=True, p=weight))
@@ -67,13 +72,14 @@ def vote(error: float, learning_rate: float) -> float:
     return float(learning_rate * np.log(1.0 / (error / (1.0 - error))))
 
 
-def next_weights(weight: Floats, loss: Floats, error: float, learning_rate: float) -> Floats:
-    """Return the weights after a learner with these losses."""
+def next_weights(weight: Floats, loss: Floats, error: float, learning_rate: float) -> Floats | None:
+    """Return the weights after a learner with these losses; None if a large rate makes all of them zero."""
     beta = error / (1.0 - error)
     has_weight = weight > 0
     changed = weight.copy()
     changed[has_weight] *= np.power(beta, (1.0 - loss[has_weight]) * learning_rate)
-    return np.asarray(changed / np.sum(changed))
+    total = float(np.sum(changed))
+    return changed / total if total > 0 else None
 
 
 def weighted_median(predicted: Floats, vote: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +11,24 @@ from numpy.typing import NDArray
 from margrove.boost.model import BoostModel, BoostSolution, Grove
 from margrove.boost.problem import BoostProblem
 from margrove.boost.rounds import Boosting, Learned
+from margrove.status import Status
 from margrove.tree.model import TreeModel
+from margrove.tree.problem import TreeProblem
 from margrove.tree.reference import grow
 
 
-def boost(problem: BoostProblem) -> BoostSolution:
-    """Boost the trees of a problem.
+def _to_the_end(step: Callable[[], Status | None]) -> Status:
+    while (status := step()) is None:
+        continue
+    return status
+
+
+def boost(
+    problem: BoostProblem,
+    grow: Callable[[TreeProblem], TreeModel] = grow,
+    run: Callable[[Callable[[], Status | None]], Status] = _to_the_end,
+) -> BoostSolution:
+    """Boost the trees of a problem. ``grow`` grows a tree, ``run`` calls its argument until that returns a status.
 
     Examples
     --------
@@ -39,8 +52,7 @@ def boost(problem: BoostProblem) -> BoostSolution:
         return tree, label[tree.apply(learner.cells)], label_held_out
 
     boosting = Boosting(problem, learn)
-    while (status := boosting.step()) is None:
-        continue
+    status = run(boosting.step)
     grove = Grove.of(learner.cells.columns, boosting.learners)
     rounds = boosting.rounds
     return BoostSolution(BoostModel(grove, rounds.vote, problem.n_classes), rounds, status)

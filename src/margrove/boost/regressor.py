@@ -102,6 +102,7 @@ certificate_
         generator = np.random.RandomState(self._seed())
 
         def grow(weight: Floats) -> tuple[TreeModel, Floats]:
+            r2.next_seed(generator)  # of the tree, which does not use it
             problem = self._tree_problem(learner, cells, target, r2.drawn_rows(weight, generator))
             # The time limit is of all rounds together; an interrupted tree is discarded.
             effort = replace(self._effort(), time_limit=None, on_interrupt="raise")
@@ -114,7 +115,7 @@ certificate_
             learned, rows, of_rows = self._drawn(learner, X, target, weight, generator)
             with on_interrupt("raise"):  # an interrupted learner is discarded
                 learned.fit(rows, of_rows)
-            return learned, np.asarray(learned.predict(X), dtype=np.float64)
+            return learned, np.asarray(learned.predict(taken_rows(X, None)), dtype=np.float64)
 
         return _Boosting(self, target, _first_weights(target, sample_weight), grow if cells.columns else fit)
 
@@ -150,6 +151,9 @@ certificate_
         rows = np.flatnonzero(times)
         weight = times[rows].astype(np.float64)
         return learner._problem(TreeSample(cells.take(rows), target[rows], None, weight, rows))
+
+    def _pass_drawn_rows(self, generator: np.random.RandomState) -> None:
+        generator.random_sample(self.n_rows_)  # as many as `r2.drawn_rows` draws, whatever the weights
 
     def _of_nodes(self, tree: TreeModel) -> Floats:
         return tree.value[:, 0]
@@ -201,7 +205,10 @@ class _Boosting:
             return Status.PERFECT_LEARNER
         if error >= r2.CHANCE:
             return Status.NO_BETTER_THAN_CHANCE
-        self.weight = r2.next_weights(weight, loss, error, self.owner.learning_rate)
+        changed = r2.next_weights(weight, loss, error, self.owner.learning_rate)
+        if changed is None:
+            return Status.NONFINITE
+        self.weight = changed
         return Status.CONVERGED if n_done >= n_rounds else None
 
 

@@ -19,6 +19,7 @@ from margrove.boost.problem import (
     cast,
     factors,
     is_no_better_than_chance,
+    is_overflow,
     judged,
     normaliser,
     vote,
@@ -61,12 +62,13 @@ class Boosting(Generic[Learner]):
         if is_no_better_than_chance(error, n_classes):
             return Status.NO_BETTER_THAN_CHANCE
         a = vote(error, n_classes, problem.learning_rate)
-        right, wrong = factors(a, n_classes)
         z = normaliser(error, a, n_classes)
-        weight = self.weight * np.where(is_wrong, wrong, right) / z
-        weight = np.maximum(weight, LEAST_WEIGHT)
-        self.weight = weight / weight.sum()  # which is 1 but for rounding
         self.loss *= z
+        if not is_overflow(a, problem.learning_rate):
+            right, wrong = factors(a, n_classes)
+            weight = self.weight * np.where(is_wrong, wrong, right) / z
+            weight = np.maximum(weight, LEAST_WEIGHT)
+            self.weight = weight / weight.sum()  # which is 1 but for rounding
         self.learners.append(learner)
         cast(self.votes, label, a)
         self._seen.append((error, a, float(self.first_weight[judged(self.votes) != target].sum())))
@@ -77,6 +79,8 @@ class Boosting(Generic[Learner]):
         n_done = len(self.learners)
         if error <= 0:
             return Status.PERFECT_LEARNER
+        if is_overflow(a, problem.learning_rate):
+            return Status.NONFINITE
         if n_classes == 2 and self.loss <= problem.stop_at_bound:
             return Status.BOUND_REACHED
         if n_done >= problem.n_rounds:

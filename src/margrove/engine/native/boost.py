@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
 from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
-from margrove.boost.problem import BoostProblem, HeldOut, judged
+from margrove.boost.problem import LARGEST_RATE, BoostProblem, HeldOut, judged
+from margrove.boost.reference import boost
 from margrove.engine.native.core import NAME, core, threads_for
 from margrove.engine.native.tree import (
     apply,
@@ -46,6 +48,13 @@ def _(engine: Engine, problem: BoostProblem, effort: Effort) -> BoostSolution:
     if any(column.monotone for column in learner.cells.columns):
         words = " does not support monotonic_cst in boosting. Use monotonic_cst=None."
         raise EngineError(Advice(Setting("engine", "native"), words))
+    if problem.n_classes == 1 or problem.learning_rate > LARGEST_RATE:  # the core's booster has no checks for these
+        of_tree = replace(effort, time_limit=None, on_interrupt="raise")  # the time limit is of all rounds together
+        return boost(
+            problem,
+            lambda tree: engine.solve(tree, of_tree).model,
+            lambda step: run_in_slices(lambda seconds: step(), effort),
+        )
     n = learner.cells.n_rows
     weight = np.full(n, 1 / n) if learner.weight is None else learner.weight / learner.weight.sum()
     booster = core.Booster(
