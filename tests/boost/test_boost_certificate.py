@@ -95,6 +95,22 @@ def test_votes_of_the_model_that_are_not_those_of_the_rounds_are_found(fitted):
     assert failed(certify(model, X, y)) == {"stored copies that differ"}
 
 
+def test_the_classes_of_nodes_are_read_only_and_forged_ones_are_found(fitted):
+    model, X, y = fitted
+    label = model.model_.grove.label
+    with pytest.raises(ValueError, match="read-only"):
+        label[:] = 1 - label
+    vars(model.model_.grove)["label"] = 1 - label
+    assert failed(certify(model, X, y)) == {"stored copies that differ"}
+
+
+@pytest.mark.parametrize("where", ["n_classes_", "model_", "rounds_"])
+def test_a_forged_number_of_classes_is_found(fitted, where):
+    model, X, y = fitted
+    setattr(model, where, 3 if where == "n_classes_" else replace(getattr(model, where), n_classes=3))
+    assert failed(certify(model, X, y)) == {"stored copies that differ"}
+
+
 def test_a_forged_training_error_is_found(fitted):
     model, X, y = fitted
     forge_rounds(model, training_error=model.rounds_.training_error * 0.5)

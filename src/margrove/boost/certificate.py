@@ -100,7 +100,7 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     asked, rows, rows_held_out = model._problem_of(X, y, sample_weight)
     problem, rounds = asked.problem, model.rounds_.first(model.n_estimators_)
     is_plain = len(problem.learner.cells.columns) > 0
-    fault = _fault_of_copies(model, rounds.vote, is_plain=is_plain)
+    fault = _fault_of_classes(model) or _fault_of_copies(model, rounds.vote, is_plain=is_plain)
     fault = fault or _fault_of_rounds(model.rounds_, model.n_estimators_)
     if not (asked.rows_held_out is None or np.array_equal(model.validation_rows_, asked.rows_held_out)):
         fault = fault or "validation_rows_ are not the held-out rows"
@@ -127,6 +127,16 @@ def certify_boost(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
 
 def _certificate(model: FittedBoost, source: Source, n_rows: int, claims: tuple[Claim, ...]) -> Certificate:
     return Certificate(type(model).__name__, str(model.status_), source, n_rows, ("vote",), claims)
+
+
+def _fault_of_classes(model: Any) -> str | None:
+    """Return which number of classes, or class of a node, differs from what it is made of, or None."""
+    voting = [] if model.model_ is None else [model.model_]
+    if {model.n_classes_, *(each.n_classes for each in (model.rounds_, *voting))} != {len(model.classes_)}:
+        return "n_classes_, rounds_.n_classes or model_.n_classes is not the number of classes_"
+    if any(not np.array_equal(each.grove.label, np.argmax(each.grove.value, axis=1)) for each in voting):
+        return "model_.grove.label differs from the classes that the nodes predict"
+    return None
 
 
 def _fault_of_copies(model: FittedBoost, vote: Floats, *, is_plain: bool) -> str | None:

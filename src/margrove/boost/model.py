@@ -36,8 +36,10 @@ class Grove(TreeArrays):
 
     @cached_property
     def label(self) -> NDArray[np.int32]:
-        """The class that each node predicts: the first of the heaviest."""
-        return np.asarray(np.argmax(self.value, axis=1), dtype=np.int32)
+        """The class that each node predicts: the first of the heaviest. Read-only."""
+        label = np.asarray(np.argmax(self.value, axis=1), dtype=np.int32)
+        label.flags.writeable = False
+        return label
 
     @property
     def trees(self) -> list[TreeModel]:
