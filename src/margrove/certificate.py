@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.errors import InputError, MargroveError, warn_early
+from margrove.errors import InputError, MargroveError, shown, warn_early
 from margrove.learner import learner_of, learners, loaded
 from margrove.status import Status
 from margrove.visible import visible
@@ -211,13 +211,12 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
         known = ", ".join(sorted({learner.name for learner in learners() if learner.certify is not None}))
         raise InputError(f"{type(model).__name__} has no certificate", cure=f"Models with a certificate: {known}.")
     if y is None and learner.certify_chunks is not None:
-        return loaded(learner.certify_chunks)(model, X)
+        return _returned(model, loaded(learner.certify_chunks)(model, X))
     if y is None and learner.needs_target:
         raise InputError(f"certify needs y, the labels or values that {type(model).__name__} was fitted on")
     recompute = loaded(learner.certify)
     try:
-        certificate: Certificate = recompute(model, X, y, sample_weight)
-        return certificate
+        return _returned(model, recompute(model, X, y, sample_weight))
     except MargroveError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -226,6 +225,14 @@ def certify(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Cer
             f"or the data ({type(error).__name__}: {error})",
             cure="Certify the model as it was fitted, on the data it was fitted on.",
         ) from error
+
+
+def _returned(model: Any, certificate: object) -> Certificate:
+    """Return what the function of a learner's description returned, if it is a certificate."""
+    if not isinstance(certificate, Certificate):
+        problem = f"the function that certifies {type(model).__name__} returned {shown(certificate)}"
+        raise InputError(problem, cure="It must return a margrove.Certificate.")
+    return certificate
 
 
 def keep_certificate(model: Any, certificate: Certificate) -> None:

@@ -115,10 +115,10 @@ def learner_of(model: object) -> Learner | None:
         if kind.__module__.startswith("margrove."):
             _load(kind.__module__.split(".")[1])
         elif kind.__module__.startswith("sklearn."):
-            _load(*_FAMILIES)  # one of them may have it as a peer
+            _load(*_FAMILIES, *_TRANSFORMERS)  # one of them may describe it
         found = _registered.get(key_of(kind))
-        if found is not None:
-            return found
+        if found is not None and (isinstance(found.estimator, str) or found.estimator is kind):
+            return found  # a class of the same name may be another one
     return None
 
 

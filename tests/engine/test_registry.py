@@ -422,6 +422,21 @@ def test_only_engines_are_added(engine):
         add(engine)
 
 
+@pytest.mark.parametrize("name", [None, 5, ""])
+def test_an_engine_without_a_name_is_refused(name, points):
+    engine = type("Nameless", (Engine,), {} if name is None else {"name": name})()
+    for use in (
+        add,
+        check_engine,
+        lambda engine: register(engine, Mean),
+        lambda engine: SVC(engine=engine).fit(*points),
+    ):
+        with pytest.raises(
+            ParameterError, match=rf"the name of the engine .*Nameless.* is {name!r}; it must be a word"
+        ):
+            use(engine)
+
+
 def test_auto_skips_engines_that_do_not_support_the_effort():
     @dataclass(frozen=True)
     class WithoutClock(Engine):

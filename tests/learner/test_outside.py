@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from margrove import SVC, Certificate, Claim, TableEncoder, certify, load, save, write_onnx
-from margrove.errors import ModelFileError
-from margrove.learner import Learner, learner_named
+from margrove.errors import InputError, ModelFileError
+from margrove.learner import Learner, learner_named, learner_of
 from margrove.store.arrays import Array
 from margrove.store.container import pack, unpack
 from margrove.store.schema import Schema
@@ -74,6 +75,25 @@ def saved(model):
     save(model, file)
     file.seek(0)
     return file
+
+
+def test_a_class_of_the_same_module_and_name_is_another_one(table):
+    class Other(BaseEstimator):
+        def fit(self, X, y):
+            self.means_ = np.zeros((2, X.shape[1]))
+            return self
+
+    Other.__module__, Other.__qualname__ = NearestMean.__module__, NearestMean.__qualname__
+    assert learner_of(NearestMean()).called == "a nearest mean"
+    assert learner_of(Other()) is None
+
+
+def test_a_function_that_returns_no_certificate_is_reported(table, monkeypatch):
+    model = NearestMean().fit(*table)
+    forgetful = replace(learner_of(model), certify=lambda *given: None)
+    monkeypatch.setattr("margrove.certificate.learner_of", lambda model: forgetful)
+    with pytest.raises(InputError, match=r"the function that certifies NearestMean returned None\. It must return"):
+        certify(model, *table)
 
 
 def test_it_is_certified(table):

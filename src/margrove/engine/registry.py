@@ -83,7 +83,7 @@ def register(engine: str | Engine, problem: type[P]) -> Callable[[Solver[E, P]],
     3.0
     """
 
-    own = _solvers.setdefault(engine if isinstance(engine, str) else engine.name, {})
+    own = _solvers.setdefault(engine if isinstance(engine, str) else _own_name(engine), {})
 
     def keep(solver: Solver[E, P]) -> Solver[E, P]:
         if problem not in own or not solver.__module__.startswith("margrove.engine."):
@@ -254,7 +254,16 @@ def _given(given: str | Engine) -> Engine | None:
     if isinstance(given, type) or not isinstance(given, Engine):
         known = ", ".join(map(repr, ("auto", *names())))
         raise ParameterError(f"engine is {shown(given)}; it must be one of {known}, or an Engine.")
+    _own_name(given)
     return given
+
+
+def _own_name(engine: Engine) -> str:
+    """Return the name of an engine; raise an error if it has none."""
+    name = getattr(engine, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"the name of the engine {shown(engine)} is {shown(name)}; it must be a word.")
+    return name
 
 
 def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = None, *, or_any: bool = False) -> Engine:
