@@ -19,7 +19,7 @@ class BoundBooster {
     require(n_classes >= 2 && tree::is_of_classes(growth.criterion), "boosting is of classes");
     require(static_cast<std::int64_t>(weight.size()) == n, "weight must be (n)");
     auto grower =
-        grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), growth, sorted, threads}, true);
+        grower_of(columns, {n, span_of(label), n_classes, {}, span_of(weight), {}, growth, sorted, threads}, true);
     booster_ = std::make_unique<boost::Booster>(std::move(grower), span_of(label), n_classes, span_of(weight), n_rounds,
                                                 learning_rate, stop_at_bound);
   }

@@ -48,9 +48,17 @@ Column column_of(const GivenColumn& given, std::int64_t n) {
 }
 
 tree::ScanRules scan_rules_of(const Asked& asked) {
-  const auto& [n, label, n_classes, number, weight, growth, sorted, threads] = asked;
+  const auto& [n, label, n_classes, number, weight, outputs, growth, sorted, threads] = asked;
   tree::ScanRules rules;
   rules.measure = {growth.criterion, n_classes ? n_classes : 2, growth.variance_floor};
+  if (!outputs.empty()) {
+    require(growth.criterion != tree::Criterion::gaussian_entropy, "gaussian_entropy takes one target");
+    std::vector<int>& start = rules.measure.start;
+    start = {0};
+    for (const int size : outputs) start.push_back(start.back() + (label.empty() ? 2 : size));
+    rules.measure.width = start.back();
+    rules.labels = label;
+  }
   rules.weight = weight;
   rules.number = number;
   rules.min_rows = growth.min_samples_leaf;
@@ -63,7 +71,9 @@ tree::ScanRules scan_rules_of(const Asked& asked) {
   rules.value_slack = n_classes ? tree::kEqualGain : 0;
   for (std::size_t i = 0; i < number.size(); ++i)
     rules.value_slack = std::max(rules.value_slack, tree::kEqualGain * std::abs(number[i]));
-  require(growth.thresholds == tree::Thresholds::every || n_classes > 0, "fitted thresholds are of classes");
+  require(
+      growth.thresholds == tree::Thresholds::every || growth.thresholds == tree::Thresholds::random || n_classes > 0,
+      "fitted thresholds are of classes");
   rules.thresholds = growth.thresholds;
   rules.needs_split_information = growth.split_score != tree::SplitScore::gain;
   return rules;
@@ -117,14 +127,17 @@ bool SortedColumns::run(double seconds) {
 }
 
 std::unique_ptr<tree::Growing> grower_of(const Columns& columns, const Asked& asked, bool keeps_order) {
-  const std::span<const std::int32_t> label = asked.label;
   const std::int64_t n = asked.n;
+  const auto n_targets = std::max<std::int64_t>(1, static_cast<std::int64_t>(asked.outputs.size()));
   require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
-  require(static_cast<std::int64_t>(asked.n_classes ? label.size() : asked.number.size()) == n,
-          "the target must be (n)");
+  const std::size_t n_given = asked.label.empty() ? asked.number.size() : asked.label.size();
+  require(static_cast<std::int64_t>(n_given) == n * n_targets, "the target must be (n), or (n, targets)");
   require(asked.weight.size() == 0 || static_cast<std::int64_t>(asked.weight.size()) == n,
           "weight must be (n) or empty");
-  for (const std::int32_t k : label) require(k >= 0 && k < asked.n_classes, "a label lies beyond the classes");
+  for (std::size_t i = 0; i < asked.label.size(); ++i) {
+    const int n_classes = asked.outputs.empty() ? asked.n_classes : asked.outputs[i % asked.outputs.size()];
+    require(asked.label[i] >= 0 && asked.label[i] < n_classes, "a label lies beyond the classes");
+  }
   std::vector<Column> views = columns_of(columns, n);
   require_codes(views, n);
   tree::ScanRules rules = scan_rules_of(asked);
@@ -136,7 +149,10 @@ std::unique_ptr<tree::Growing> grower_of(const Columns& columns, const Asked& as
         "the columns were sorted for other trees");
   }
   const auto make = [&]<class Grower>() -> std::unique_ptr<tree::Growing> {
-    return std::make_unique<Grower>(std::move(views), n, label, asked.n_classes, std::move(rules), how, asked.threads);
+    const bool is_one = asked.outputs.empty();  // of several targets the rules have the labels
+    const auto label = is_one ? asked.label : std::span<const std::int32_t>{};
+    return std::make_unique<Grower>(std::move(views), n, label, is_one ? asked.n_classes : 0, std::move(rules), how,
+                                    asked.threads);
   };
   if (!tree::can_grow_binned(views, rules, how)) return make.template operator()<tree::Grower>();
   return rules.weight.empty() ? make.template operator()<tree::BinnedGrower<std::uint32_t>>()

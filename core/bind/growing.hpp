@@ -55,12 +55,14 @@ struct GivenGrowth {
   std::optional<std::uint64_t> seed;
 };
 
-// What a grower is asked. `number` is empty where the target is a class, and `label` otherwise.
+// What a grower is asked. `number` is empty where the target is a class, and `label` otherwise. Of several targets
+// `outputs` has the number of classes of each, or of numbers 1; both are then (n, targets).
 struct Asked {
   std::int64_t n;
   std::span<const std::int32_t> label;
   int n_classes;
   std::span<const double> number, weight;
+  std::span<const int> outputs;
   const GivenGrowth& growth;
   const SortedColumns* sorted;  // or null; it must outlive the grower
   int threads;

@@ -19,10 +19,12 @@ using tree::Column;
 class BoundGrower {
  public:
   BoundGrower(Columns columns, std::int64_t n, Vector<std::int32_t> label, int n_classes, Vector<double> number,
-              Vector<double> weight, const GivenGrowth& growth, const SortedColumns* sorted, int threads)
-      : owners_(nb::make_tuple(columns, label, number, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
-    grower_ = grower_of(
-        columns, {n, span_of(label), n_classes, span_of(number), span_of(weight), growth, sorted, threads}, false);
+              Vector<double> weight, const std::vector<int>& outputs, const GivenGrowth& growth,
+              const SortedColumns* sorted, int threads)
+      : owners_(nb::make_tuple(columns, label, number, weight)),
+        n_classes_(outputs.empty() ? static_cast<std::size_t>(n_classes) : 0) {
+    const Asked asked{n, span_of(label), n_classes, span_of(number), span_of(weight), outputs, growth, sorted, threads};
+    grower_ = grower_of(columns, asked, false);
   }
 
   bool run(double seconds) {
@@ -240,7 +242,8 @@ void bind_growth(nb::module_& m) {
       .value("error", tree::Criterion::error)
       .value("squared_error", tree::Criterion::squared_error)
       .value("gaussian_entropy", tree::Criterion::gaussian_entropy)
-      .value("absolute_error", tree::Criterion::absolute_error);
+      .value("absolute_error", tree::Criterion::absolute_error)
+      .value("poisson", tree::Criterion::poisson);
   nb::enum_<tree::SplitScore>(m, "SplitScore")
       .value("gain", tree::SplitScore::gain)
       .value("gain_ratio", tree::SplitScore::gain_ratio)
@@ -248,7 +251,8 @@ void bind_growth(nb::module_& m) {
   nb::enum_<tree::Thresholds>(m, "Thresholds")
       .value("every", tree::Thresholds::every)
       .value("gaussian", tree::Thresholds::gaussian)
-      .value("logistic", tree::Thresholds::logistic);
+      .value("logistic", tree::Thresholds::logistic)
+      .value("random", tree::Thresholds::random);
   nb::class_<GivenGrowth>(m, "Growth")
       .def(
           "__init__",
@@ -296,9 +300,9 @@ void bind_tree(nb::module_& m) {
       .def("run", &SortedColumns::run, "seconds"_a);
   nb::class_<BoundGrower>(m, "TreeGrower")
       .def(nb::init<Columns, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>,
-                    const GivenGrowth&, const SortedColumns*, int>(),
-           nb::keep_alive<1, 9>(), "columns"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a,
-           "growth"_a, "sorted"_a.none(), "threads"_a)
+                    const std::vector<int>&, const GivenGrowth&, const SortedColumns*, int>(),
+           nb::keep_alive<1, 10>(), "columns"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a,
+           "outputs"_a, "growth"_a, "sorted"_a.none(), "threads"_a)
       .def("run", &BoundGrower::run, "seconds"_a)
       .def("rows_settled", &BoundGrower::rows_settled)
       .def("take", &BoundGrower::take);

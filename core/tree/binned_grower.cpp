@@ -41,7 +41,7 @@ bool can_grow_binned(std::span<const Column> columns, const ScanRules& rules, co
     if (rules.min_rows > 1 || least * kMostRelativeWeight < all) return false;
   }
   return growth.n_bins > 0 && growth.n_bins <= kMostBins && is_of_classes(rules.measure.criterion) &&
-         std::all_of(columns.begin(), columns.end(), [](const Column& column) {
+         !rules.measure.has_several() && std::all_of(columns.begin(), columns.end(), [](const Column& column) {
            return column.test == Test::threshold && column.monotone == 0 && !is_sparse(column.cells);
          });
 }

@@ -143,7 +143,8 @@ void Grower::scan_range(const Range& range, const Open& node, double floor, Spac
   if (coarse_ && node.depth == 0 && coarse_->covers(range.column))
     return coarse_->search(rules_, range.column, piece(range), node.sums, floor, space.scan, found);
   const Mode mode{list(range.column).mode, lists_->mode_value(range.column)};
-  scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found);
+  const std::uint64_t draw = place_of(node.path, range.column);
+  scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found, draw);
 }
 
 bool Grower::can_share(const Open& node) const {
@@ -162,7 +163,7 @@ void Grower::prepare() {
     lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins, may_leave_out, threads_);
   rules_.tags = lists_->tags();
   rules_.prepare(n_);
-  if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini) {
+  if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini && n_classes_) {
     whole_weight_.resize(n_);
     rules_.whole_weight = whole_weight_.data();
   }
@@ -173,7 +174,7 @@ void Grower::prepare() {
 void Grower::plant() {
   Open root;
   root.path = mixed(growth_.seed);
-  root.sums.sum.assign(n_classes_ ? static_cast<std::size_t>(n_classes_) : 2, 0.0);
+  root.sums.sum.assign(rules_.measure.width, 0.0);
   root.sums.seen.assign(n_classes_, 0);
   root.sums.rows = n_;
   if (has_row_list()) {
@@ -242,6 +243,7 @@ void Grower::summarise(Open& node) const {
     return summarise_classes(rules_, sums);
   }
   const std::uint32_t* row = rows_.tag + node.rows.begin;
+  if (rules_.measure.has_several()) return summarise_several(sums, row, node.rows.size);
   double mean = 0, least = rules_.number[row[0]], most = least;
   sums.rows = node.rows.size;
   sums.weight = 0;
@@ -252,7 +254,7 @@ void Grower::summarise(Open& node) const {
     least = std::min(least, y);
     most = std::max(most, y);
   }
-  sums.shift = mean / sums.weight;
+  sums.shift = criterion == Criterion::poisson ? 0.0 : mean / sums.weight;
   sums.sum = {0.0, 0.0};
   for (std::uint32_t i = 0; i < node.rows.size; ++i) {
     const double w = rules_.weight_of(row[i]), y = rules_.number[row[i]] - sums.shift;
@@ -270,11 +272,74 @@ void Grower::summarise(Open& node) const {
     sums.purity = -sums.mass;
   } else {
     sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
-    sums.centre = sums.shift;
+    sums.centre = mean / sums.weight;
+    if (criterion == Criterion::poisson) {  // Σ w y ln(y / mean)
+      sums.mass = 0;
+      for (std::uint32_t i = 0; i < node.rows.size; ++i) {
+        const double y = rules_.number[row[i]];
+        if (y > 0) sums.mass += rules_.weight_of(row[i]) * y * std::log(y / sums.centre);
+      }
+    }
     if (criterion == Criterion::gaussian_entropy)  // w · ½ (1 + ln 2π + ln σ²), which may be negative
       sums.mass = 0.5 * sums.weight * (1 + std::log(2 * std::numbers::pi)) - sums.purity;
   }
-  sums.tolerance = kEqualGain * (std::abs(sums.mass) + (criterion == Criterion::gaussian_entropy ? sums.weight : 0.0));
+  // The purities of these two have digits that the mass has not.
+  const double besides = criterion == Criterion::gaussian_entropy ? sums.weight
+                         : criterion == Criterion::poisson        ? sums.sum[0]
+                                                                  : 0.0;
+  sums.tolerance = kEqualGain * (std::abs(sums.mass) + besides);
+}
+
+// The same of several targets, numbers around their means in the node.
+void Grower::summarise_several(NodeSums& sums, const std::uint32_t* row, std::uint32_t size) const {
+  const Measure& measure = rules_.measure;
+  const std::size_t n_targets = measure.n_targets();
+  const bool has_classes = !rules_.labels.empty();
+  sums.rows = size;
+  sums.weight = 0;
+  for (std::uint32_t i = 0; i < size; ++i) sums.weight += rules_.weight_of(row[i]);
+  const auto is_same = [&](std::size_t at, std::size_t other) {
+    return has_classes ? rules_.labels[at] == rules_.labels[other] : rules_.number[at] == rules_.number[other];
+  };
+  sums.is_pure = true;
+  sums.shifts.assign(n_targets, 0.0);
+  for (std::size_t t = 0; t < n_targets; ++t) {
+    double mean = 0;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::size_t at = row[i] * n_targets + t;
+      sums.is_pure = sums.is_pure && is_same(at, row[0] * n_targets + t);
+      if (!has_classes) mean += rules_.weight_of(row[i]) * rules_.number[at];
+    }
+    if (measure.criterion != Criterion::poisson) sums.shifts[t] = mean / sums.weight;
+  }
+  sums.sum.assign(measure.width, 0.0);
+  for (std::uint32_t i = 0; i < size; ++i) add_row(rules_, sums, row[i], sums.sum.data());
+  sums.purity = measure.purity(sums.sum.data(), sums.weight);
+  // w imp(S), as a sum over the targets: what the purity is subtracted from.
+  double mass = 0, besides = 0;
+  for (std::size_t t = 0; t < n_targets; ++t) {
+    const double* own = sums.sum.data() + measure.start[t];
+    if (has_classes) {
+      const double purity = measure.purity_of_one(own, measure.start[t + 1] - measure.start[t], sums.weight);
+      mass += measure.criterion == Criterion::entropy ? -purity : sums.weight - purity;
+    } else if (measure.criterion == Criterion::absolute_error) {
+      std::vector<Weighted> rows;
+      for (std::uint32_t i = 0; i < size; ++i)
+        rows.emplace_back(rules_.number[row[i] * n_targets + t] - sums.shifts[t], rules_.weight_of(row[i]));
+      mass += absolute_error(rows);
+    } else if (measure.criterion == Criterion::poisson) {
+      for (std::uint32_t i = 0; i < size; ++i) {
+        const double y = rules_.number[row[i] * n_targets + t];
+        if (y > 0) mass += rules_.weight_of(row[i]) * y * std::log(y / (own[0] / sums.weight));
+      }
+      besides += own[0];
+    } else {
+      mass += own[1] - own[0] * (own[0] / sums.weight);
+    }
+  }
+  sums.mass = mass / static_cast<double>(n_targets);
+  if (measure.criterion == Criterion::absolute_error) sums.purity = -sums.mass;
+  sums.tolerance = kEqualGain * (sums.mass + besides / static_cast<double>(n_targets));
 }
 
 // The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.

@@ -22,7 +22,8 @@ namespace margrove::tree {
 
 class Grower : public Growing {
  public:
-  // The spans are looked at for as long as the grower lives. `label` is empty where the target is a number.
+  // The spans are looked at for as long as the grower lives. `label` is empty where the target is a number, and where
+  // there are several, which the rules have then.
   Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
          ScanRules rules, GrowthRules growth, int threads);
   ~Grower() override;
@@ -54,6 +55,7 @@ class Grower : public Growing {
   void weigh(Open& node);
   bool run_best_first(Time until);
   void summarise(Open& node) const;
+  void summarise_several(NodeSums& sums, const std::uint32_t* row, std::uint32_t size) const;
   bool can_share(const Open& node) const;
   bool can_share_runs() const;
   void search(Open& node, Space& space);

@@ -53,13 +53,6 @@ double threshold_of(const Lists& lists, std::size_t column, const Candidate& tes
   return std::isnan(test.theta) ? lists.threshold(column, test.cut_key, test.left_row, test.right_row) : test.theta;
 }
 
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t path, std::size_t columns) {
   std::vector<std::uint32_t> order(columns);
   std::iota(order.begin(), order.end(), 0u);
@@ -143,7 +136,7 @@ bool Chooser::decide(double weight) {
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth) {
   if (sums.is_pure || depth >= growth.max_depth || sums.rows < growth.min_rows_to_split) return true;
   if (sums.rows < 2 * rules.min_rows || sums.weight < 2 * rules.min_weight) return true;
-  return is_of_classes(rules.measure.criterion) && growth.majority < 1 &&
+  return is_of_classes(rules.measure.criterion) && !rules.measure.has_several() && growth.majority < 1 &&
          *std::max_element(sums.sum.begin(), sums.sum.end()) >= growth.majority * (1 - kEqualGain) * sums.weight;
 }
 

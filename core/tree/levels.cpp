@@ -39,9 +39,14 @@ class Levels {
   // U of some levels together.
   double purity(const std::uint32_t* level, std::size_t count) const {
     if (rules_.measure.criterion == Criterion::absolute_error) {
-      std::vector<Weighted> rows;
-      for (std::size_t i = 0; i < count; ++i) add_numbers(levels_[level[i]], rows);
-      return -absolute_error(rows);
+      const std::size_t n_targets = rules_.measure.n_targets();
+      double sum = 0;
+      for (std::size_t t = 0; t < n_targets; ++t) {
+        std::vector<Weighted> rows;
+        for (std::size_t i = 0; i < count; ++i) add_numbers(levels_[level[i]], rows, t);
+        sum += absolute_error(rows);
+      }
+      return -sum / static_cast<double>(n_targets);
     }
     std::vector<double> total(width_);
     double weight = 0;
@@ -62,10 +67,11 @@ class Levels {
   }
 
  private:
-  void add_numbers(const Level& level, std::vector<Weighted>& rows) const {
+  void add_numbers(const Level& level, std::vector<Weighted>& rows, std::size_t target = 0) const {
+    const std::size_t n_targets = rules_.measure.n_targets();
     for (std::uint32_t at = level.begin; at < level.end; ++at) {
       const std::uint32_t row = rules_.tags.row(piece_.tag[at]);
-      rows.emplace_back(rules_.number[row], rules_.weight_of(row));
+      rows.emplace_back(rules_.number[row * n_targets + target], rules_.weight_of(row));
     }
   }
 
@@ -126,6 +132,7 @@ void try_multiway(const ScanRules& rules, const Column& column, const NodeSums& 
   double total = 0, information = x_log_x(node.weight);
   for (std::uint32_t l = 0; l < levels.size(); ++l) {
     if (!is_large_enough(rules, levels[l].rows, levels[l].weight)) return;
+    if (!rules.measure.is_possible(levels.sum(l), node.sum.data())) return;
     total += levels.purity(&l, 1);
     information -= x_log_x(levels[l].weight);
   }
@@ -163,7 +170,11 @@ void try_two(const ScanRules& rules, const NodeSums& node, const Levels& levels,
     excess += levels.purity(order.data(), count) + levels.purity(order.data() + count, order.size() - count);
   } else {
     for (std::size_t k = 0; k < right.sum.size(); ++k) right.sum[k] = node.sum[k] - left.sum[k];
-    excess += rules.measure.purity(left.sum.data(), left.weight) + rules.measure.purity(right.sum.data(), right.weight);
+    const Measure& measure = rules.measure;
+    if (!measure.is_possible(left.sum.data(), node.sum.data()) ||
+        !measure.is_possible(right.sum.data(), node.sum.data()))
+      return;
+    excess += measure.purity(left.sum.data(), left.weight) + measure.purity(right.sum.data(), right.weight);
   }
   if (found.found() && excess <= found.excess + node.tolerance) return;
   found.excess = excess;

@@ -317,8 +317,10 @@ struct Sums : Walk {
     space.block_sum.resize(2 * width);  // its upper half is free for the right branch
     double* right = space.block_sum.data() + width;
     for (std::size_t k = 0; k < width; ++k) right[k] = node.sum[k] - space.left_sum[k];
-    const double score =
-        rules.measure.purity(space.left_sum.data(), wl) + rules.measure.purity(right, wr) - node.purity;
+    const Measure& measure = rules.measure;
+    if (!measure.is_possible(space.left_sum.data(), node.sum.data()) || !measure.is_possible(right, node.sum.data()))
+      return;
+    const double score = measure.purity(space.left_sum.data(), wl) + measure.purity(right, wr) - node.purity;
     const bool is_better = place.left_rows == 0 || score > best + node.tolerance;
     if (is_better && (column.monotone == 0 || next_key == kMissing || is_allowed(right, wr))) {
       best = score;
@@ -358,6 +360,22 @@ struct SumsAtCuts : Sums {
     if (best != before) theta = cut;
   }
 };
+
+// A threshold drawn uniformly between the least and the largest value of the node's present cells. The rows of the
+// least value are on its left, those of the largest on its right.
+double random_cut(const ScanRules& rules, const Column& column, Mode left_out, const Piece& piece, const Parts& parts,
+                  std::uint64_t draw) {
+  double low = left_out.value, high = left_out.value;
+  if (parts.present > 0) {
+    const double first = column.cell(rules.tags.row(piece.tag[0]));
+    const double last = column.cell(rules.tags.row(piece.tag[parts.present - 1]));
+    low = parts.block_rows ? std::min(low, first) : first;
+    high = parts.block_rows ? std::max(high, last) : last;
+  }
+  const double share = static_cast<double>(mixed(draw) >> 11) * 0x1p-53;  // 53 bits, in [0, 1)
+  const double cut = (1 - share) * low + share * high;                    // the difference of the two may overflow
+  return cut < high ? std::max(cut, low) : low;
+}
 
 // The sums of some elements.
 void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size, double* sum,
@@ -431,7 +449,7 @@ void ScanRules::prepare(std::int64_t n) {
 }
 
 void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, const Piece& piece, const NodeSums& node,
-          double floor, ScanSpace& space, Candidate& found) {
+          double floor, ScanSpace& space, Candidate& found, std::uint64_t draw) {
   const std::uint32_t mode = left_out_rows.key;
   found.excess = -std::numeric_limits<double>::infinity();
   found.n_tests = 0;
@@ -450,8 +468,11 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   found.is_constant = parts.missing_rows ? !has_present : is_one_key;
   if (found.is_constant) return;
   if (column.test != Test::threshold) return scan_levels(rules, column, mode, piece, node, space, found);
-  if (rules.measure.criterion == Criterion::absolute_error)
-    return scan_absolute(rules, column, piece, node, space, found);
+  if (rules.measure.criterion == Criterion::absolute_error) {
+    const bool is_drawn = rules.thresholds == Thresholds::random && parts.present > 0;
+    const double cut = is_drawn ? random_cut(rules, column, left_out_rows, piece, parts, draw) : kNoCut;
+    return scan_absolute(rules, column, piece, node, cut, space, found);
+  }
 
   const std::size_t width = node.sum.size();
   if (is_of_whole_weights(rules, column)) return scan_weighted(rules, mode, piece, parts, node, floor, space, found);
@@ -481,21 +502,27 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
     keep(kernel, parts, found);
   };
   if (rules.thresholds != Thresholds::every) {
-    std::vector<Dot> dots;
-    for (std::uint32_t i = 0; i < parts.present; ++i) {
-      const std::uint32_t row = rules.tags.row(piece.tag[i]);
-      dots.push_back({column.cell(row), rules.tags.label_of(piece.tag[i]), rules.weight_of(row)});
+    std::vector<double> cuts;
+    if (rules.thresholds == Thresholds::random) {
+      cuts = {random_cut(rules, column, left_out_rows, piece, parts, draw)};
+    } else {
+      std::vector<Dot> dots;
+      for (std::uint32_t i = 0; i < parts.present; ++i) {
+        const std::uint32_t row = rules.tags.row(piece.tag[i]);
+        dots.push_back({column.cell(row), rules.tags.label_of(piece.tag[i]), rules.weight_of(row)});
+      }
+      for (std::uint32_t k = 0; parts.block_rows && k < width; ++k)
+        if (space.block_sum[k] > 0) dots.push_back({left_out_rows.value, k, space.block_sum[k]});
+      cuts = rules.thresholds == Thresholds::gaussian ? gaussian_cuts(std::move(dots), width)
+                                                      : logistic_cuts(std::move(dots), width);
     }
-    for (std::uint32_t k = 0; parts.block_rows && k < width; ++k)
-      if (space.block_sum[k] > 0) dots.push_back({left_out_rows.value, k, space.block_sum[k]});
-    const std::vector<double> cuts = rules.thresholds == Thresholds::gaussian ? gaussian_cuts(std::move(dots), width)
-                                                                              : logistic_cuts(std::move(dots), width);
     SumsAtCuts kernel(rules, node, space, column, cuts, left_out_rows.value);
     go(kernel);
     found.theta = kernel.theta;
     return;
   }
-  const bool is_plain = rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0;
+  const bool is_plain =
+      rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0 && !rules.measure.has_several();
   const Criterion criterion = rules.measure.criterion;
   const bool is_packed = !rules.tags.label;
   constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double

@@ -23,11 +23,12 @@ struct NodeSums {
   std::vector<std::int64_t> whole_sum;
   std::int64_t whole_weight = 0;
   double unit = 0;
-  double shift = 0;      // the mean of the node's numbers, around which sums lose no digits
-  double centre = 0;     // what the node predicts where the target is a number: mean or median
-  double purity = 0;     // U(S)
-  double mass = 0;       // w(S) imp(S): what excesses are compared with
-  double tolerance = 0;  // excesses that differ by less are equal
+  double shift = 0;            // the mean of the node's numbers, around which sums lose no digits
+  std::vector<double> shifts;  // the same of several targets
+  double centre = 0;           // what the node predicts where the target is a number: mean or median
+  double purity = 0;           // U(S)
+  double mass = 0;             // w(S) imp(S): what excesses are compared with
+  double tolerance = 0;        // excesses that differ by less are equal
   bool is_pure = false;
   double least = -std::numeric_limits<double>::infinity();  // bounds on the prediction, of monotone columns above
   double most = std::numeric_limits<double>::infinity();
@@ -42,6 +43,16 @@ struct LevelTable {
   double association = std::numeric_limits<double>::quiet_NaN();
   double inverse_weight = 0;  // Σ 1/w over the levels
 };
+
+// A number that looks random: SplitMix64 (Steele, Lea, Flood 2014).
+inline std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+constexpr double kNoCut = std::numeric_limits<double>::quiet_NaN();
 
 // One column's best test at a node. `excess` is w · gain = Σ_b U(S_b) − U(S).
 struct Candidate {
@@ -63,7 +74,7 @@ struct Candidate {
   double n_choices() const { return levels.n_levels > 0 ? 1 : n_tests; }
 };
 
-enum class Thresholds { every, gaussian, logistic };
+enum class Thresholds { every, gaussian, logistic, random };
 
 // What is the same for all columns and nodes of a tree.
 struct ScanRules {
@@ -72,6 +83,7 @@ struct ScanRules {
   std::span<const double> weight;              // (n) or empty: all one
   const std::int64_t* whole_weight = nullptr;  // (n) where gini is taken of weights: multiples of the node's `unit`
   std::span<const double> number;              // (n), the target where it is a number
+  std::span<const std::int32_t> labels;        // (n, targets) where there are several, of classes; else `number` is
   std::int64_t min_rows = 1;                   // in each branch
   double min_weight = 0;
   double value_slack = 0;  // by which rounding may break a monotone order
@@ -109,14 +121,15 @@ struct Piece {
 };
 
 // `floor` is an excess that a test must surpass to be of interest; a column may answer that it has none such.
+// `draw` is a random number of the node and the column, from which a random threshold is made.
 void scan(const ScanRules& rules, const Column& column, Mode mode, const Piece& piece, const NodeSums& node,
-          double floor, ScanSpace& space, Candidate& best);
+          double floor, ScanSpace& space, Candidate& best, std::uint64_t draw = 0);
 
 // The tests on categories and intervals (levels.cpp).
 void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode_key, const Piece& piece,
                  const NodeSums& node, ScanSpace& space, Candidate& best);
-// Thresholds under absolute error (absolute.cpp).
-void scan_absolute(const ScanRules& rules, const Column& column, const Piece& piece, const NodeSums& node,
+// Thresholds under absolute error (absolute.cpp); only that at `cut`, unless it is NaN.
+void scan_absolute(const ScanRules& rules, const Column& column, const Piece& piece, const NodeSums& node, double cut,
                    ScanSpace& space, Candidate& best);
 
 // Whether two branches of a monotone column go its way, within the bounds of columns above.
@@ -130,7 +143,20 @@ inline bool is_in_order(const ScanRules& rules, const Column& column, const Node
 inline double add_row(const ScanRules& rules, const NodeSums& node, std::uint32_t tag, double* sum) {
   const std::uint32_t row = rules.tags.row(tag);
   const double w = rules.weight_of(row);
-  if (is_of_classes(rules.measure.criterion)) {
+  if (rules.measure.has_several()) {
+    const std::size_t n_targets = rules.measure.n_targets();
+    for (std::size_t t = 0; t < n_targets; ++t) {
+      const std::size_t at = row * n_targets + t;
+      double* own = sum + rules.measure.start[t];
+      if (!rules.labels.empty()) {
+        own[rules.labels[at]] += w;
+        continue;
+      }
+      const double y = rules.number[at] - node.shifts[t];
+      own[0] += w * y;
+      own[1] += w * y * y;
+    }
+  } else if (is_of_classes(rules.measure.criterion)) {
     sum[rules.tags.label_of(tag)] += w;
   } else {
     const double y = rules.number[row] - node.shift;

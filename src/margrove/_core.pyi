@@ -424,6 +424,8 @@ class Criterion(enum.Enum):
 
     absolute_error = 5
 
+    poisson = 6
+
 class SplitScore(enum.Enum):
     gain = 0
 
@@ -438,6 +440,8 @@ class Thresholds(enum.Enum):
 
     logistic = 2
 
+    random = 3
+
 class Growth:
     def __init__(self, *, criterion: Criterion, split_score: SplitScore, thresholds: Thresholds, variance_floor: float, max_depth: int | None, min_samples_split: int, min_samples_leaf: int, min_weight_leaf: float, max_leaf_nodes: int | None, max_features: int | None, min_impurity_decrease: float, min_gain: float, majority: float, complexity: float, n_bins: int, seed: int | None) -> None: ...
 
@@ -447,7 +451,7 @@ class SortedColumns:
     def run(self, seconds: float) -> bool: ...
 
 class TreeGrower:
-    def __init__(self, columns: list[Column], *, n: int, label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_classes: int, number: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], growth: Growth, sorted: SortedColumns | None, threads: int) -> None: ...
+    def __init__(self, columns: list[Column], *, n: int, label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], n_classes: int, number: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], outputs: Sequence[int], growth: Growth, sorted: SortedColumns | None, threads: int) -> None: ...
 
     def run(self, seconds: float) -> bool: ...
 

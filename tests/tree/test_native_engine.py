@@ -254,6 +254,7 @@ def test_of_equal_tests_of_a_column_both_engines_take_the_same(rng):
 def test_the_unit_of_targets_and_weights_changes_no_split(criterion, of_target, of_weight, rng):
     """Powers of two: nothing is rounded, as long as no square is beyond what a number holds."""
     X, y, w = rng.normal(size=(80, 3)), rng.normal(size=80), rng.uniform(0.5, 2, 80)
+    y = np.abs(y) if criterion == "poisson" else y
     plain = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y, w)
     scaled = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y * of_target, w * of_weight)
     np.testing.assert_array_equal(scaled.nodes_.threshold, plain.nodes_.threshold)
@@ -282,7 +283,7 @@ def test_halfway_between_the_smallest_numbers_is_the_same_on_both_engines():
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-@pytest.mark.parametrize("criterion", VALUE_CRITERIA)
+@pytest.mark.parametrize("criterion", [each for each in VALUE_CRITERIA if each != "poisson"])
 @pytest.mark.parametrize("split_score", ["gain", "skew_adjusted"])
 def test_numbers_far_from_zero_keep_the_digits_they_have(engine, criterion, split_score, rng):
     """Beyond 10¹⁵ a mean is known to an eighth, and squares around it to nothing."""
@@ -496,7 +497,7 @@ def test_columns_sorted_for_other_trees_are_refused():
     none = np.empty(0)
     column = core.Column(test=core.Test.threshold, monotone=0, cells=np.arange(4.0), n_codes=0, cuts=none, rows=None)
     rules = {"n": 4, "label": np.array([0, 1, 0, 1], np.int32), "n_classes": 2, "number": none, "weight": none}
-    rules |= {"growth": native_tree.growth_for_core(Growth()), "threads": 1}
+    rules |= {"growth": native_tree.growth_for_core(Growth()), "outputs": [], "threads": 1}
 
     def sorted_columns():
         return core.SortedColumns([column], n=4, n_bins=0, may_leave_out=True, threads=1)

@@ -13,7 +13,7 @@ claim reports how many of how many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -28,6 +28,7 @@ from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
 from margrove.tree.description import description_length
+from margrove.tree.draws import child_key
 from margrove.tree.groups import Groups
 from margrove.tree.model import TreeModel, fault_of
 from margrove.tree.problem import Criterion, TreeProblem
@@ -78,18 +79,15 @@ def _information(model: Any) -> tuple[Claim, ...]:
     tree: TreeModel = model.nodes_
     grown: TreeModel = model.grown_
     criterion: Criterion = model._settled_criterion()
-    p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
     deep = f"{tree.max_depth:,} level{'' if tree.max_depth == 1 else 's'} deep"
-    claims = [
-        Claim("leaves", (float(tree.n_leaves),), words=f"of a tree that is {deep}"),
-        Claim(
-            "p-value of each split",
-            per_machine(p[~tree.is_leaf]),
-            words="probability of such a split by chance (χ² or F test)",
-        ),
-    ]
-    if not tree.tells_tests:
-        return tuple(claims)  # the bits of a test are not known
+    claims = [Claim("leaves", (float(tree.n_leaves),), words=f"of a tree that is {deep}")]
+    if getattr(model, "n_outputs_", 1) > 1:
+        return tuple(claims)
+    p = split_p_values(tree, criterion=criterion, correct=model.correct_significance, small="chi2")
+    by_chance = "probability of such a split by chance (χ² or F test)"
+    claims.append(Claim("p-value of each split", per_machine(p[~tree.is_leaf]), words=by_chance))
+    if not tree.tells_tests or criterion == "poisson":
+        return tuple(claims)  # the bits of a test, or of a target, are not known
     bits = sum(description_length(tree, criterion=criterion))
     if tree is not grown:
         before = sum(description_length(grown, criterion=criterion))
@@ -119,8 +117,8 @@ def certify_tree_problem(
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
     audit = _Audit(problem, whole, visit_limit)
-    for done, (node, rows, bounds) in enumerate(audit.walk(), start=1):
-        audit.recount(node, rows, bounds)
+    for done, (i, node) in enumerate(audit.walk(), start=1):
+        audit.recount(i, node)
         report(Progress("certificate", done, whole.n_nodes))
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole or pruned is not None:
@@ -173,6 +171,8 @@ class _Audit(Deviations):
         self.strict = SplitSearch(problem, slack=-self.rounding)  # finds only tests that no rounding forbids
         self.searched = self._sample(visit_limit)
         self.tells_tests = tree.tells_tests
+        is_drawn = problem.growth.max_features is not None or problem.growth.thresholds == "random"
+        self.is_drawn_elsewhere = is_drawn and not self.tells_tests  # by another generator
         self.root_unit = 0.0
         self.pending: dict[int, tuple[Bounds, ...]] = {}
         self.priority: dict[int, tuple[float, int]] = {}  # w(S) · gain and branches, where known
@@ -184,26 +184,28 @@ class _Audit(Deviations):
         each = _COST_OF_A_MEDIAN if self.problem.growth.criterion == "absolute_error" else 1
         return affordable(each * rows * len(self.problem.cells.columns), {0}, visit_limit)
 
-    def walk(self) -> Iterator[tuple[int, NDArray[np.intp], Bounds]]:
-        """Yield the nodes depth first, each with the rows that reach it and the bounds it inherits."""
-        stack: list[tuple[int, NDArray[np.intp], Bounds]] = [(0, np.arange(self.problem.cells.n_rows), FREE)]
+    def walk(self) -> Iterator[tuple[int, Node | None]]:
+        """Yield the nodes depth first, each as the rows that reach it and the bounds it inherits make it; None without
+        rows."""
+        root = self.search.node(np.arange(self.problem.cells.n_rows))
+        stack: list[tuple[int, NDArray[np.intp], Bounds, int]] = [(0, root.rows, FREE, root.key)]
         while stack:
-            node, rows, bounds = stack.pop()
-            yield node, rows, bounds
-            children = self.tree.children(node)
+            i, rows, bounds, key = stack.pop()
+            yield i, self.search.node(rows, bounds, key) if len(rows) else None
+            children = self.tree.children(i)
             if len(children) > 0:
-                branch = self.tree.branches(node, self.problem.cells, rows)
-                inherited = self.pending.pop(node, (bounds,) * len(children))
-                stack += [(int(child), rows[branch == b], inherited[b]) for b, child in enumerate(children)][::-1]
+                branch = self.tree.branches(i, self.problem.cells, rows)
+                inherited = self.pending.pop(i, (bounds,) * len(children))
+                below = enumerate(children.tolist())
+                stack += [(each, rows[branch == b], inherited[b], child_key(key, b)) for b, each in below][::-1]
 
-    def recount(self, i: int, rows: NDArray[np.intp], bounds: Bounds) -> None:
+    def recount(self, i: int, node: Node | None) -> None:
         """Check all claims about node i."""
-        tree = self.tree
-        self.note("rows in each node", abs(float(tree.n_rows[i]) - len(rows)))
-        if len(rows) == 0:
+        tree, n_rows = self.tree, 0 if node is None else len(node.rows)
+        self.note("rows in each node", abs(float(tree.n_rows[i]) - n_rows))
+        if node is None:
             self.count("splits that violate the rules")
             return
-        node = self.search.node(rows, bounds)
         if i == 0:
             self.root_unit = node.gain_unit
         value = self.search.held_value(node)
@@ -257,6 +259,8 @@ class _Audit(Deviations):
             below, above = x[x <= split.threshold], x[x > split.threshold]
             if len(below) == 0 or len(above) == 0:
                 return False
+            if self.is_drawn_elsewhere and self.problem.growth.thresholds == "random":
+                return True
             low, high = below.max(), above.min()
             largest = max(abs(low), abs(high))
             near = (_ROUNDING_OF_THRESHOLDS if self.tells_tests else _ROUNDING_OF_ADOPTED) / 2 * largest
@@ -272,20 +276,22 @@ class _Audit(Deviations):
     def _search_again(self, i: int, node: Node, split: Split) -> None:
         unit = self._unit(node)
         best = self.strict.best_test(node, split.column)
-        if best is not None:
+        if best is not None and not (self.is_drawn_elsewhere and self.problem.growth.thresholds == "random"):
             self.note("a better test of the same column", (best.gain - split.gain) / unit)
         if self.tells_tests:
             self.note("number of candidate tests", abs(self.tree.n_tests[i] / split.n_tests - 1))
         self._recount_levels(i, node, split)
-        if self.problem.growth.max_features is not None:
-            return  # which columns were drawn is not known
-        columns = range(len(self.problem.cells.columns))
+        columns = self._columns(node)
+        if columns is None:
+            return
+        if split.column not in columns:
+            self.count("splits that violate the rules")
         if self.tells_tests:
             groups = [self.search.groups(node, j) for j in columns]
             is_of_old = self.tree.n_levels is None  # the first files counted each subset
             n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
             self.note("number of candidate tests", abs(self.tree.n_candidates[i] / n_candidates - 1))
-        least_mean, mean = self._mean_gains(node)
+        least_mean, mean = self._mean_gains(node, columns)
         if isfinite(least_mean):
             self.note("a better column", (least_mean - split.charged_gain) / unit)
         score = self.search.score(node, split)
@@ -293,6 +299,13 @@ class _Audit(Deviations):
             rival = self._sure_score(node, j, mean)
             if rival is not None:
                 self.note("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
+
+    def _columns(self, node: Node) -> Sequence[int] | None:
+        """Return the columns that the node looks at; None if that is not known, or if rounding decides it."""
+        if self.problem.growth.max_features is None:
+            return None if self.is_drawn_elsewhere else range(len(self.problem.cells.columns))
+        columns = None if self.is_drawn_elsewhere else self.search.looked_at(node)
+        return columns if columns == self.strict.looked_at(node) else None
 
     def _recount_levels(self, i: int, node: Node, split: Split) -> None:
         """Check the table of all levels of a subset test, from which its p-value comes."""
@@ -309,11 +322,10 @@ class _Audit(Deviations):
             self.note(claim, max(off - rounding, 0.0))
         self.note(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
-    def _mean_gains(self, node: Node) -> tuple[float, float]:
+    def _mean_gains(self, node: Node, columns: Sequence[int]) -> tuple[float, float]:
         """Return the least and largest mean gain that a gain ratio may need, by rounding; −∞ for the other scores."""
         if self.problem.growth.split_score != "gain_ratio":
             return -inf, -inf
-        columns = range(len(self.problem.cells.columns))
         means = []
         for search in (self.search, self.strict):
             offered = [found for j in columns if (found := search.best_test(node, j)) is not None]
@@ -338,8 +350,10 @@ class _Audit(Deviations):
 
     def _possible_choices(self, node: Node) -> list[Split]:
         """Return every test that the rules might choose, whatever rounding does; none if it might be none."""
-        columns = range(len(self.problem.cells.columns))
-        least_mean, mean = self._mean_gains(node)
+        columns = self._columns(node)
+        if columns is None:
+            return []
+        least_mean, mean = self._mean_gains(node, columns)
         sure = [score for j in columns if (score := self._sure_score(node, j, mean)) is not None]
         if not sure:
             return []
@@ -353,7 +367,7 @@ class _Audit(Deviations):
 
     def _judge_leaf(self, i: int, node: Node) -> None:
         growth = self.problem.growth
-        if growth.max_features is not None or self.search.is_final(node, int(self.tree.depth[i])):
+        if self.search.is_final(node, int(self.tree.depth[i])):
             return
         choices = self._possible_choices(node)
         # Where no gain is required, none is too small: not even one that rounding made negative.
@@ -439,8 +453,7 @@ class _Audit(Deviations):
         n_searched = np.count_nonzero(~self.tree.is_leaf[list(self.searched)])
         of_splits = f"{n_searched} of {n_splits} splits searched again"
         of_leaves = f"{len(self.searched) - n_searched} of {n_leaves} leaves searched"
-        is_drawn, unsplit = self.problem.growth.max_features is not None, "leaves that should be split"
-        drawn = "not checked: columns were drawn at random in each node"
+        unsplit, drawn = "leaves that should be split", "not checked: drawn at random by another library"
         gains = "largest difference, in units of the node's impurity"
         against = "invalid test, too small a branch or gain, or against a monotone constraint"
         claims = [
@@ -458,7 +471,7 @@ class _Audit(Deviations):
         if any(column.test == "subset" for column in self.problem.cells.columns):
             words = "largest relative difference in the statistics behind their p-values"
             claims.append(self.claim("level statistics of each subset test", words))
-        if is_drawn:
+        if self.is_drawn_elsewhere:
             return [*claims, Claim("a better column", (), words=drawn), Claim(unsplit, (), words=drawn)]
         claims.append(self.claim("a better column", f"{of_splits}: largest score missed", self.rounding))
         if not are_leaves_grown:
@@ -470,7 +483,8 @@ class _Audit(Deviations):
 def fits(problem: TreeProblem, tree: TreeModel) -> Claim:
     """Claim that the arrays make a tree over these columns, fitted on this many rows."""
     name, n = "the rows are those it was fitted on", problem.cells.n_rows
-    is_of_values = tree.value.shape == (tree.n_nodes, max(1, problem.n_classes))
+    width = problem.n_classes or max(1, len(problem.outputs))
+    is_of_values = tree.value.shape == (tree.n_nodes, width)
     if not is_of_values or fault_of(tree, is_regression=problem.is_regression):
         return Claim(name, (float(n),), None, False, "its arrays do not form a tree")
     if tree.columns != problem.cells.columns:

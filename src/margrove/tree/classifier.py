@@ -27,19 +27,32 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     class_weight: Mapping[Any, float] | str | None = None
     smoothing: float = checked(check_number, least=0, default=0.0)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K)."""
-        leaf = self.apply(X)
-        smoothed = self.nodes_.value + self.smoothing
-        return np.asarray((smoothed / smoothed.sum(axis=1, keepdims=True))[leaf])
+    def predict_proba(self, X: Any) -> Any:
+        """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K). Of several
+        targets it is a list, as in scikit-learn."""
+        leaf, shares = self.apply(X), []
+        for value in self._values_by_target():
+            smoothed = value + self.smoothing
+            shares.append(np.asarray((smoothed / smoothed.sum(axis=1, keepdims=True))[leaf]))
+        return shares if self.n_outputs_ > 1 else shares[0]
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
+        shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return [np.log(share) for share in shares] if self.n_outputs_ > 1 else np.log(shares)
 
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]:
-        return np.asarray(self.classes_[self.nodes_.value.argmax(axis=1)][leaf])
+        classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+        values = self._values_by_target()
+        found = [own[value.argmax(axis=1)][leaf] for own, value in zip(classes, values, strict=True)]
+        return np.stack(found, axis=1) if self.n_outputs_ > 1 else np.asarray(found[0])
+
+    def _values_by_target(self) -> list[NDArray[np.float64]]:
+        """Return the weight of each class in each node, for each target."""
+        if self.n_outputs_ == 1:
+            return [self.nodes_.value]
+        return np.split(self.nodes_.value, np.cumsum(self.n_classes_)[:-1], axis=1)
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         return read_classes(cells, y, sample_weight, self.class_weight)
@@ -63,6 +76,8 @@ class DecisionTreeClassifier(TreeClassifier):
     ----------
     criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
         The impurity. "log_loss" is the entropy.
+    splitter : {"best", "random"}, default="best"
+        "random": each column of numbers offers one threshold, drawn between its least and largest value in the node.
     split_score : {"gain", "gain_ratio", "skew_adjusted"}, default="gain"
         The score by which the best tests of the columns are compared. The gain ratio (C4.5) penalises many branches.
     thresholds : {"exact", "histogram", "gaussian", "logistic"}, default="exact"

@@ -15,7 +15,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.advice import Advice, Setting
 from margrove.certificate import Certificate
 from margrove.data.table import Table
 from margrove.engine import Effort, choose, fitted_by
@@ -30,7 +29,15 @@ from margrove.tree.model import TreeModel
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
 from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
 from margrove.tree.prune import held_out_sums, prune
-from margrove.tree.reading import THIN_LEVELS, ColumnWishes, TreeSample, check_same_classes, learn_cells, read_cells
+from margrove.tree.reading import (
+    THIN_LEVELS,
+    ColumnWishes,
+    TreeSample,
+    check_same_classes,
+    learn_cells,
+    read_cells,
+    several_targets,
+)
 from margrove.tree.rules import Rules, Style, tree_rules
 from margrove.tree.settings import TreeParameters, columns_looked_at, settle_criterion
 from margrove.tree.significance import split_p_values, stop_by_significance, target_variance
@@ -67,6 +74,8 @@ class DecisionTree(TreeParameters):
     @abstractmethod
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[Any]: ...
 
+    _n_targets = 1
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree, and prune it if requested.
 
@@ -74,18 +83,19 @@ class DecisionTree(TreeParameters):
         ----------
         X : data frame, Table, array or sparse matrix of shape (n, d)
             Text, categories, booleans and missing cells are accepted as they are.
-        y : labels, or numbers, of shape (n,)
+        y : labels, or numbers, of shape (n,), or (n, targets) for several at once
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows.
         """
         self._check()
         self._draw_seed()
+        self.__dict__.pop("_n_targets", None)
+        if (several := several_targets(y)) is not None:
+            self._n_targets = several.shape[1]
+            for name in ("prune", "significance", "ccp_alpha"):
+                if getattr(self, name) not in (None, 0):
+                    self._refuse_several(f"{name}={getattr(self, name)!r}")
         cells = self._learn(X)
-        if cells.sparse is not None and self.criterion == "absolute_error":
-            raise InputError(
-                Advice(Setting("criterion", "absolute_error"), " does not support sparse matrices, and X is one"),
-                cure=Advice("Use X.toarray(), or ", Setting("criterion", "squared_error"), "."),
-            )
         sample, held_out = self._apart(self._read_target(cells, y, sample_weight))
         problem = self._problem(sample)
         effort = self._effort()
@@ -99,6 +109,8 @@ class DecisionTree(TreeParameters):
         self.status_, self.engine_ = grower.status, grower.engine.name
         if sample.classes is not None:
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
+            if sample.outputs:
+                self.n_classes_ = np.array(sample.outputs)
         for name in ("certificate_", "tree_"):  # those of an earlier fit
             self.__dict__.pop(name, None)
         if self.status_ is not Status.CONVERGED:
@@ -131,13 +143,15 @@ class DecisionTree(TreeParameters):
         """Return the test of categories, and the reason for it."""
         if self.categorical != "auto":
             return self.categorical, f"{self.categorical}: as requested"
+        if self._n_targets > 1:
+            return "one_vs_rest", "one_vs_rest: there are several targets, by which subsets have no common order"
         if self.split_score == "gain_ratio":
             return "multiway", "multiway: the gain ratio penalises many branches, so that these tests compete fairly"
         return "subset", "subset: two branches keep rows together; one branch per level would scatter them"
 
     def _problem(self, sample: TreeSample) -> TreeProblem:
-        n_classes = 0 if sample.classes is None else len(sample.classes)
-        if n_classes > 2 and any(column.monotone for column in sample.cells.columns):
+        n_classes = 0 if sample.classes is None else sum(sample.outputs) or len(sample.classes)
+        if n_classes > 2 and not sample.outputs and any(column.monotone for column in sample.cells.columns):
             raise ParameterError(  # the first sentence is scikit-learn's
                 "Monotonicity constraints are not supported with multiclass classification: monotonic_cst constrains "
                 f"class 1 of two, and there are {n_classes} classes. Use monotonic_cst=None."
@@ -145,7 +159,7 @@ class DecisionTree(TreeParameters):
         n_rows, n_columns = sample.cells.n_rows, len(sample.cells.columns)
         weight = float(n_rows if sample.weight is None else sample.weight.sum())
         growth = self._growth(self._settled_criterion(), n_rows, n_columns, weight)
-        return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth)
+        return TreeProblem(sample.cells, sample.target, n_classes, sample.weight, growth, sample.outputs)
 
     def _problem_of(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -206,11 +220,20 @@ class DecisionTree(TreeParameters):
             raise AttributeError("tree_ exists after fit")
         from margrove.tree.sklearn_tree import sklearn_tree
 
-        return sklearn_tree(self.nodes_, 0 if self._labels() is None else len(self.classes_))
+        if self._labels() is None:
+            return sklearn_tree(self.nodes_, [1] * self._n_targets, list(self.nodes_.value.T[:, :, None]))
+        values = self._values_by_target()
+        shares = [value / value.sum(axis=1, keepdims=True) for value in values]
+        return sklearn_tree(self.nodes_, [value.shape[1] for value in values], shares)
 
     @property
     def _fitted_tree(self) -> TreeModel:
         check_is_fitted(self)
+        return self.nodes_
+
+    def _exported(self, what: str) -> TreeModel:
+        check_is_fitted(self)
+        self._refuse_several(what)
         return self.nodes_
 
     def apply(self, X: ArrayLike) -> NDArray[np.int32]:
@@ -253,9 +276,14 @@ class DecisionTree(TreeParameters):
 
     @property
     def n_outputs_(self) -> int:
-        """1: there is one target."""
+        """The number of targets."""
         check_is_fitted(self)
-        return 1
+        return self._n_targets
+
+    def _refuse_several(self, what: str) -> None:
+        if self._n_targets > 1:
+            problem = f"{what} takes one target, and this tree has {self._n_targets}"
+            raise InputError(problem, cure="Fit one tree for each target.")
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -307,6 +335,7 @@ class DecisionTree(TreeParameters):
 
     def p_values(self) -> NDArray[np.float64]:
         """The p-value of each node's split, corrected for the tests it was chosen from; NaN at leaves."""
+        self._refuse_several("p_values")
         return split_p_values(self._fitted_tree, criterion=self._settled_criterion(), correct=self.correct_significance)
 
     def rules(
@@ -317,13 +346,14 @@ class DecisionTree(TreeParameters):
         and the exports always do. A regression tree shows value ± spread: the standard deviation of the leaf's rows, or
         with ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
+        self._refuse_several("rules")
         tree, labels, spread = self.nodes_, self._labels(), self._spread()
         return tree_rules(tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels)
 
     def _spread(self) -> NDArray[np.float64] | None:
         """Of numbers, how far the rows of each node lie from its value; None of classes."""
         criterion = self._settled_criterion()
-        if criterion not in VALUE_CRITERIA:
+        if criterion not in VALUE_CRITERIA or criterion == "poisson":
             return None
         if criterion == "absolute_error":
             return self.nodes_.impurity
@@ -334,16 +364,16 @@ class DecisionTree(TreeParameters):
 
     def to_python(self, name: str = "predict") -> str:
         """A Python function with the predictions of this tree; it needs only the standard library."""
-        return to_python(self._fitted_tree, self._labels(), name)
+        return to_python(self._exported("to_python"), self._labels(), name)
 
     def to_sql(self, table: str | Sequence[str] | None = None, dialect: Dialect = "standard") -> str:
         """An SQL expression, or with a table's name (``("schema", "table")``) a query, with this tree's predictions.
         ``dialect="mysql"`` and ``"sqlserver"`` follow the quoting rules of these systems."""
-        return to_sql(self._fitted_tree, self._labels(), table, dialect)
+        return to_sql(self._exported("to_sql"), self._labels(), table, dialect)
 
     def to_c(self, name: str = "predict") -> str:
         """A C function with the predictions of this tree."""
-        return to_c(self._fitted_tree, self._labels(), name)
+        return to_c(self._exported("to_c"), self._labels(), name)
 
     def to_sklearn(self) -> Any:
         """The same tree as scikit-learn's estimator: see `margrove.to_sklearn`."""
@@ -351,9 +381,9 @@ class DecisionTree(TreeParameters):
 
     def to_dataframe(self, library: str = "pandas") -> Any:
         """One line for each node."""
-        return to_dataframe(self._fitted_tree, self._labels(), library)
+        return to_dataframe(self._exported("to_dataframe"), self._labels(), library)
 
-    def _labels(self) -> NDArray[Any] | None:
+    def _labels(self) -> Any:
         return getattr(self, "classes_", None)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -362,7 +392,10 @@ class DecisionTree(TreeParameters):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self.criterion != "absolute_error"
+        tags.input_tags.sparse = True
+        rules = self.prune, self.significance, self.monotonic_cst
+        is_plain = all(rule is None for rule in rules) and self.ccp_alpha == 0 and self.majority == 1
+        tags.target_tags.multi_output = is_plain and self.criterion != "gaussian_entropy"
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags

@@ -169,6 +169,7 @@ def _has_subsets(columns: Columns) -> bool:
 
 
 def _trees(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any]:
+    model._refuse_several("a model file")
     trees = {"tree_": model.nodes_} | ({} if model.grown_ is model.nodes_ else {"grown_": model.grown_})
     return {name: put_trees(TREE_ARRAYS, tree, arrays.within(name)) for name, tree in trees.items()}
 
@@ -196,5 +197,6 @@ def check_tree(tree: TreeModel, what: str, *, is_regression: bool) -> None:
 _PARTS = (*table_parts(lambda model: model.nodes_.columns), SCALARS, Part("arrays", _trees, _read_trees), CERTIFICATE)
 _SCALARS = {**ENDED, "ccp_alpha_": Scalar(float)}
 
-CLASSIFIER_FILE = Schema(scalars=_SCALARS, machines=single, parts=_PARTS)
-REGRESSOR_FILE = Schema(scalars=_SCALARS, machines=single, is_classifier=False, parts=_PARTS)
+_LATER = {"splitter": "best"}  # a stump has none
+CLASSIFIER_FILE = Schema(scalars=_SCALARS, machines=single, later=_LATER, parts=_PARTS)
+REGRESSOR_FILE = Schema(scalars=_SCALARS, machines=single, is_classifier=False, later=_LATER, parts=_PARTS)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import rel_entr, xlogy
 
 from margrove.tree.impurity import (
     absolute_error,
@@ -107,9 +108,12 @@ class Measure:
     criterion: Criterion
     n_classes: int  # 0 for numbers
     variance_floor: float = 0.0  # of the Gaussian entropy
+    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, or of numbers 1
 
     def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
         """Return each group by itself: shape (n_groups,)."""
+        if self.outputs:
+            return self._of_several("groups", target, weight, group, n_groups)
         n_rows, total = np.bincount(group, minlength=n_groups), _sums(group, weight, n_groups)
         if self.n_classes > 0:
             return self._of_classes(n_rows, self._class_table(target, weight, group, n_groups))
@@ -117,6 +121,9 @@ class Measure:
             members = [group == g for g in range(n_groups)]
             impurity = np.array([absolute_error(target[mine], weight[mine]) for mine in members])
             value = np.array([median(target[mine], weight[mine]) for mine in members])
+        elif self.criterion == "poisson":
+            value = _sums(group, weight * target, n_groups) / total
+            impurity = _sums(group, weight * _rel_entr(target, value[group]), n_groups) / total
         else:
             centred = target - target[0]  # far from zero the mean itself has too few digits
             mean = _sums(group, weight * centred, n_groups) / total
@@ -126,6 +133,8 @@ class Measure:
 
     def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
         """Return the groups 0 … g together, for each g: shape (n_groups,)."""
+        if self.outputs:
+            return self._of_several("prefixes", target, weight, group, n_groups)
         n_rows = np.cumsum(np.bincount(group, minlength=n_groups))
         if self.n_classes > 0:
             return self._of_classes(n_rows, np.cumsum(self._class_table(target, weight, group, n_groups), axis=0))
@@ -135,6 +144,13 @@ class Measure:
             order = np.argsort(group, kind="stable")
             impurity, value = running_absolute_error(target[order], weight[order])
             return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
+        if self.criterion == "poisson":
+            # Σ w y ln(y/M) of a prefix: those of its groups around their own means, and of these around M.
+            own_sum = _sums(group, weight * target, n_groups)
+            inside = np.cumsum(_sums(group, weight * _rel_entr(target, (own_sum / own)[group]), n_groups))
+            value = np.cumsum(own_sum) / total
+            apart = np.cumsum(xlogy(own_sum, own_sum / own)) - xlogy(total * value, value)
+            return Parts(n_rows, total, np.maximum(inside + apart, 0) / total, value[:, None])
         # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by the distance of the two
         # means: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
         centred = target - target[0]
@@ -152,6 +168,20 @@ class Measure:
         second = self.prefixes(target, weight, n_groups - 1 - group, n_groups)[:-1][::-1]
         return Parts(*(np.stack([getattr(side, each.name) for side in (first, second)]) for each in fields(Parts)))
 
+    def _of_several(
+        self, part: str, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int
+    ) -> Parts:
+        """Return the mean impurity of the targets, and their values side by side."""
+        n_classes = [0 if self.n_classes == 0 else size for size in self.outputs]
+        found = [
+            getattr(Measure(self.criterion, size), part)(target[:, t], weight, group, n_groups)
+            for t, size in enumerate(n_classes)
+        ]
+        impurity = np.mean([each.impurity for each in found], axis=0)
+        return Parts(
+            found[0].n_rows, found[0].weight, impurity, np.concatenate([each.value for each in found], axis=-1)
+        )
+
     def _class_table(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
         cell = group * self.n_classes + target.astype(np.intp)
         table = _sums(cell, weight, n_groups * self.n_classes)
@@ -164,6 +194,11 @@ class Measure:
         if self.criterion == "squared_error":
             return variance
         return gaussian_entropy_of_variance(variance, self.variance_floor)
+
+
+def _rel_entr(y: Floats, mean: Floats | np.float64) -> Floats:
+    """Return y ln(y/mean), 0 where y is 0."""
+    return np.asarray(rel_entr(y, np.where(y > 0, mean, 1.0)))
 
 
 def _sums(group: NDArray[np.intp], weight: Floats, n_groups: int) -> Floats:

@@ -154,6 +154,7 @@ class TreeEnsemble:
 
 def tree_classifier(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeClassifier` and `DecisionStump`: the number of the leaf, and what is known of it."""
+    model._refuse_several("ONNX")
     tree: TreeModel = model.nodes_
     gather, leaf = columns.graph.op, _leaf(tree, columns)
     smoothed = tree.value + model.smoothing
@@ -166,6 +167,7 @@ def tree_classifier(model: Any, columns: Columns) -> Prediction:
 
 def tree_regression(model: Any, columns: Columns) -> Prediction:
     """`DecisionTreeRegressor`."""
+    model._refuse_several("ONNX")
     leaf = _leaf(model.nodes_, columns)
     return Prediction(value=columns.graph.op("Gather", model.nodes_.value[:, :1], leaf, axis=0))
 

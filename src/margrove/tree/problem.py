@@ -36,8 +36,9 @@ what decides wherever gains are compared: between columns, with `min_gain` and `
 under `max_leaf_nodes`. The `gain` that a tree keeps of a node is the uncharged one.
 
 With `max_features` m a node looks at columns in the order drawn for it until m of them offered a test there and at
-least one of these is allowed. A column that offers none, such as one that is constant in the node, does not count. The
-two engines draw different orders, so only the rules are the same.
+least one of these is allowed. A column that offers none, such as one that is constant in the node, does not count.
+With `thresholds` "random" a column of numbers offers one θ, drawn uniformly between its least and largest value in the
+node (and "present or missing"). All that is drawn follows from the seed, the node and the column (`draws.py`).
 
 A node stays a leaf if it is pure, at `max_depth`, of fewer than `min_samples_split` rows, if its largest class has the
 share `majority`, if no column offers a test whose branches have `min_samples_leaf` rows and `min_weight_leaf` weight
@@ -48,7 +49,10 @@ Impurities (T3), with class shares p_k or a target of mean μ and variance σ²:
 
     entropy −Σ p_k log2 p_k · gini Σ p_k (1 − p_k) · error 1 − max p_k · squared_error σ² ·
     gaussian_entropy ½ (1 + ln 2π + ln σ²), σ² at least 1e-9 of the variance of all rows · absolute_error, the mean
-    distance from the median (the lower one, of two)
+    distance from the median (the lower one, of two) · poisson, the mean of y ln(y/μ), y ≥ 0, where no branch may have
+    μ = 0 (less than 1e-12 of the node's sum of y is 0)
+
+With several targets the impurity is the mean of those of the targets, and a node is pure if it is in every target.
 """
 
 from __future__ import annotations
@@ -67,16 +71,17 @@ from margrove.problem import Problem
 if TYPE_CHECKING:
     from margrove.tree.model import TreeSolution  # noqa: F401  (the type of the solution, below)
 
-Criterion = Literal["entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error"]
+Criterion = Literal["entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error", "poisson"]
 SplitScore = Literal["gain", "gain_ratio", "skew_adjusted"]
 Test = Literal["threshold", "intervals", "multiway", "subset", "one_vs_rest"]
-Thresholds = Literal["exact", "histogram", "gaussian", "logistic"]
+Thresholds = Literal["exact", "histogram", "gaussian", "logistic", "random"]
 
 CLASS_CRITERIA: tuple[Criterion, ...] = ("entropy", "gini", "error")
-VALUE_CRITERIA: tuple[Criterion, ...] = ("squared_error", "gaussian_entropy", "absolute_error")
+VALUE_CRITERIA: tuple[Criterion, ...] = ("squared_error", "gaussian_entropy", "absolute_error", "poisson")
 TESTS: tuple[Test, ...] = get_args(Test)
 
 VARIANCE_FLOOR = 1e-9  # of the variance of all rows: where a node's is smaller, gaussian entropy takes this
+LEAST_SUM = 1e-12  # of the node's sum of y: a branch with less has none, under poisson
 EQUAL_GAIN = 1e-12  # gains that differ by less, relative to the impurity, are equal: rounding
 MISSING = -1  # the code of a missing cell of a category
 
@@ -168,10 +173,11 @@ class TreeProblem(Problem["TreeSolution"]):
     """Rows, target, weights and how to grow."""
 
     cells: Cells
-    target: NDArray[Any]  # (n,): int32 classes, or float64 numbers
-    n_classes: int  # 0 for numbers
+    target: NDArray[Any]  # (n,), or (n, targets) of several: int32 classes, or float64 numbers
+    n_classes: int  # 0 for numbers; of several targets the sum of their classes
     weight: NDArray[np.float64] | None = None  # (n,), all > 0; None where all are one
     growth: Growth = field(default_factory=Growth)
+    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, or of numbers 1
 
     @property
     def is_regression(self) -> bool:
@@ -182,6 +188,8 @@ class TreeProblem(Problem["TreeSolution"]):
 def check_asked(problem: TreeProblem) -> None:
     """Raise `ParameterError` for what no tree can do."""
     growth = problem.growth
+    if problem.outputs:
+        _check_several(problem)
     if problem.is_regression and growth.thresholds in ("gaussian", "logistic"):
         raise ParameterError(
             f"thresholds is {growth.thresholds!r}, which is for classes; for numbers it must be 'exact' or 'histogram'"
@@ -197,3 +205,20 @@ def check_asked(problem: TreeProblem) -> None:
                 f"column {column.name!r} has a monotone constraint and is a category, whose levels have no order. "
                 "Remove the constraint, or encode the column as numbers."
             )
+
+
+def _check_several(problem: TreeProblem) -> None:
+    """Raise `ParameterError` for what no tree of several targets can do."""
+    growth = problem.growth
+    for name, value, others in (
+        ("criterion", growth.criterion, ("gaussian_entropy",)),
+        ("thresholds", growth.thresholds, ("gaussian", "logistic")),
+    ):
+        if value in others:
+            raise ParameterError(f"{name} is {value!r}, which takes one target, and y has {len(problem.outputs)}.")
+    if growth.majority < 1:
+        raise ParameterError(f"majority is {growth.majority}, which takes one target, and y has several. Use 1.")
+    for column in problem.cells.columns:
+        if column.monotone != 0 or column.test == "subset":
+            what = "has a monotone constraint" if column.monotone else "is tested by subsets (categorical)"
+            raise ParameterError(f"column {column.name!r} {what}, which takes one target, and y has several.")

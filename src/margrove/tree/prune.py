@@ -135,6 +135,8 @@ def upper_error_rate(
 
 def mdl(model: TreeModel, *, criterion: Criterion = "gini") -> NDArray[np.bool_]:
     """Cut every subtree that takes no fewer bits than a leaf: see `margrove.tree.description`."""
+    if criterion == "poisson":
+        raise ParameterError("prune is 'mdl', which encodes no counts; with criterion='poisson' use 'cost_complexity'.")
     as_leaf, targets = leaf_bits(model, criterion=criterion)
     return _cheapest(model, as_leaf + targets, split_bits(model))
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -40,10 +41,17 @@ class TreeSample:
     """Cells, target and weights, ready for a problem. Rows of weight zero are left out."""
 
     cells: Cells
-    target: NDArray[Any]  # (n,): int32 classes or float64 numbers
-    classes: NDArray[Any] | None  # (K,), sorted; None for numbers
+    target: NDArray[Any]  # (n,), or (n, targets) of several: int32 classes or float64 numbers
+    classes: Any  # (K,), sorted, or a list of such for several targets; None for numbers
     weight: NDArray[np.float64] | None  # (n,), all > 0; None where all are one
     rows: NDArray[np.intp] | None  # which of the given rows these are; None: all
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Of several targets the number of classes of each, or of numbers 1."""
+        if self.target.ndim == 1:
+            return ()
+        return (1,) * self.target.shape[1] if self.classes is None else tuple(map(len, self.classes))
 
 
 @dataclass(frozen=True)
@@ -153,17 +161,43 @@ def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...]
 def read_classes(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
 ) -> TreeSample:
-    """Return the sample of a target of classes."""
-    y = plain_labels(_one_column(y, cells))
+    """Return the sample of a target of classes, or of several."""
+    if (several := several_targets(y)) is not None:
+        _check_length(several, cells)
+        found = [number_classes(_classes_in(column)) for column in several.T]
+        weight = settle_weights(np.empty((cells.n_rows, 0)), None, sample_weight, None)
+        if class_weight is not None:
+            by_class = compute_sample_weight(class_weight, several)
+            weight = by_class if weight is None else weight * by_class
+        codes = np.stack([codes for _, codes in found], axis=1)
+        return _sample(cells, codes.astype(np.int32), [classes for classes, _ in found], weight)
+    y = _classes_in(_one_column(y, cells))
+    classes, codes = number_classes(y)
+    weight = _weights(cells, y, sample_weight, class_weight)
+    return _sample(cells, codes.astype(np.int32), classes, weight)
+
+
+def several_targets(y: Any) -> NDArray[Any] | None:
+    """Return y as an array if it has more than one column, else None."""
+    if getattr(y, "ndim", 2) != 2 or isinstance(y, str):
+        return None
+    try:
+        array = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        return None
+    return array if array.ndim == 2 and array.shape[1] > 1 else None
+
+
+def _classes_in(y: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as one type that can be sorted, checked."""
+    y = plain_labels(y)
     if y.dtype.kind == "O":
         y = y.astype(np.str_)
     if y.dtype.kind == "f":
         _check_finite(y)
     if y.dtype.kind not in "biuUS":  # these are classes, and the check takes a while
         check_classification_targets(y)
-    classes, codes = number_classes(y)
-    weight = _weights(cells, y, sample_weight, class_weight)
-    return _sample(cells, codes.astype(np.int32), classes, weight)
+    return y
 
 
 @as_input_error
@@ -171,12 +205,12 @@ def read_numbers(
     cells: Cells, y: Any, sample_weight: ArrayLike | None, *, of_classes: str = "DecisionTreeClassifier"
 ) -> TreeSample:
     """Return the sample of a target of numbers; ``of_classes`` is the estimator to recommend for classes."""
-    y = _one_column(y, cells)
+    y = _one_column(y, cells) if several_targets(y) is None else _check_length(np.asarray(y), cells)
     if y.dtype.kind == "O":
         with suppress(TypeError, ValueError):
             y = y.astype(np.float64)
     if y.dtype.kind not in "fiub":
-        found = f"y holds {shown(y[0])}; regression needs numbers"
+        found = f"y holds {shown(y.flat[0])}; regression needs numbers"
         raise InputError(found, cure=f"Use {of_classes} to predict classes.")
     numbers = y.astype(np.float64)
     _check_finite(numbers)
@@ -190,16 +224,23 @@ def read_numbers(
 def _one_column(y: Any, cells: Cells) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    column: NDArray[Any] = np.asarray(column_or_1d(y, warn=True))
-    if len(column) != cells.n_rows:
-        sizes = f"[{cells.n_rows}, {len(column)}]"
+    return _check_length(np.asarray(column_or_1d(y, warn=True)), cells)
+
+
+def _check_length(y: NDArray[Any], cells: Cells) -> NDArray[Any]:
+    if len(y) != cells.n_rows:
+        sizes = f"[{cells.n_rows}, {len(y)}]"
         raise InputError(f"Found input variables with inconsistent numbers of samples: {sizes}")
-    return column
+    return y
 
 
 def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
     """Raise `InputError` unless the classes of a classifier are those of the labels it is certified on."""
-    if sample.classes is not None and not np.array_equal(model.classes_, sample.classes):
+    if sample.classes is None:
+        return
+    is_several = isinstance(model.classes_, list)
+    own, given = (classes if is_several else [classes] for classes in (model.classes_, sample.classes))
+    if len(own) != len(given) or not all(map(np.array_equal, own, given)):
         raise InputError(
             f"the classes of the model are {listed(model.classes_)}; those of y are {listed(sample.classes)}",
             cure="Certify with the labels the model was fitted on.",
@@ -208,8 +249,8 @@ def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
 
 def _check_finite(y: NDArray[Any]) -> None:
     if not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        what = "NaN" if np.isnan(y[row]) else "infinity"
+        at = np.unravel_index(int(np.argmin(np.isfinite(y))), y.shape)
+        row, what = at[0], "NaN" if np.isnan(y[at]) else "infinity"
         raise InputError(f"Input y contains {what}, first in row {row}", cure="Remove such rows.")
 
 
@@ -232,9 +273,7 @@ def _weights(
     return weight
 
 
-def _sample(
-    cells: Cells, target: NDArray[Any], classes: NDArray[Any] | None, weight: NDArray[np.float64] | None
-) -> TreeSample:
+def _sample(cells: Cells, target: NDArray[Any], classes: Any, weight: NDArray[np.float64] | None) -> TreeSample:
     if weight is None or (weight > 0).all():
         return TreeSample(cells, target, classes, weight, None)
     rows = np.flatnonzero(weight > 0)

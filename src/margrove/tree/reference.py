@@ -14,6 +14,7 @@ from math import nan
 import numpy as np
 
 from margrove.tree.association import NO_LEVELS
+from margrove.tree.draws import child_key
 from margrove.tree.model import LEAF, TreeModel
 from margrove.tree.problem import TreeProblem
 from margrove.tree.split import FREE, Node, Split, SplitSearch
@@ -45,16 +46,9 @@ def grow(problem: TreeProblem) -> TreeModel:
     (np.float64(0.0), 4, np.float64(0.0))
     """
     search, growth = SplitSearch(problem), problem.growth
-    rng = np.random.default_rng(growth.seed or 0)
-    n_columns = len(problem.cells.columns)
 
     def seedling(node: Node, depth: int) -> _Grown:
-        columns = np.arange(n_columns)
-        if growth.seed is not None or growth.max_features is not None:
-            columns = rng.permutation(n_columns)
-        split = None
-        if not search.is_final(node, depth):
-            split = search.best_split(node, columns.tolist(), growth.max_features)
+        split = None if search.is_final(node, depth) else search.best_split(node)
         return _Grown(node, depth, split if split is not None and search.is_worthwhile(node, split) else None)
 
     root = seedling(search.node(np.arange(problem.cells.n_rows), FREE), depth=0)
@@ -70,7 +64,8 @@ def grow(problem: TreeProblem) -> TreeModel:
             continue
         n_leaves += n_more
         for b, bounds in enumerate(split.bounds):
-            child = seedling(search.node(grown.node.rows[split.branch == b], bounds), grown.depth + 1)
+            node = search.node(grown.node.rows[split.branch == b], bounds, child_key(grown.node.key, b))
+            child = seedling(node, grown.depth + 1)
             grown.children.append(child)
             n_made += 1
             _wait(waiting, child, n_made)

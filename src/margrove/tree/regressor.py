@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from margrove.errors import ParameterError, check_choice
+from margrove.errors import InputError, ParameterError, check_choice
 from margrove.estimator import checked, estimator
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.problem import VALUE_CRITERIA, Cells
 from margrove.tree.prune import RULES, Rule
 from margrove.tree.reading import TreeSample, read_numbers
+from margrove.tree.settings import words_of
 
 _OF_CLASSES = ("binomial_test", "pessimistic")
 
@@ -31,9 +32,10 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     Parameters
     ----------
-    criterion : {"squared_error", "gaussian_entropy", "absolute_error"}, default="squared_error"
+    criterion : {"squared_error", "friedman_mse", "gaussian_entropy", "absolute_error", "poisson"}, \
+default="squared_error"
         The impurity: the variance; the entropy of a normal distribution; the mean distance from the median, which is
-        then the prediction of a leaf.
+        then the prediction of a leaf; the Poisson deviance of counts. "friedman_mse" is "squared_error".
     thresholds : {"exact", "histogram"}, default="exact"
     significance : float, optional
         Stop where a split is not significant at this level (F test).
@@ -59,11 +61,19 @@ class DecisionTreeRegressor(RegressorMixin, DecisionTree):
 
     _criteria = VALUE_CRITERIA
 
-    criterion: str = checked(check_choice, allowed=VALUE_CRITERIA, default="squared_error")
+    criterion: str = checked(check_choice, allowed=words_of(VALUE_CRITERIA), default="squared_error")
     prune: Rule | None = checked(_check_rule, default=None)
 
     def _predicted(self, leaf: NDArray[np.int32]) -> NDArray[np.float64]:
-        return np.asarray(self.nodes_.value[leaf, 0])
+        return np.asarray(self.nodes_.value[leaf] if self.n_outputs_ > 1 else self.nodes_.value[leaf, 0])
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
-        return read_numbers(cells, y, sample_weight)
+        sample = read_numbers(cells, y, sample_weight)
+        if self.criterion == "poisson":  # the first sentences are scikit-learn's
+            if (sample.target < 0).any():
+                found = "Some value(s) of y are negative which is not allowed for Poisson regression"
+                raise InputError(found, cure="Use criterion='squared_error'.")
+            if not (sample.target.sum(axis=0) > 0).all():
+                found = "Sum of y is not strictly positive which is necessary for Poisson regression"
+                raise InputError(found, cure="Use criterion='squared_error'.")
+        return sample

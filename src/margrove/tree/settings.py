@@ -21,7 +21,8 @@ from margrove.tree.prune import RULES, Rule
 
 Categorical = Literal["auto", "multiway", "subset", "one_vs_rest"]
 _NO_LIMIT = Advice(Value(None), " means no limit.")
-_SAME = {"log_loss": "entropy"}  # scikit-learn has both words
+# Words of scikit-learn's. For two branches, friedman_mse prefers the same splits as the squared error.
+_SAME = {"log_loss": "entropy", "friedman_mse": "squared_error"}
 
 
 def settle_criterion(name: str, allowed: tuple[Criterion, ...]) -> Criterion:
@@ -71,7 +72,10 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
 
     criterion: str = "gini"
     split_score: SplitScore = checked(check_choice, allowed=get_args(SplitScore), default="gain")
-    thresholds: Thresholds = checked(check_choice, allowed=get_args(Thresholds), default="exact")
+    splitter: str = checked(check_choice, allowed=("best", "random"), default="best")
+    thresholds: Thresholds = checked(
+        check_choice, allowed=("exact", "histogram", "gaussian", "logistic"), default="exact"
+    )
     categorical: Categorical = checked(check_choice, allowed=get_args(Categorical), default="auto")
     categorical_features: ArrayLike | None = "from_dtype"
     split_values: Mapping[Any, Sequence[float]] | None = None
@@ -99,10 +103,14 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
 
     def _growth(self, criterion: Criterion, n_rows: int, n_columns: int, weight: float) -> Growth:
         """Return how a tree of a table with so many rows and columns is grown."""
+        is_random = self.splitter == "random"
+        if is_random and self.thresholds != "exact":
+            raise ParameterError(f"splitter is 'random' and thresholds is {self.thresholds!r}. Use one of the two.")
+        is_drawn = is_random or self.random_state is not None or self.max_features is not None
         return Growth(
             criterion=criterion,
             split_score=self.split_score,
-            thresholds=self.thresholds,
+            thresholds="random" if is_random else self.thresholds,
             max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_split=max(2, _count("min_samples_split", self.min_samples_split, n_rows, least=2)),
             min_samples_leaf=_count("min_samples_leaf", self.min_samples_leaf, n_rows, least=1),
@@ -114,7 +122,7 @@ class TreeParameters(DrawnSeed, RunsOnEngine):
             majority=float(self.majority),
             complexity=float(self.complexity),
             n_bins=min(int(self.n_bins), max(2, n_rows)),  # there are no more distinct values
-            seed=None if self.random_state is None and self.max_features is None else self._seed(),
+            seed=self._seed() if is_drawn else None,
         )
 
 

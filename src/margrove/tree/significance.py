@@ -37,8 +37,8 @@ there is nothing to permute, and every p is that of χ². Under monotone constra
 it predicts, held within bounds; p is then that of the predictions of the branches.
 
 Regression uses the F test of one-way analysis of variance, from the node's and its branches' sums of squares
-(criteria squared_error and gaussian_entropy); for a subset test that of all its levels. The mean distance from the
-median does not give them: for absolute_error p is NaN.
+(criteria squared_error and gaussian_entropy); for a subset test that of all its levels. The other criteria do not give
+them: for absolute_error and poisson p is NaN.
 
 F assumes a normal distribution, and p falls with the spread within the branches: four rows 1, 1 | 5, 5 would have
 p = 0. But a random permutation puts four rows into the same branches in one of n!/Π n_b! = 6 cases, so a permutation
@@ -67,6 +67,7 @@ MOST_FOURFOLD = 1e9  # largest total weight for Fisher's exact test; it then sum
 MOST_ROWS = 100  # there, measured on random tables, gamma's p is 0.01 off on average; χ²'s twice that with 7 classes
 MOST_CELLS = 200  # what keeps a draw cheap
 FEW_ROWS = 20.0  # below, the p of the F test is at least that of one permutation
+_WITHOUT_TEST = ("absolute_error", "poisson")  # criteria from which no p-value follows
 DRAWS = 999
 SEED = 20261115
 EQUAL_TABLES = 1e-7  # tables whose probability differs by less are equally probable: rounding
@@ -78,8 +79,8 @@ SmallCounts = Literal["exact", "chi2"]
 def split_p_values(
     model: TreeModel, *, criterion: Criterion = "gini", correct: bool = True, small: SmallCounts = "exact"
 ) -> NDArray[np.float64]:
-    """Return the p-value of each node's split, (m,); NaN at leaves, and everywhere for absolute_error. ``correct``: for
-    the tests that the node chose from; ``small``: the test of tables with small expected counts."""
+    """Return the p-value of each node's split, (m,); NaN at leaves, and everywhere for absolute_error and poisson.
+    ``correct``: for the tests that the node chose from; ``small``: the test of tables with small expected counts."""
     check_choice("small", small, ("exact", "chi2"))
     p = np.full(model.n_nodes, np.nan)
     inner = np.flatnonzero(~model.is_leaf)
@@ -113,10 +114,10 @@ def is_significant(
 ) -> NDArray[np.bool_]:
     """Return which nodes have a split of p ≤ level; no leaf has."""
     check_share("level", level)
-    if criterion == "absolute_error":
+    if criterion in _WITHOUT_TEST:
         raise ParameterError(
             Advice(
-                "criterion is 'absolute_error'; its splits have no significance test. Use ",
+                f"criterion is {criterion!r}; its splits have no significance test. Use ",
                 Setting("criterion", "squared_error"),
                 ", or set no significance level.",
             )
@@ -140,7 +141,7 @@ def branch_chi2(model: TreeModel) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def target_variance(model: TreeModel, criterion: Criterion) -> NDArray[np.float64]:
-    """Return the variance of the target in each node, from its impurity; NaN for absolute_error."""
+    """Return the variance of the target in each node, from its impurity; NaN for absolute_error and poisson."""
     if criterion == "squared_error":
         return model.impurity
     if criterion == "gaussian_entropy":  # ½ (1 + ln 2π + ln σ²)
@@ -297,7 +298,7 @@ def _test_all_levels(model: TreeModel, criterion: Criterion, small: SmallCounts,
     if model.n_levels is None or model.association is None or model.inverse_weight is None:
         return
     nodes = np.flatnonzero(model.n_levels > 2)
-    if len(nodes) == 0 or criterion == "absolute_error":
+    if len(nodes) == 0 or criterion in _WITHOUT_TEST:
         return
     size, association = model.n_levels[nodes], model.association[nodes]
     if criterion in VALUE_CRITERIA:

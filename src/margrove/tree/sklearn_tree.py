@@ -6,17 +6,20 @@ represents take the same branch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.tree._tree import TREE_LEAF, TREE_UNDEFINED, Tree
 
 from margrove.tree.model import TreeModel
 
 
-def sklearn_tree(tree: TreeModel, n_classes: int) -> Tree:
-    """Return the nodes as scikit-learn's ``Tree``; ``n_classes`` is 0 for numbers. Raise `AttributeError` if a test
-    cannot be written as x ≤ θ."""
+def sklearn_tree(tree: TreeModel, n_classes: Sequence[int], values: Sequence[NDArray[np.float64]]) -> Tree:
+    """Return the nodes as scikit-learn's ``Tree``; of each target, ``n_classes`` (1 for numbers) and the values of the
+    nodes. Raise `AttributeError` if a test cannot be written as x ≤ θ."""
     inner = np.flatnonzero(~tree.is_leaf)
-    made = Tree(len(tree.columns), np.array([max(1, n_classes)], dtype=np.intp), 1)
+    made = Tree(len(tree.columns), np.array(n_classes, dtype=np.intp), len(n_classes))
     nodes = np.zeros(tree.n_nodes, dtype=made.__getstate__()["nodes"].dtype)
     nodes["left_child"] = nodes["right_child"] = TREE_LEAF
     nodes["feature"], nodes["threshold"] = TREE_UNDEFINED, TREE_UNDEFINED
@@ -28,9 +31,10 @@ def sklearn_tree(tree: TreeModel, n_classes: int) -> Tree:
         nodes["threshold"][node] = threshold
         nodes["left_child"][node], nodes["right_child"][node] = tree.children(node)[[left, 1 - left]]
         nodes["missing_go_to_left"][node] = tree.missing_branch[node] == left
-    value = tree.value / tree.value.sum(axis=1, keepdims=True) if n_classes else tree.value
-    state = {"max_depth": tree.max_depth, "node_count": tree.n_nodes, "nodes": nodes}
-    made.__setstate__(state | {"values": np.ascontiguousarray(value[:, None, :])})
+    value = np.zeros((tree.n_nodes, len(n_classes), max(n_classes)))
+    for t, own in enumerate(values):
+        value[:, t, : own.shape[1]] = own
+    made.__setstate__({"max_depth": tree.max_depth, "node_count": tree.n_nodes, "nodes": nodes, "values": value})
     return made
 
 

@@ -22,7 +22,7 @@ has to keep the bounds of the node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf, log2, nan
@@ -31,9 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
+from margrove.tree.draws import column_order, mixed, random_cut
 from margrove.tree.groups import Groups, Measure, Parts, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
-from margrove.tree.problem import EQUAL_GAIN, VARIANCE_FLOOR, TreeProblem, check_asked
+from margrove.tree.problem import EQUAL_GAIN, LEAST_SUM, VARIANCE_FLOOR, TreeProblem, check_asked
 from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
 
 Floats = NDArray[np.float64]
@@ -57,6 +58,7 @@ class Node:
     impurity: float
     value: Floats  # (K,) or (1,), of the rows as they are
     bounds: Bounds
+    key: int  # of all that is drawn at random in the node
     gain_unit: float  # gains that differ by less than EQUAL_GAIN of it are equal
 
 
@@ -107,23 +109,29 @@ class SplitSearch:
         self._weight = np.ones(cells.n_rows) if problem.weight is None else problem.weight.astype(np.float64)
         floor, self._value_unit = 0.0, 1.0
         if problem.is_regression:
-            floor = VARIANCE_FLOOR * moments(problem.target, self._weight)[1]
+            floor = 0.0 if problem.outputs else VARIANCE_FLOOR * moments(problem.target, self._weight)[1]
             self._value_unit = float(np.abs(problem.target).max())
-        self._measure = Measure(growth.criterion, problem.n_classes, floor)
+        self._measure = Measure(growth.criterion, problem.n_classes, floor, problem.outputs)
         self._cuts: dict[int, Floats] = {}
         if growth.thresholds == "histogram":
             numbers = [j for j, column in enumerate(cells.columns) if column.test == "threshold"]
             self._cuts = {j: quantile_cuts(cells.column(j).astype(np.float64), growth.n_bins) for j in numbers}
 
-    def node(self, rows: NDArray[np.intp], bounds: Bounds = FREE) -> Node:
-        """Return the node that holds these rows."""
+    def node(self, rows: NDArray[np.intp], bounds: Bounds = FREE, key: int | None = None) -> Node:
+        """Return the node that holds these rows; ``key`` is that of the root if it is not given."""
+        if key is None:
+            key = mixed(self.problem.growth.seed or 0)
         target, weight = self.problem.target[rows].astype(np.float64), self._weight[rows]
         whole = self._measure.groups(target, weight, np.zeros(len(rows), np.intp), 1)[0]
         impurity = float(whole.impurity)
-        gain_unit = abs(impurity) + (self.problem.growth.criterion == "gaussian_entropy")  # that of nats, which cross 0
+        gain_unit = abs(impurity)
+        if self.problem.growth.criterion == "gaussian_entropy":
+            gain_unit += 1.0  # that of nats, which cross 0
+        elif self.problem.growth.criterion == "poisson":
+            gain_unit += float(whole.value.mean())
         if not self.problem.is_regression and self.problem.weight is not None:
             gain_unit = max(gain_unit, _LEAST_GAIN_UNIT + _GAIN_UNIT_OF_A_ROW * len(rows))
-        return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, gain_unit)
+        return Node(rows, target, weight, float(whole.weight), impurity, whole.value, bounds, key, gain_unit)
 
     def held_value(self, node: Node) -> Floats:
         """Return the value of the node as a leaf: within its bounds."""
@@ -140,10 +148,11 @@ class SplitSearch:
         """Return whether the node is a leaf without a search for tests."""
         growth = self.problem.growth
         if self.problem.is_regression:
-            is_settled = node.target.min() == node.target.max()
+            is_settled = bool((node.target == node.target[0]).all())
         else:
-            is_pure = np.count_nonzero(node.value) == 1
-            is_settled = is_pure or node.value.max() >= growth.majority * (1 - self.slack) * node.weight
+            is_pure = np.count_nonzero(node.value) == max(1, len(self.problem.outputs))
+            is_major = node.value.max() >= growth.majority * (1 - self.slack) * node.weight
+            is_settled = is_pure or (is_major and not self.problem.outputs)
         is_deep = growth.max_depth is not None and depth >= growth.max_depth
         return bool(is_settled or is_deep or len(node.rows) < growth.min_samples_split)
 
@@ -159,20 +168,36 @@ class SplitSearch:
 
     # ------------------------------------------------------------------------------------------ the best of columns
 
-    def best_split(
-        self, node: Node, columns: Iterable[int] | None = None, max_features: int | None = None
-    ) -> Split | None:
-        """Return the best test of all columns; None if no column offers one. With ``max_features`` the search ends
-        after that many columns that offer a test, or at the first allowed test after them."""
-        splits: list[Split] = []
-        n_candidates, n_looked = 0.0, 0
-        for j in range(len(self.problem.cells.columns)) if columns is None else columns:
-            if max_features is not None and n_looked >= max_features and splits:
-                break
+    def columns(self, node: Node) -> Sequence[int]:
+        """Return the columns in the order in which the node looks at them."""
+        n_columns = len(self.problem.cells.columns)
+        is_drawn = self.problem.growth.seed is not None or self.problem.growth.max_features is not None
+        return column_order(node.key, n_columns) if is_drawn else range(n_columns)
+
+    def looked_at(self, node: Node) -> list[int]:
+        """Return the columns that the node looks at: with ``max_features`` it ends after that many that offer a test,
+        or at the first allowed test after them."""
+        return [j for j, _, _ in self._offers(node)]
+
+    def _offers(self, node: Node) -> Iterator[tuple[int, Groups, list[Split]]]:
+        """Yield each column that the node looks at, its groups and its best test, if it has one."""
+        most, n_looked, has_any = self.problem.growth.max_features, 0, False
+        for j in self.columns(node):
+            if most is not None and n_looked >= most and has_any:
+                return
             groups = self.groups(node, j)
-            n_candidates += groups.n_choices
             n_looked += groups.n_tests > 0
-            splits += islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1)
+            best = list(islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1))
+            has_any = has_any or bool(best)
+            yield j, groups, best
+
+    def best_split(self, node: Node) -> Split | None:
+        """Return the best test of the columns that the node looks at; None if no column offers one."""
+        splits: list[Split] = []
+        n_candidates = 0.0
+        for _, groups, best in self._offers(node):
+            n_candidates += groups.n_choices
+            splits += best
         if not splits:
             return None
         if self.problem.growth.split_score == "gain_ratio":  # only tests of at least the mean gain compete (C4.5)
@@ -236,6 +261,8 @@ class SplitSearch:
         if kind == "histogram":
             return self._cuts[j]
         is_present = ~np.isnan(x)
+        if kind == "random":
+            return np.array([random_cut(node.key, j, x[is_present])] if is_present.any() else [])
         fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
         return fit(x[is_present], node.target[is_present].astype(np.intp), node.row_weight[is_present])
 
@@ -342,6 +369,9 @@ class SplitSearch:
         growth = self.problem.growth
         is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
         is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
+        if growth.criterion == "poisson":
+            least = LEAST_SUM * node.weight * node.value
+            is_allowed &= (branches.weight[..., None] * branches.value > least).all(axis=(0, -1))
         if sign is not None and sign.any():
             value, rounding = self._levels(branches), self.slack * self._value_unit
             low, high = node.bounds

@@ -38,6 +38,7 @@ min_weight_fraction_leaf, class_weight, smoothing, random_state, n_jobs, engine
     """
 
     # The parameters of a tree that a stump has no choice of.
+    splitter: str = fixed("best")
     max_depth: int | None = fixed(1)
     min_samples_split: int | float = fixed(2)
     max_features: int | float | str | None = fixed(None)

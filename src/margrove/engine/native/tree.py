@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from margrove.advice import Advice, Setting
 from margrove.boost.model import Grove
+from margrove.data.memory import free_memory
 from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, threads_for
 from margrove.engine.registry import Engine, register
 from margrove.errors import EngineError
@@ -18,6 +20,7 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import SLICE, run_in_slices
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
+from margrove.tree.groups import Measure
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
@@ -27,16 +30,21 @@ from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem, ch
 def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
     growth, cells, is_regression = problem.growth, problem.cells, problem.is_regression
     check_asked(problem)
-    if cells.sparse is not None and growth.criterion == "absolute_error":
-        words = " does not support sparse X. Use X.toarray(), or 'squared_error'."
-        raise EngineError(Advice(Setting("criterion", "absolute_error"), words))
+    if cells.sparse is not None and growth.criterion == "absolute_error":  # whose lists leave no row out
+        needed = 8 * cells.n_rows * len(cells.columns)
+        if needed > free_memory():
+            words = f" needs X as a dense array of {needed / 1e9:.1f} GB, which is not free. Use 'squared_error'."
+            raise EngineError(Advice(Setting("criterion", "absolute_error"), words))
+        cells = Cells(cells.columns, cells.n_rows, tuple(cells.sparse.toarray().T))
+    target = np.ascontiguousarray(problem.target).ravel()
     grower = core.TreeGrower(
         columns_for_core(cells),
         n=cells.n_rows,
-        label=np.empty(0, np.int32) if is_regression else np.ascontiguousarray(problem.target, np.int32),
+        label=np.empty(0, np.int32) if is_regression else target.astype(np.int32, copy=False),
         n_classes=problem.n_classes,
-        number=given_or_nothing(problem.target if is_regression else None),
+        number=given_or_nothing(target if is_regression else None),
         weight=given_or_nothing(problem.weight),
+        outputs=problem.outputs,
         growth=growth_for_core(growth),
         sorted=sorted_for_core(problem, effort),
         threads=threads_for(effort.n_jobs),
@@ -105,8 +113,8 @@ def sorted_for_core(problem: TreeProblem, effort: Effort) -> core.SortedColumns 
 
 
 def _thresholds(growth: Growth) -> core.Thresholds:
-    """Return how thresholds are found: all are tried, or those of a model of the classes."""
-    return core.Thresholds[growth.thresholds if growth.thresholds in ("gaussian", "logistic") else "every"]
+    """Return how thresholds are found: all are tried, or those of a model of the classes, or random ones."""
+    return core.Thresholds["every" if growth.thresholds in ("exact", "histogram") else growth.thresholds]
 
 
 def _bins(growth: Growth) -> int:
@@ -174,9 +182,11 @@ def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int
     m, n_classes = len(arrays["feature"]), problem.n_classes
     least, most = arrays.pop("least"), arrays.pop("most")
     model = TreeModel(columns=problem.cells.columns, impurity=np.zeros(m), **arrays)
-    if problem.is_regression or problem.weight is not None:
+    if problem.is_regression or problem.weight is not None or problem.outputs:
         leaf = apply(model, problem.cells, n_jobs)
         weight = np.ones(problem.cells.n_rows) if problem.weight is None else problem.weight
+        if problem.outputs:
+            return _of_several(problem, model, leaf, weight, arrays)
         if problem.is_regression:
             arrays |= _of_numbers(problem, model, leaf, weight)
         else:
@@ -190,6 +200,25 @@ def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int
         arrays["impurity"] = class_impurity(problem.growth.criterion, arrays["value"])
     if any(column.monotone for column in problem.cells.columns):
         arrays["value"] = _held(arrays["value"], arrays["weight"], least, most)
+    return TreeModel(columns=problem.cells.columns, **arrays)
+
+
+def _of_several(
+    problem: TreeProblem,
+    model: TreeModel,
+    leaf: NDArray[np.int32],
+    weight: NDArray[np.float64],
+    arrays: dict[str, NDArray[Any]],
+) -> TreeModel:
+    """Return the tree of several targets, whose impurity is the mean of theirs."""
+    measure = Measure(problem.growth.criterion, problem.n_classes, outputs=problem.outputs)
+    order = np.argsort(leaf, kind="stable")  # the rows of a subtree are one run
+    first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))
+    runs = [order[begin:end] for begin, end in zip(first, last, strict=True)]
+    parts = [measure.groups(problem.target[run], weight[run], np.zeros(len(run), np.intp), 1) for run in runs]
+    arrays |= {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "impurity", "weight")
+    }
     return TreeModel(columns=problem.cells.columns, **arrays)
 
 
@@ -210,6 +239,8 @@ def _of_numbers(
     """Mean (or median), weight and impurity of each node; of the variance also the gain, without cancellation."""
     if problem.growth.criterion == "absolute_error":
         return _of_medians(problem.target, model, leaf, weight)
+    if problem.growth.criterion == "poisson":
+        return _of_counts(problem.target, model, leaf, weight)
     m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
     total = np.bincount(leaf, w, m)
     at_leaf = total > 0
@@ -238,6 +269,19 @@ def _of_numbers(
     one[leaf] = problem.target
     value[at_leaf] = (one + off)[at_leaf]
     return {"value": value[:, None], "impurity": impurity, "weight": total, "gain": gain}
+
+
+def _of_counts(
+    y: NDArray[np.float64], model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """Return the same under poisson: Σ w y ln y − s ln(s/w) of each node, from the sums of its leaves."""
+    sums = np.stack([np.bincount(leaf, each, model.n_nodes) for each in (weight, weight * y, weight * xlogy(y, y))])
+    for level in range(model.max_depth, 0, -1):
+        nodes = np.flatnonzero(model.depth == level)
+        np.add.at(sums, (slice(None), model.parent[nodes]), sums[:, nodes])
+    total, s, own = sums
+    impurity = np.maximum(own - xlogy(s, s / total), 0) / total
+    return {"value": (s / total)[:, None], "impurity": impurity, "weight": total}
 
 
 def _of_medians(
