@@ -239,6 +239,16 @@ def test_without_a_solution_there_is_no_leave_one_out_bound(table):
     assert "not solved to tol" in claim.words
 
 
+@pytest.mark.parametrize("bound", ["loo_bound_", "xi_alpha_bound_"])
+@pytest.mark.parametrize("learner", [margrove.SVC(C=3.0), margrove.NuSVC(nu=0.2), margrove.SVC(kernel="linear", C=0.1)])
+def test_a_changed_bound_is_found(learner, bound, table):
+    X, y = table
+    model = clone(learner).fit(X, y)
+    assert certify(model, X, y).holds
+    setattr(model, bound, getattr(model, bound) / 2)
+    assert [claim.name for claim in certify(model, X, y).claims if claim.holds is False] == [bound]
+
+
 def test_the_best_model_of_a_search_is_certified(table):
     X, y = table
     search = GridSearchCV(margrove.SVC(), {"C": [1.0, 10.0]}, cv=3).fit(X, y)

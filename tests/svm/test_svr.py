@@ -126,3 +126,12 @@ def test_bad_parameters(model, words):
 def test_weights_that_are_all_zero_are_refused():
     with pytest.raises(InputError, match="at least one non-zero"):
         SVR().fit([[0.0], [1.0]], [0.0, 1.0], sample_weight=[0, 0])
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5, np.nan])
+def test_a_changed_tube_is_found(values, factor):
+    X, z = values
+    model = NuSVR(gamma=0.5, nu=0.4).fit(X, z)
+    assert certify(model, X, z).holds
+    model.epsilon_ *= factor
+    assert certify(model, X, z).holds is False

@@ -50,6 +50,7 @@ from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import Dual, classification
 
 _OF_ITS_SIZE = 1e-4  # relative to Σ|βf|: allowed error of the stored ‖w‖², for kernel values in float32
+NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _SINGLE = 1e9  # about the ratio of the rounding errors of float32 and float64
 
 # Where numbers overflow, the claims fail: no warning is needed.
@@ -118,6 +119,8 @@ def certify_duals(
         f, own, stray = _sums(kernel, points, rows, support, beta, on_share if is_reported else None)
         stated = classification(dual.y, dual.upper, dual.point) if dual.hulls else dual
         machine = _read_off(form, name, stated, own, f, float(intercept[number]), stray)
+        if form is NU_REGRESSION and hasattr(model, "epsilon_"):  # scikit-learn's has none
+            machine = replace(machine, rho=-float(model.epsilon_))
         f = np.tile(f, 2) if form.is_doubled else f / machine.scale
         finding = judge(machine, f, diagonal[dual.point])
         if form is ONE_CLASS:
@@ -126,7 +129,30 @@ def certify_duals(
         machines.append(machine)
         findings.append(finding)
     claims = _claims(model, machines, findings, form, kernel)
+    if is_reported and hasattr(model, "xi_alpha_bound_"):  # during a fit the bounds are not yet final
+        claims += _recorded_bounds(model, machines, findings, diagonal, kernel)
     return Certificate.of(model, "recomputed", points.shape[0], names, claims)
+
+
+def _recorded_bounds(
+    model: Any, machines: list[SolvedDual], findings: list[Finding], diagonal: NDArray[np.float64], kernel: Kernel
+) -> tuple[Claim, ...]:
+    """Return a failed claim for each bound of a classifier that is neither that of its machines nor 1, that of no
+    solution. Of the ξα-estimate, rows are left open whose 2 α R² + ξ is 1 up to the tolerance of the solve."""
+    radius = float(diagonal.max()) * (1 if kernel.name in NONNEGATIVE else 2)
+    risky, safe = np.zeros(len(diagonal), np.bool_), np.ones(len(diagonal), np.bool_)
+    for machine, finding in zip(machines, findings, strict=True):
+        rows, has_alpha = machine.dual.point, machine.alpha > 0
+        estimate = abs(machine.scale) * (2 * machine.alpha * radius + finding.slack)
+        slip = abs(machine.scale) * (2 * float(model.tol) * finding.unit + _SINGLE * finding.rounding)
+        is_stable = bool((finding.grade == MARGINAL).any())
+        risky[rows[has_alpha & ((estimate >= 1 + slip) | (not is_stable))]] = True
+        safe[rows[has_alpha & ((estimate >= 1 - slip) | (not is_stable))]] = False
+    support, n = count_support(machines)
+    least, most = risky.sum() / n, (len(safe) - safe.sum()) / n
+    bounds = {"loo_bound_": (support / n, 1e-9 + abs(support / n - support / len(diagonal)))}
+    bounds["xi_alpha_bound_"] = (least + most) / 2, (most - least) / 2 + 1e-9
+    return recorded(model, **{name: given for name, given in bounds.items() if getattr(model, name) != 1})
 
 
 def _read_off(

@@ -21,6 +21,7 @@ from margrove.estimator import checked, estimator, fitted
 from margrove.run.threads import blas_held_back
 from margrove.search.folds import Splits
 from margrove.status import Status
+from margrove.svm.certificate import NONNEGATIVE
 from margrove.svm.decision import matched, weighted_sums
 from margrove.svm.kernels import Matrix, kernel_of
 from margrove.svm.kkt import MARGINAL, count_support
@@ -43,7 +44,6 @@ from margrove.svm.problem import Dual
 from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import PosedMachines, TrainingData, rows_of_machines, training_data, weighted_rows
 
-_NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
 
 
@@ -351,7 +351,7 @@ def _xi_alpha(data: TrainingData, solved: list[Solved]) -> int:
     R² bounds K(x, x) − K(x, z): max K(x, x) for kernels that are never below 0, twice that for the others. The theorem
     is for a stable solution, one with a marginal row; of a machine without any, all support vectors are counted.
     """
-    radius = float(data.diagonal.max()) * (1 if data.kernel.name in _NONNEGATIVE else 2)
+    radius = float(data.diagonal.max()) * (1 if data.kernel.name in NONNEGATIVE else 2)
     risky = np.zeros(data.X.shape[0], np.bool_)
     for each in solved:
         machine = each.machine
