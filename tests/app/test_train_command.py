@@ -180,6 +180,13 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["--target", "kin"], "Did you mean 'kind'"),
         (["-o", "nowhere/model.margrove"], "no folder 'nowhere'"),
         (["-o", "."], "is a folder"),
+        (["-o", ""], "-o is ''; it must name a file"),
+        (
+            ["--without", "petal", "--without", "colour", "--without", "height"],
+            "flowers.csv: --without names every column. Leave one to learn from.",
+        ),
+        (["--model", "linear", "--param", "engine=reference"], "cannot search within a --budget. Use --budget 0."),
+        (["--model", "tree", "--param", "n_jobs=99999"], "n_jobs is 99999; it must be a number of threads up to 1024"),
         (["-o", "-", "--json"], "both write to standard output"),
         (["--time-limit", "-1"], "error: --time-limit is -1"),
         (["--model", "svm", "--budget", "0", "--param", "colour=red"], "svm has no parameter"),
@@ -245,3 +252,16 @@ def test_a_seed_beyond_the_range_of_numpy_is_refused(run: Run, flowers: str, fol
     assert "--seed" in result.stderr
     assert [path.name for path in folder.iterdir()] == [flowers]
     assert run("train", flowers, "--seed", str(2**32 - 1), "--model", "tree").exit_code == 0
+
+
+def test_a_table_without_a_name_is_refused(run: Run, folder: Path) -> None:
+    result = run("train", "")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "margrove: error: the name of the table is ''; it must be that of a file, or '-'.\n",
+    )
+
+
+def test_without_a_search_any_engine_fits(run: Run, flowers: str) -> None:
+    words = ("--model", "linear", "--param", "engine=reference", "--budget", "0", "--folds", "2")
+    assert run("train", flowers, *words).exit_code == 0

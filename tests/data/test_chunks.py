@@ -363,3 +363,19 @@ def test_a_fault_in_kept_rows_names_its_line(tmp_path, bad):
     path = written(tmp_path, "x,y\n" + "1,3\n" * 40_000 + bad)
     with pytest.raises(InputError, match="line 40002"):
         list(read_chunks(path, rows=20_000, target="y"))
+
+
+def test_missing_targets_are_not_counted_by_the_block(tmp_path):
+    path = written(tmp_path, "a,y\n" + "".join(f"{i},{'' if i == 150 else i % 2}\n" for i in ROWS))
+    with pytest.raises(InputError, match=r"line 152, column 'y': a target cell is missing\. Fill them in"):
+        list(read_chunks(path, rows=20))
+    table = pa.table({"a": range(200), "y": [None if i == 150 else i % 2 for i in ROWS]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=20)
+    with pytest.raises(InputError, match=r"t\.parquet, column 'y': a target cell is missing\. Fill"):  # of no row
+        list(read_chunks(tmp_path / "t.parquet", rows=20))
+
+
+def test_a_target_without_any_label_is_named(tmp_path):
+    path = written(tmp_path, "a,y\n" + "".join(f"{i},\n" for i in ROWS))
+    with pytest.raises(InputError, match=r"column 'y': every target cell is missing"):
+        read_chunks(path, rows=20, drop_unlabelled=True)

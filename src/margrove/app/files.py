@@ -10,7 +10,7 @@ from typing import Any
 
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.console import put
-from margrove.errors import InputError, ModelFileError
+from margrove.errors import InputError, ModelFileError, ParameterError
 from margrove.store import describe, load, save
 from margrove.store.fault import FaultError
 from margrove.store.files import write
@@ -38,6 +38,8 @@ def check_destination(path: str) -> bool:
 
 def check_folder(path: str, example: str, option: str = "-o") -> None:
     """Refuse a path whose folder cannot take a file; the message names an ``example``, and the ``option`` to use."""
+    if not path:
+        raise ParameterError(f"{option} is ''; it must name a file, such as {example}.")
     file = Path(path)
     folder = file.parent
     if file.is_dir():

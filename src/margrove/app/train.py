@@ -48,7 +48,8 @@ from margrove.app.screen.progress import counted_down, metered
 from margrove.boost.base import is_plain_tree
 from margrove.boost.regressor import AdaBoostRegressor
 from margrove.data import Table
-from margrove.engine import Effort
+from margrove.engine import Capability, Effort
+from margrove.engine.registry import named
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.run.progress import Course
@@ -136,7 +137,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
     reading.refuse_folder()
-    destination = output or f"{reading.stem}.margrove"
+    destination = f"{reading.stem}.margrove" if output is None else output
     is_replaced = check_destination(destination)
     report = report_path(destination) if has_report else None
     if report is not None:
@@ -257,6 +258,9 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     learner, space, task = training.learner, training.search_space(), training.kind
     table = table_for(learner, table)
     _check_vote_of_numbers(last_step_of(training.build()), table, training.params)
+    engine = training.params.get("engine", "auto")
+    if space is not None and engine != "auto" and Capability.TIME_LIMIT not in named(engine).can:
+        raise ParameterError(f"--param engine={engine} cannot search within a --budget. Use --budget 0.")
     screen.say(f"Learner: {learner.name} ({learner.words})", indent=2)
     is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
     if learner.remark and not is_set:

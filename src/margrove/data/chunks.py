@@ -65,6 +65,7 @@ class TableChunks(ABC):
     file anew. Made by `read_chunks`."""
 
     n_rows: int
+    _column: str | None = None  # the target
 
     def __init__(self, content: Content, rows: int, target: Target, drop_unlabelled: bool) -> None:
         self.source, self.rows = content.name, rows
@@ -97,9 +98,10 @@ class TableChunks(ABC):
         elif table.target is None:
             table = choose_target(table, self._target)
         if self._drop_unlabelled and table.target is not None:
+            self._column = table.target.name
             table = table.take(~table.target.is_missing)
         if table.n_rows:
-            yield refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of)
+            yield refuse_unlabelled(table, drop_unlabelled=False, line_of=line_of, is_part=True)
 
     def encoded(self, encoder: TableEncoder | None = None, *, text: str | Sequence[str] | None = None) -> EncodedChunks:
         """Return the same rows as numbers, in pairs (X, y). Its ``encoder`` belongs in front of the model.
@@ -195,7 +197,8 @@ def read_chunks(
     else:
         chunks = ColumnarChunks(file, form, **common)
     if next(iter(chunks), None) is None:  # a fault of the target is reported now
-        raise InputError("every target cell is missing", file=chunks.source, cure="Choose another target.")
+        problem = "every target cell is missing"
+        raise InputError(problem, file=chunks.source, column=chunks._column, cure="Choose another target.")
     return chunks
 
 

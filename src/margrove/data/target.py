@@ -63,9 +63,12 @@ def _target_name(table: Table, target: Target) -> str:
     return table.names[place]
 
 
-def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None) -> Table:
+def refuse_unlabelled(
+    table: Table, *, drop_unlabelled: bool, line_of: Callable[[int], int] | None = None, is_part: bool = False
+) -> Table:
     """Return the table without its unlabelled rows if ``drop_unlabelled``; otherwise raise `InputError` naming the
-    first. ``line_of`` gives the line of the file that a row came from, for the message."""
+    first. ``line_of`` gives the line of the file that a row came from, for the message; ``is_part``: of some rows of a
+    file, which cannot be counted."""
     if table.target is None:
         return table
     missing = table.target.is_missing
@@ -76,12 +79,12 @@ def refuse_unlabelled(table: Table, *, drop_unlabelled: bool, line_of: Callable[
         kept = table.take(~missing)
         noun = "row" if n_missing == 1 else "rows"
         return kept.with_target(kept.target, f"{n_missing:,} {noun}{UNLABELLED_LEFT_OUT}")
-    first, is_all = int(np.argmax(missing)), n_missing == table.n_rows
-    share = "every" if is_all else f"{n_missing:,} of {table.n_rows:,}"
-    cells = "cell is" if is_all or n_missing == 1 else "cells are"
+    first, is_all = int(np.argmax(missing)), n_missing == table.n_rows and not is_part
+    share = "every" if is_all else "a" if is_part else f"{n_missing:,} of {table.n_rows:,}"
+    cells = "cell is" if is_all or is_part else "cells is" if n_missing == 1 else "cells are"
     fill = Advice("Fill them in, or leave these rows out with ", Setting("drop_unlabelled", True))
     raise InputError(
-        f"{share} target {cells} missing" + ("" if line_of else f", the first in row {first + 1:,}"),
+        f"{share} target {cells} missing" + ("" if line_of or is_part else f", the first in row {first + 1:,}"),
         file=table.source,
         line=line_of(first) if line_of else None,
         column=table.target.name,

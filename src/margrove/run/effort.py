@@ -16,6 +16,7 @@ from margrove.errors import ParameterError, check_choice, check_number, check_wh
 OnInterrupt = Literal["keep", "raise"]
 _SECONDS = Advice("It is in seconds; ", InPython("None means", "leave it out for"), " no limit.")
 _POLICIES = ("keep", "raise")
+MOST_THREADS = 1024  # a system that cannot start so many may end the process
 _LEAST_SECONDS = 1e-9  # the time limit of a solve whose time is over: it ends at once
 _policy: ContextVar[OnInterrupt | None] = ContextVar("on_interrupt", default=None)
 
@@ -59,9 +60,9 @@ def check_time_limit(name: str, seconds: float) -> None:
 
 def check_threads(name: str, threads: int) -> None:
     """Raise `ParameterError` unless it is a number of threads, scikit-learn's way."""
-    check_whole(name, threads, least=-(2**31), cure=Advice("-1 means all threads, as does ", Value(None), "."))
-    if threads == 0:
-        words = f"{name} is 0; it must be a number of threads, -1 for all of them, or "
+    check_whole(name, threads, least=-MOST_THREADS, cure=Advice("-1 means all threads, as does ", Value(None), "."))
+    if threads == 0 or threads > MOST_THREADS:
+        words = f"{name} is {threads}; it must be a number of threads up to {MOST_THREADS}, -1 for all of them, or "
         raise ParameterError(Advice(words, Value(None), "."))
 
 

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.advice import Advice, Setting
 from margrove.errors import check_choice, check_flag, check_number, check_share, check_whole
 from margrove.status import Status
+from margrove.run.effort import MOST_THREADS
 from margrove.store.arrays import Array, Arrays
 from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_integer
 from margrove.store.fault import FaultError, shown
@@ -54,8 +55,7 @@ class Range:
     has_zero: bool = True
 
 
-# A prediction starts as many threads as n_jobs says, and a system that cannot have them may end the process.
-THREADS = Range(-1024, 1024, (int, NoneType), has_zero=False)
+THREADS = Range(-MOST_THREADS, MOST_THREADS, (int, NoneType), has_zero=False)  # a prediction starts them
 NUMBER = Range()
 NOT_NEGATIVE = Range(least=0)
 COUNT = Range(1, types=(int,))

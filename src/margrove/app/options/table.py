@@ -70,6 +70,8 @@ class Reading:
 
     def refuse_folder(self) -> None:
         """Raise `InputError` if the file is a folder; it may be one of pictures, which another command takes."""
+        if self.file == "":
+            raise ParameterError("the name of the table is ''; it must be that of a file, or '-'.")
         if self.file is not None and Path(self.file).is_dir():
             pictures = shlex.join(["margrove", "images", self.file])
             raise InputError(
@@ -125,6 +127,9 @@ class Reading:
                 raise InputError(problem, file=table.source, cure="Choose another target: --target.")
             table[name]  # raises if there is none, naming the columns there are
             table = table.without(name)
+        if self.without and not table.names:
+            problem = "--without names every column"
+            raise InputError(problem, file=table.source, cure="Leave one to learn from.")
         return table
 
     def _penguins(self) -> Table:
