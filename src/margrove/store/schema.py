@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Setting
 from margrove.errors import check_choice, check_flag, check_number, check_share, check_whole
-from margrove.status import Status
 from margrove.run.effort import MOST_THREADS
+from margrove.status import Status
 from margrove.store.arrays import Array, Arrays
 from margrove.store.check import MOST_COLUMNS, check_certificate, check_fields, check_integer
 from margrove.store.fault import FaultError, shown
