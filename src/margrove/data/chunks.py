@@ -262,13 +262,13 @@ def _last_record(data: bytes, delimiter: str | None) -> int:
     """Return the offset after the last whole record: after a line end that is in no quotes."""
     if delimiter is None or b'"' not in data:
         return data[:-1].rfind(b"\r") + 1 if b"\n" not in data else data.rfind(b"\n") + 1
-    end = after = 0  # of the last line end, and of the last quoted cell
-    last = len(data) - 1  # a carriage return there may be half of a line end
+    end = after = 0  # behind the last line end, and behind the last quoted cell
     for match in re.finditer(_QUOTED % re.escape(delimiter.encode()), data):
         start = match.start()
         end = max(end, data.rfind(b"\n", after, start) + 1, data.rfind(b"\r", after, start) + 1)
         after = match.end()
-    return max(end, data.rfind(b"\n", after) + 1, data.rfind(b"\r", after, last) + 1)
+    # A carriage return at the end may be half of a line end.
+    return max(end, data.rfind(b"\n", after) + 1, data.rfind(b"\r", after, len(data) - 1) + 1)
 
 
 def _block_size(head: bytes, rows: int) -> int:
@@ -399,7 +399,7 @@ class _ParsedRows:
                 self._file = tempfile.TemporaryFile(prefix="margrove-rows-", dir=folder)  # noqa: SIM115, open like self
                 self._drop = weakref.finalize(self, _close, self._file)
                 self._stream = pa.ipc.new_stream(self._file, arrow.schema)
-            is_room = self._file.tell() + arrow.nbytes <= self._most
+            is_room = bool(self._file.tell() + arrow.nbytes <= self._most)
             if is_room:
                 self._stream.write_table(arrow)
                 self._file.flush()
