@@ -199,7 +199,7 @@ FORGERIES = {
         put("estimator", value={"class": "Pipeline", "steps": [[1, None]]}),
         "a name and a record",
     ),
-    "other labels": (put("machines", 0, "labels", "values", value=[0, 1]), r"labels of a machine are \[0, 1\]"),
+    "other labels": (put("machines", 0, "labels", "values", value=[1, 2]), r"labels of a machine are \[1, 2\]"),
     "columns too many": (put("n_features_in", value=4), "number of columns"),
     "names too many": (put("feature_names", value=["a", "b"]), "3 distinct strings"),
     "rows of no Gram matrix": (put("rows", value=[True, False, False]), "rows of machine 0"),

@@ -1,8 +1,8 @@
 """Certificates of codes: distance and errors corrected, recomputed from the matrix, and a certificate for each machine.
 
 Nothing here imports a solver or an engine: the machines are certified by `margrove.certify`, each on the rows of its
-column of the code. Where a learner has no certificate, that of the code alone would be no proof of the model: `certify`
-raises an error.
+column of the code, or with its label. Where a learner has no certificate, that of the code alone would be no proof of
+the model: `certify` raises an error. A machine that is constant claims that every row is on its side.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ import numpy as np
 
 from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.data.sample import codes_of
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, as_input_error
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
-from margrove.multiclass.problem import columns_of, rows_of, weights_of
+from margrove.multiclass.problem import (
+    ConstantMachine,
+    Question,
+    as_rows,
+    columns_of,
+    label_columns,
+    names_of_machines,
+    rows_of,
+    weights_of,
+)
 from margrove.run.progress import as_one_of
-from margrove.svm.layout import code_of, machine_names
+from margrove.svm.layout import code_of
 
 _HELD = "machines whose certificate holds"
+_CONSTANT = "rows on the other side of a constant"
 
 
 def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
@@ -32,7 +42,8 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             cure="Fit Margrove's estimator of the same name.",
         )
     certificates = column_certificates(model, X, y, sample_weight)
-    return _certificate(model, "recomputed", len(np.asarray(y).ravel()), certificates)
+    n_rows = y.shape[0] if hasattr(y, "shape") else len(y)
+    return _certificate(model, "recomputed", int(n_rows), certificates)
 
 
 def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
@@ -52,25 +63,52 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
     machines = model._machines
     if machines.is_shared:
         return [certify(machines.estimators[0], X, y, sample_weight)]
-    codes = codes_of(y, model.classes_)
-    found = []
-    columns = columns_of(model.code_, codes)
+    X, found = as_rows(X, is_pairwise=machines.is_pairwise), []
+    columns, n = _columns(model, y)
     for number, (estimator, column) in enumerate(zip(machines.estimators, columns, strict=True)):
+        if isinstance(estimator, ConstantMachine):
+            found.append(_certify_constant(estimator, column))
+            continue
         part = rows_of(X, column.rows, is_pairwise=machines.is_pairwise)
-        weight = weights_of(sample_weight, column.rows, len(codes))
+        weight = weights_of(sample_weight, column.rows, n)
+        learner = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        # The labels of its sides: 0 and 1, in older model files −1 and +1; a regressor has no labels.
+        sides = column.targets if not hasattr(learner, "classes_") else learner.classes_[column.targets]
         with as_one_of("certificate", number, len(machines.estimators)):
-            found.append(certify(estimator, part, column.sign.astype(np.int64), weight))
+            found.append(certify(estimator, part, sides, weight))
     return found
+
+
+@as_input_error
+def _columns(model: Any, y: Any) -> tuple[list[Question], int]:
+    """Return the problems of the machines for these labels, and the number of rows."""
+    if model._machines.target == "classes":
+        codes = codes_of(y, model.classes_)
+        return columns_of(model.code_ if hasattr(model, "code_") else np.array([[-1]], np.int8), codes), len(codes)
+    indicator = y if hasattr(y, "tocsc") else np.asarray(y)
+    if indicator.ndim != 2 or indicator.shape[1] != len(model._machines.estimators):
+        wanted = f"an indicator matrix of {len(model._machines.estimators)} labels was expected"
+        raise InputError(f"y has shape {indicator.shape}; {wanted}")
+    return label_columns(indicator), indicator.shape[0]
+
+
+def _certify_constant(machine: ConstantMachine, column: Question) -> Certificate:
+    against = np.array([np.count_nonzero(column.targets != machine.side)])
+    words = f"all rows are on side {machine.side}, which it predicts"
+    return Certificate.of(
+        machine, "recomputed", len(column.sign), ("1 vs 0",), (Claim.bounded(_CONSTANT, against, np.zeros(1), words),)
+    )
 
 
 def combined_certificate(model: Any) -> Certificate:
     """Return the certificates of a fitted scheme and its machines as they are: recomputed only if every machine's
     is."""
-    machines = model._machines
-    learners = [each.steps[-1][1] if hasattr(each, "steps") else each for each in machines.estimators]
+    machines = [each for each in model._machines.estimators if not isinstance(each, ConstantMachine)]
+    learners = [each.steps[-1][1] if hasattr(each, "steps") else each for each in machines]
     own = [getattr(each, "certificate_", None) for each in learners]
     known = [each for each in own if isinstance(each, Certificate)]
-    is_known = len(known) == len(own)
+    # A constant keeps no count of the rows: only `certify` can prove it.
+    is_known = len(known) == len(model._machines.estimators)
     n_rows = max((each.n_rows for each in known), default=0)
     if is_known and all(each.source == "recomputed" for each in known):
         return _certificate(model, "recomputed", n_rows, known)
@@ -80,7 +118,12 @@ def combined_certificate(model: Any) -> Certificate:
 
 
 def code_claims(model: Any) -> tuple[Claim, ...]:
-    """Return the claims of the code, from its matrix alone."""
+    """Return the claims of the code, from its matrix alone; where there is none, that each label has a machine."""
+    if not hasattr(model, "code_"):
+        n, labels = len(model._machines.estimators), model.classes_
+        is_multiple = model._machines.target != "classes"
+        is_whole = np.array_equal(labels, np.arange(n)) if is_multiple else n == len(labels) == 1
+        return (Claim("labels", (float(len(labels)),), None, bool(is_whole), "each has a machine"),)
     code, fault = model.code_, _fault(model)
     if fault is not None:
         return (Claim("the code", (float(code.shape[1]),), None, False, fault),)
@@ -132,17 +175,26 @@ def merged(certificates: list[Certificate], names: tuple[str, ...]) -> tuple[Cla
         failing[0] if failing else "1 for each machine whose certificate holds",
     )
     lines = [whole]
-    for first in certificates[0].claims:
-        found = [claim for each in certificates for claim in each.claims if claim.name == first.name]
-        if len(found) != len(certificates) or any(len(claim.values) != 1 for claim in found):
+    constants = [claim for each in certificates for claim in each.claims if claim.name == _CONSTANT]
+    if constants:
+        counts = [claim.values[0] for claim in constants]
+        words = f"{len(constants)} of {len(certificates)} machines are constant: all rows are on one side"
+        lines.append(Claim(_CONSTANT, (sum(counts),), (0.0,), not any(counts), words))
+    learnt = [each for each in certificates if not any(claim.name == _CONSTANT for claim in each.claims)]
+    for first in learnt[0].claims if learnt else ():
+        by_machine = [{claim.name: claim for claim in each.claims}.get(first.name) for each in certificates]
+        found = [claim for claim in by_machine if claim is not None]
+        if len(found) != len(learnt) or any(len(claim.values) != 1 for claim in found):
             continue  # such as a number for each split of a tree; the first line reports what fails in it
-        limits = [claim.limits[0] for claim in found if claim.limits is not None]
         verdicts = {claim.holds for claim in found}
+        has_limits = all(claim.limits is not None for claim in found)
         lines.append(
             Claim(
-                first.name,
-                tuple(claim.values[0] for claim in found),
-                tuple(limits) if len(limits) == len(found) else None,
+                first.name,  # NaN and no limit for a constant
+                tuple(np.nan if claim is None else claim.values[0] for claim in by_machine),
+                tuple(claim.limits[0] if claim and claim.limits else np.inf for claim in by_machine)
+                if has_limits
+                else None,
                 False if False in verdicts else True if verdicts == {True} else None,
                 first.words if len({claim.words for claim in found}) == 1 else "",
             )
@@ -155,4 +207,5 @@ def _certificate(model: Any, source: Source, n_rows: int, machines: list[Certifi
     claims = code_claims(model)
     if machines:
         claims += machines[0].claims if model._machines.is_shared else merged(machines, model.machine_names_)
-    return Certificate.of(model, source, n_rows, machine_names(model.classes_, model.code_), claims)
+    names = names_of_machines(model.classes_, getattr(model, "code_", None), model._machines.target)
+    return Certificate.of(model, source, n_rows, names, claims)

@@ -6,9 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from margrove.errors import check_choice
+from margrove.errors import InputError, as_input_error, check_choice
 from margrove.estimator import checked, estimator
 from margrove.multiclass.coded import CodedClassifier
 from margrove.multiclass.codes import code_for, one_vs_one, one_vs_rest
@@ -20,14 +25,16 @@ from margrove.multiclass.decoding import (
     rest_probabilities,
     votes,
 )
+from margrove.multiclass.machines import CodedProblem, shared_rows
+from margrove.multiclass.problem import Target, as_rows, label_columns
 
 
 @estimator
-class OneVsRestClassifier(CodedClassifier):
-    """Many classes, one against the rest: K machines "is it class i?", and the largest value wins.
+class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
+    """Many classes, one against the rest: K machines "is it class i?", and the largest value wins. Or several labels
+    per row: a machine for each label, "does the row have it?".
 
-    A drop-in for scikit-learn's ``OneVsRestClassifier``, without several labels at once. Where scores are equal the
-    first class wins, in scikit-learn the last.
+    A drop-in for scikit-learn's ``OneVsRestClassifier``. Where scores are equal the first class wins.
 
     Parameters
     ----------
@@ -48,7 +55,13 @@ class OneVsRestClassifier(CodedClassifier):
         +1 for the classes on the positive side of a machine, −1 for those on its negative side, 0 for those it never
         sees.
     estimators_ : list
-        A fitted estimator for each machine, of labels −1 and +1; one alone where they share its kernel.
+        A fitted estimator for each machine, of the labels 0 and 1. Of machines that share a kernel they are copies,
+        made on each access; a machine whose rows were all on one side is a constant.
+    multilabel_ : bool
+        True after ``fit`` with an indicator matrix ``y``. ``classes_`` are then the numbers of its columns, and there
+        is no code: ``code_``, ``min_distance_`` and ``errors_corrected_`` are absent.
+    label_binarizer_ : LabelBinarizer
+        scikit-learn's, of the classes or labels.
     machine_names_ : tuple of str
         The classes on the two sides of each machine.
     min_distance_, errors_corrected_ : float, int
@@ -64,8 +77,13 @@ class OneVsRestClassifier(CodedClassifier):
     Notes
     -----
     ``class_weight="balanced"`` of the estimator balances the two sides of each machine. (An `SVC` by itself balances
-    the classes; so then each machine is fitted separately.) A dict of weights by label is refused: the machines
-    have only the labels −1 and +1. Use ``sample_weight``.
+    the classes; so then each machine is fitted separately.) A dict of weights has the keys 0 and 1, the labels of the
+    machines. For weights by class use ``sample_weight``.
+
+    ``y`` may be an indicator matrix of shape (n, labels), dense or sparse, of 0 and 1. Then every machine is fitted
+    separately, `predict` returns an indicator matrix of the same kind, `decision_function` the values of the machines
+    and `predict_proba` the probability of each label; they need not sum to 1. A label that all rows have, or none,
+    gives a warning and a machine that is constant; likewise a single class.
 
     Ctrl-C during ``fit`` leaves the model as it was. Where the machines share a kernel they end together, with status
     ``interrupted``, and the model is kept.
@@ -87,18 +105,74 @@ class OneVsRestClassifier(CodedClassifier):
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return one_vs_rest(len(classes))
 
+    _known_words = "classes must"
+
+    def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
+        indicator = _read_indicator(X, y)
+        if indicator is None:
+            return super()._problem(X, y, params)
+        target: Target = "sparse labels" if sp.issparse(indicator) else "labels"
+        X, labels = as_rows(X, is_pairwise=self._is_pairwise), np.arange(indicator.shape[1])
+        columns = label_columns(indicator)
+        return CodedProblem(X, np.empty(0), labels, None, columns, self._scheme, target, params)
+
+    def predict(self, X: Any) -> NDArray[Any] | Any:
+        """Return the class with the highest score, the first of equals; of several labels an indicator matrix, sparse
+        if that of ``fit`` was."""
+        check_is_fitted(self)
+        if not self.multilabel_:
+            return super().predict(X)
+        return self.label_binarizer_.inverse_transform(sp.csc_array((self.machine_decision(X) > 0).astype(int)))
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether a row may have several labels."""
+        check_is_fitted(self)
+        return self._machines.target != "classes"
+
+    @property
+    def label_binarizer_(self) -> LabelBinarizer:
+        """scikit-learn's binarizer of the classes or labels."""
+        check_is_fitted(self)
+        target: Any = self.classes_
+        if self.multilabel_:
+            target = sp.eye_array(len(self.classes_), dtype=int, format="csr")
+            target = target.toarray() if self._machines.target == "labels" else target
+        return LabelBinarizer(sparse_output=True).fit(target)
+
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values.ravel() if len(self.classes_) == 2 else values
+        return values.ravel() if values.shape[1] == 1 else values
 
     def _probabilities(self, q: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
-        return rest_probabilities(q, predicted)
+        return q if self.multilabel_ else rest_probabilities(q, predicted)
+
+
+@as_input_error
+def _read_indicator(X: Any, y: Any) -> Any:
+    """Return an indicator matrix of several labels per row, an array or a sparse matrix; None for other labels."""
+    if y is None or getattr(y, "ndim", 0) == 1:
+        return None
+    indicator = y if sp.issparse(y) else np.asarray(y)
+    if indicator.ndim != 2 or indicator.shape[1] < 2:
+        return None
+    kind, n = type_of_target(indicator, input_name="y"), _num_samples(X)
+    if not kind.startswith("multilabel"):
+        raise InputError(
+            f"y has shape {indicator.shape} and is {kind}: Multioutput target data is not supported with label "
+            "binarization",
+            cure="For several labels per row pass a matrix of 0 and 1; or use scikit-learn's MultiOutputClassifier.",
+        )
+    if indicator.shape[0] != n:
+        raise InputError(f"X has {n} rows and y has {indicator.shape[0]}: inconsistent numbers of samples")
+    return indicator
 
 
 @estimator
 class OneVsOneClassifier(CodedClassifier):
     """Many classes, one against one: K (K − 1)/2 machines "class i or class j?", and the most votes win.
 
-    A drop-in for scikit-learn's ``OneVsOneClassifier``. The machines' values break ties.
+    A drop-in for scikit-learn's ``OneVsOneClassifier``. The machines' values break ties. ``pairwise_indices_`` has the
+    rows of each pair where X is a Gram matrix, and is None otherwise.
 
     Parameters
     ----------
@@ -132,6 +206,19 @@ engine_, certificate_
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return one_vs_one(len(classes))
+
+    @property
+    def pairwise_indices_(self) -> list[NDArray[Any]] | None:
+        """The rows of each machine where X is a Gram matrix (of a shared kernel without those of weight 0), or None."""
+        check_is_fitted(self)
+        machines = self._machines
+        if not machines.is_pairwise:
+            return None
+        numbers = range(self.code_.shape[1])
+        rows = machines.rows
+        if machines.is_shared:
+            rows = [shared_rows(machines, self.code_, number) for number in numbers]
+        return [np.arange(self.n_features_in_) if each is None else each for each in rows]
 
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values.ravel() if len(self.classes_) == 2 else votes(values, self.code_)

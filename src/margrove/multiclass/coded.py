@@ -1,4 +1,7 @@
-"""The base class of the three schemes: a code, a machine for each of its columns, and a decoding."""
+"""The base class of the three schemes: a code, a machine for each of its columns, and a decoding.
+
+The one-vs-rest scheme also takes several labels per row: then there is no code, and a machine for each label.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +9,56 @@ from abc import abstractmethod
 from dataclasses import field
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
 
 from margrove.advice import Advice, Value
 from margrove.certificate import Certificate
-from margrove.data.frames import as_array
-from margrove.data.sample import check_classes, number_classes, plain_labels
+from margrove.data.sample import codes_of, number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import combined_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
-from margrove.multiclass.machines import CodedProblem, FittedMachines, check_learner, fit_machines
-from margrove.multiclass.problem import columns_of
+from margrove.multiclass.machines import (
+    NOTHING,
+    CodedProblem,
+    FittedMachines,
+    check_learner,
+    fit_machines,
+    learn_piece,
+    separated,
+)
+from margrove.multiclass.problem import Question, as_rows, columns_of, names_of_machines
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
-from margrove.svm.layout import machine_names
 from margrove.svm.svc import SVC
 
 
 def _gives_probabilities(model: CodedClassifier) -> bool:
     machines = getattr(model, "_machines", None)
-    learner = model._settled_estimator() if machines is None else machines.estimators[0]
+    learner = model._settled_estimator() if machines is None else machines.first
     if not hasattr(learner, "predict_proba"):
         raise AttributeError(
             f"predict_proba is not available, because {type(learner).__name__} has none. Use an estimator that has "
             "it, such as SVC(probability=True) or scikit-learn's CalibratedClassifierCV(...)."
         )
     return True
+
+
+def _learns_in_pieces(model: CodedClassifier) -> bool:
+    return callable(model._settled_estimator().partial_fit)  # an AttributeError names the estimator
 
 
 def _check_verbose(name: str, verbose: object) -> None:
@@ -78,6 +94,11 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     feature_names_in_: NDArray[Any] = fitted()
     _machines: FittedMachines = fitted()
 
+    # Weights are the estimator's, which asks for them with its own set_fit_request.
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
+    __metadata_request__partial_fit: ClassVar = {"sample_weight": UNUSED}
+    _known_words = "it must"  # of a class in `partial_fit` that the first call did not name, as in scikit-learn
+
     @abstractmethod
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         """The code for these classes."""
@@ -90,7 +111,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     def _probabilities(self, q: NDArray[np.float64], predicted: NDArray[np.intp]) -> NDArray[np.float64]:
         """`predict_proba` of what the machines give to their positive sides."""
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit a machine for each column of the code.
 
         Parameters
@@ -100,38 +121,125 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         y : labels of shape (n,)
         sample_weight : array of shape (n,), optional
             Handed on to the estimator, which must take it.
+        **fit_params : dict
+            Parameters of the estimator's ``fit``; only with ``sklearn.set_config(enable_metadata_routing=True)``.
         """
         check_parameters(self)
-        check_learner(self._settled_estimator(), sample_weight)
-        problem = self._problem(X, y, sample_weight)
+        params = self._routed("fit", sample_weight, fit_params)
+        problem = self._problem(X, y, params)
         with on_interrupt(self._on_interrupt):  # the machines are clones
             machines = fit_machines(self, self._settled_estimator(), problem)
         self._keep(problem.classes, problem.code, machines, problem.X.shape[1] if machines.is_pairwise else None)
         return self
 
+    @available_if(_learns_in_pieces)
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **partial_fit_params: Any,
+    ) -> Self:
+        """Let each machine learn from these rows with the estimator's ``partial_fit``; for data in pieces.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, with one label for each row.
+        classes : array, optional
+            The labels of all calls. The first call needs it.
+        **partial_fit_params : dict
+            As in `fit`.
+        """
+        check_parameters(self)
+        params = self._routed("partial_fit", sample_weight, partial_fit_params)
+        is_first = not hasattr(self, "_machines")
+        if is_first and classes is None:
+            raise ParameterError("classes must be passed on the first call to partial_fit: the labels of all calls.")
+        if not is_first and not hasattr(self, "code_"):
+            words = "the last fit had several labels per row, or one class: partial_fit cannot continue from it"
+            raise InputError(words, cure="Start with partial_fit(X, y, classes=…) of a new model.")
+        known = self.classes_ if classes is None else np.unique(np.asarray(classes))
+        if len(known) < 2 or (not is_first and not np.array_equal(known, self.classes_)):
+            wanted = "at least two labels" if is_first else f"those of the last call, {shown(self.classes_)}"
+            raise ParameterError(f"classes is {shown(classes)}; {wanted} were expected.")
+        labels, found, _ = read_labels(X, y)
+        if len(np.setdiff1d(found, known)):
+            words = f"Mini-batch contains {found} while {self._known_words} be subset of {known}"
+            raise InputError(words, cure="Name all labels in classes of the first call.")
+        code = self._settled_code(known) if is_first else self.code_
+        template = self._settled_estimator()
+        before = [clone(template) for _ in code.T] if is_first else self.estimators_
+        X = as_rows(X, is_pairwise=False)
+        columns = columns_of(code, codes_of(labels, known))
+        problem = CodedProblem(X, labels, known, code, columns, self._scheme, params=params)
+        machines = learn_piece(before, problem, self.n_jobs)
+        rows: list[Any] = [None] * len(machines)
+        self._keep(known, code, FittedMachines(machines, rows, NOTHING, False, False, is_pairwise=False))
+        return self
+
+    def _routed(self, method: str, sample_weight: ArrayLike | None, others: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the estimator's method: routed as scikit-learn does where that is switched on;
+        otherwise only weights, for the last step of a pipeline."""
+        given = others | ({} if sample_weight is None else {"sample_weight": sample_weight})
+        template = self._settled_estimator()
+        is_routed = get_config()["enable_metadata_routing"]
+        check_learner(template, has_weights=not is_routed and sample_weight is not None)
+        if is_routed and given:
+            params: dict[str, Any] = process_routing(self, method, **given).estimator[method]
+            return params
+        if others:
+            raise ParameterError(
+                f"{type(self).__name__}.{method} got {', '.join(others)}. Other parameters than sample_weight need "
+                "sklearn.set_config(enable_metadata_routing=True) and a request of the estimator for them."
+            )
+        prefix = f"{template.steps[-1][0]}__" if isinstance(template, Pipeline) else ""
+        return {f"{prefix}{name}": value for name, value in given.items()}
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the routing of scikit-learn's metadata: the estimator gets what it has requested."""
+        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="partial_fit", callee="partial_fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self._settled_estimator(), method_mapping=mapping)
+
     def _settled_estimator(self) -> Any:
         return SVC() if self.estimator is None else self.estimator
 
-    def _problem(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> CodedProblem:
-        labels, classes, codes = _read_labels(X, y)
+    def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
+        labels, classes, codes = read_labels(X, y)
+        X = as_rows(X, is_pairwise=self._is_pairwise)
+        if len(classes) == 1 and self._scheme == "ovr":
+            negative = Question(None, np.full(len(labels), -1, np.int8))  # as in scikit-learn, whose label is 0
+            return CodedProblem(X, labels, classes, None, [negative], self._scheme, params=params)
+        if len(classes) == 1:
+            words = f"{type(self).__name__} can not be fit when only one class is present: y contains only one class, "
+            raise InputError(f"{words}{shown(classes[0])}", cure="Add rows of another class.")
         code = self._settled_code(classes)
-        if sp.issparse(X):
-            X = as_array(X).tocsr()  # other kinds have no rows to take
-        elif get_tags(self._settled_estimator()).input_tags.pairwise:
-            X = np.asarray(X)
-        return CodedProblem(X, labels, sample_weight, classes, code, columns_of(code, codes), self._scheme)
+        return CodedProblem(X, labels, classes, code, columns_of(code, codes), self._scheme, params=params)
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return bool(get_tags(self._settled_estimator()).input_tags.pairwise)
 
     def _keep(
-        self, classes: NDArray[Any], code: NDArray[np.int8], machines: FittedMachines, n_features: int | None = None
+        self,
+        classes: NDArray[Any],
+        code: NDArray[np.int8] | None,
+        machines: FittedMachines,
+        n_features: int | None = None,
     ) -> None:
         """Set all attributes at the end, so that an interrupted fit leaves the model as it was."""
-        first = machines.estimators[0]
-        for name in ("certificate_", "n_features_in_", "feature_names_in_"):
+        first = machines.first
+        fields = ("certificate_", "n_features_in_", "feature_names_in_", "code_", "min_distance_", "errors_corrected_")
+        for name in fields:
             self.__dict__.pop(name, None)
         self._machines = machines
-        self.classes_, self.code_ = classes, code
-        self.machine_names_ = machine_names(classes, code)
-        self.min_distance_, self.errors_corrected_ = minimum_distance(code), errors_corrected(code)
+        self.classes_ = classes
+        self.machine_names_ = names_of_machines(classes, code, machines.target)
+        if code is not None:
+            self.code_ = code
+            self.min_distance_, self.errors_corrected_ = minimum_distance(code), errors_corrected(code)
         self.sharing_, self.status_, self.engine_ = machines.sharing, machines.status, machines.engine
         if n_features is not None:
             self.n_features_in_ = n_features
@@ -142,10 +250,11 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """A fitted estimator for each column of the code; one alone where they share its kernel, with all of them as
-        its machines."""
+        """A fitted estimator for each machine, of the labels 0 and 1. Of machines that share a kernel they are copies,
+        made on each access."""
         check_is_fitted(self)
-        return self._machines.estimators
+        machines = self._machines
+        return separated(machines, self.code_) if machines.is_shared else machines.estimators
 
     @property
     def n_classes_(self) -> int:
@@ -173,7 +282,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         """Return the value of each machine for each row, shape (n, machines): > 0 for its positive side.
 
         The estimator's decision function; where it has none, what it gives to the positive side, less ½; where it has
-        no probabilities either, its prediction as −1 or +1.
+        no probabilities either, its prediction as −1 or +1. A regressor learns 0 and 1; its prediction p is 2 p − 1. A
+        machine whose rows were all on one side has the value 0 or 1, as in scikit-learn.
         """
         check_is_fitted(self)
         return self._machines.values(X)
@@ -215,15 +325,15 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
 
 @as_input_error
-def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
     """The labels as an array, the classes, and each label's place among them."""
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None")
     n = _num_samples(X)
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
+    if sp.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1):
         raise InputError(
             f"y has shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
-            cure="For several labels per row, use scikit-learn's MultiOutputClassifier.",
+            cure="For several labels per row, use OneVsRestClassifier, whose fit takes an indicator matrix.",
         )
     if n == 0:
         raise InputError("X has 0 rows", cure="Pass at least one row of each of two classes.")
@@ -233,6 +343,4 @@ def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np
     labels = plain_labels(labels)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    classes, codes = number_classes(labels)
-    check_classes(classes, np.ones(len(classes)))
-    return labels, classes, codes
+    return labels, *number_classes(labels)

@@ -1,4 +1,7 @@
-"""Schemes for many classes in a model file: the code, the estimator of the machines, and the record of each machine."""
+"""Schemes for many classes in a model file: the code, the estimator of the machines, and the record of each machine.
+
+A model of several labels per row has no code but a field ``target``; a constant machine is ``{"constant": side}``.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from margrove.errors import ParameterError
 from margrove.estimator import with_parameters
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, FittedMachines, last_step, sharing_of
+from margrove.multiclass.problem import TARGETS, ConstantMachine
 from margrove.store.arrays import Array, Arrays, check_entries
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of, put_together, steps_from_json, steps_to_json, take_apart
@@ -92,36 +96,72 @@ def _template_from_json(record: Any) -> Any:
 
 
 def _machines(model: Any, schema: Schema, arrays: Arrays) -> list[dict[str, Any]]:
-    arrays.put(_CODE.name, model.code_)
+    if hasattr(model, "code_"):
+        arrays.put(_CODE.name, model.code_)
     for number, rows in enumerate(model._machines.rows):
         if rows is not None:
             arrays.put(f"machines.{number}.rows", rows)
-    estimators = enumerate(model._machines.estimators)
-    return [take_apart(each, arrays.within(f"machines.{number}")) for number, each in estimators]
+    return [
+        {"constant": each.side}
+        if isinstance(each, ConstantMachine)
+        else take_apart(each, arrays.within(f"machines.{number}"))
+        for number, each in enumerate(model._machines.estimators)
+    ]
 
 
 def _read_machines(records: Any, draft: Draft) -> None:
     model, labels, d = draft.notes["model"], draft.labels, draft.d
-    code = draft.notes["code"] = _read_code(draft)
-    draft.counts = {"m": code.shape[1]}
+    target = draft.notes.get("target", TARGETS[0])
+    has_code = target == TARGETS[0] and not (draft.name == "OneVsRestClassifier" and len(labels) == 1)
+    code = draft.notes["code"] = _read_code(draft) if has_code else None
+    m = code.shape[1] if code is not None else len(labels)
+    draft.counts = {"m": m}
     template = model._settled_estimator()
-    sharing = sharing_of(template)
+    sharing = sharing_of(template, has_code=has_code)
     is_shared = sharing == ONE_KERNEL
-    n_records = 1 if is_shared else code.shape[1]
+    n_records = 1 if is_shared else m
     if not isinstance(records, list) or len(records) != n_records:
-        raise FaultError(f"the machines of {draft.name} do not match the {code.shape[1]} columns of its code")
-    estimators = [put_together(each, draft.arrays.within(f"machines.{number}")) for number, each in enumerate(records)]
+        raise FaultError(f"the machines of {draft.name} do not match the {m} columns of its code")
+    estimators = [
+        _read_machine(each, draft, number, may_be_constant=code is None) for number, each in enumerate(records)
+    ]
     is_pairwise = bool(get_tags(template).input_tags.pairwise)
     rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
     flips = is_shared and model._scheme == "ovo" and len(labels) > 2
-    machines = FittedMachines(estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise)
+    machines = FittedMachines(
+        estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise, target=target
+    )
     for each, own in zip(estimators, rows, strict=True):
-        _check_machine(each, template, labels if is_shared else None, d if own is None else len(own))
-    if is_shared:
+        if not isinstance(each, ConstantMachine):
+            _check_machine(each, template, labels if is_shared else None, d if own is None else len(own))
+    if is_shared and code is not None:
         solved = code_of(estimators[0])
         if not np.array_equal(-solved if flips else solved, code):
             raise FaultError("the machines that share a kernel do not match the code")
     draft.notes["machines"] = machines
+
+
+def _read_machine(record: Any, draft: Draft, number: int, *, may_be_constant: bool) -> Any:
+    if not may_be_constant or not isinstance(record, dict) or "constant" not in record:
+        return put_together(record, draft.arrays.within(f"machines.{number}"))
+    if record not in ({"constant": 0}, {"constant": 1}) or type(record["constant"]) is not int:
+        raise FaultError(f"machine {number} is {shown(record)}; a constant is 0 or 1")
+    machine = ConstantMachine(record["constant"])
+    machine.n_features_in_ = draft.d
+    if "feature_names_in_" in draft.fitted:
+        machine.feature_names_in_ = draft.fitted["feature_names_in_"]
+    return machine
+
+
+def _read_target(value: Any, draft: Draft) -> None:
+    is_sound = draft.name == "OneVsRestClassifier" and value in TARGETS[1:]
+    if not is_sound or len(draft.labels) < 2 or not np.array_equal(draft.labels, np.arange(len(draft.labels))):
+        raise FaultError(f"the target of {draft.name} is {shown(value)}, which does not fit its labels")
+    draft.notes["target"] = value
+
+
+def _target(model: Any, schema: Schema, arrays: Arrays) -> str | None:
+    return None if model._machines.target == TARGETS[0] else str(model._machines.target)
 
 
 def _read_code(draft: Draft) -> NDArray[np.int8]:
@@ -155,13 +195,16 @@ def _read_rows(draft: Draft, n_machines: int, *, is_allowed: bool) -> list[NDArr
 
 
 def _check_machine(machine: Any, template: Any, labels: NDArray[Any] | None, d: int) -> None:
-    """Check that a machine is of the learner that the model names, of as many columns, and separates −1 from +1."""
+    """Check that a machine is of the learner that the model names, of as many columns, and separates 0 from 1."""
     same = type(machine) is type(template) and type(last_step(machine)) is type(last_step(template))
     if not same or getattr(machine, "n_features_in_", d) != d:
         raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's type or number of columns")
     classes = getattr(last_step(machine), "classes_", None)
-    wanted = np.array([-1, 1]) if labels is None else labels
-    if classes is not None and not np.array_equal(classes, wanted):
+    wanted = np.array([0, 1]) if labels is None else labels
+    is_older = (
+        labels is None and classes is not None and np.array_equal(classes, [-1, 1])
+    )  # files of before the labels were scikit-learn's
+    if classes is not None and not is_older and not np.array_equal(classes, wanted):
         labels_found, expected = shown(classes.tolist()), shown(wanted.tolist())
         raise FaultError(f"the labels of a machine are {labels_found}; {expected} was expected")
 
@@ -171,6 +214,7 @@ _PARTS = (
     N_FEATURES,
     NAMES,
     LABELS,
+    Part("target", _target, _read_target, is_optional=True),
     Part("rows", lambda model, *_: [rows is not None for rows in model._machines.rows], read_later),
     Part("machines", _machines, _read_machines),
     CERTIFICATE,

@@ -6,7 +6,7 @@
 one kernel         Margrove's ``SVC`` and ``NuSVC`` solve all columns in one call (``SVC(multiclass=code)``): a kernel
                    row that was computed for one machine serves the others
 trees and boosts   of trees: the table is read, and sorted, once for all columns that see every row (`ReadOnce`)
-each by itself     any other estimator, ``n_jobs`` at a time
+each by itself     any other estimator, ``n_jobs`` at a time; every estimator where a row may have several labels
 =================  ==================================================================================================
 """
 
@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone, is_clusterer, is_outlier_detector
+from sklearn.base import clone, is_clusterer, is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
@@ -30,12 +30,30 @@ from sklearn.utils.validation import has_fit_parameter
 
 from margrove.advice import Advice, Setting
 from margrove.boost.classifier import AdaBoostClassifier
+from margrove.certificate import Certificate
 from margrove.data.frames import as_table, is_frame
-from margrove.errors import InputError, ParameterError, UnseenCategoryWarning, as_input_error, level_of_caller, shown
-from margrove.multiclass.problem import Question, rows_of, seen_columns, weights_of
+from margrove.errors import (
+    InputError,
+    MargroveWarning,
+    ParameterError,
+    UnseenCategoryWarning,
+    as_input_error,
+    level_of_caller,
+    shown,
+)
+from margrove.multiclass.problem import (
+    ConstantMachine,
+    Question,
+    Target,
+    as_rows,
+    names_of_machines,
+    parameters_of,
+    rows_of,
+    seen_columns,
+)
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
-from margrove.svm.layout import machine_names
+from margrove.svm.layout import coefficients_of
 from margrove.svm.svc import SVC, NuSVC
 from margrove.tree.classifier import TreeClassifier
 from margrove.tree.reading import ReadOnce
@@ -48,15 +66,16 @@ NOTHING = "nothing: each machine is fitted separately"
 
 @dataclass(frozen=True)
 class CodedProblem:
-    """A code, and the data of the two-class problems of its columns."""
+    """The two-class problems of a code, or of several labels, and their data."""
 
     X: Any
-    y: NDArray[Any]  # the labels themselves
-    sample_weight: ArrayLike | None
+    y: NDArray[Any]  # the labels themselves; empty where a row may have several
     classes: NDArray[Any]
-    code: NDArray[np.int8]
+    code: NDArray[np.int8] | None  # None for several labels per row, and for a single class
     columns: list[Question]
     scheme: str  # "ovr", "ovo" or "code": what a support vector classifier calls it
+    target: Target = "classes"
+    params: Mapping[str, Any] = field(default_factory=dict)  # of the estimator's `fit`
 
 
 @dataclass(frozen=True)
@@ -69,6 +88,13 @@ class FittedMachines:
     is_shared: bool
     flips: bool  # of a shared one-vs-one: its pairs have the first class as +1, the code has the second
     is_pairwise: bool
+    target: Target = "classes"
+
+    @property
+    def first(self) -> Any:
+        """The first machine that is not constant; of constants, the first."""
+        learnt = [each for each in self.estimators if not isinstance(each, ConstantMachine)]
+        return (learnt or self.estimators)[0]
 
     @property
     def status(self) -> Status:
@@ -78,7 +104,7 @@ class FittedMachines:
     @property
     def engine(self) -> str:
         """The name of the engine, or of the package of the estimator."""
-        learner = last_step(self.estimators[0])
+        learner = last_step(self.first)
         return str(getattr(learner, "engine_", type(learner).__module__.partition(".")[0]))
 
     def values(self, X: Any) -> NDArray[np.float64]:
@@ -99,6 +125,7 @@ class FittedMachines:
     def _asked(self, ask: Callable[[Any, Any], NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
         """Return the outputs of all machines. A category that is new to one may be known to another, which has seen
         other classes: warn only if no machine knows them all, once for all machines."""
+        X = as_rows(X, is_pairwise=self.is_pairwise)
         if self.sharing == ONE_TABLE:
             X = _read_once(X)
         outputs, unseen = [], []
@@ -118,12 +145,57 @@ class FittedMachines:
 
 def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
     """Return f(x) of a two-class machine: its decision function; else the probability of the positive side, less ½;
-    else its prediction, −1 or +1."""
+    else its prediction, −1 or +1; of a regressor, which learns 0 and 1, the prediction p as 2 p − 1."""
     if hasattr(estimator, "decision_function"):
         return np.asarray(estimator.decision_function(X), dtype=np.float64).ravel()
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X)[:, 1] - 0.5, dtype=np.float64)
-    return np.asarray(estimator.predict(X), dtype=np.float64).ravel()
+    predicted = np.asarray(estimator.predict(X), dtype=np.float64).ravel()
+    return 2 * predicted - 1 if is_regressor(estimator) else np.where(predicted > 0, 1.0, -1.0)
+
+
+def separated(machines: FittedMachines, code: NDArray[np.int8]) -> list[Any]:
+    """Return an estimator of the labels 0 and 1 for each machine of a shared kernel: as if it had been fitted by
+    itself, on the rows it sees, with the γ of all rows. They are copies; the shared one predicts."""
+    shared, turned = machines.estimators[0], -1 if machines.flips else 1
+    found = []
+    for number, beta in enumerate(turned * coefficients_of(shared)):
+        machine = type(shared)(**shared.get_params() | {"multiclass": "ovo"})
+        rows = shared_rows(machines, code, number)
+        own = np.flatnonzero(beta)
+        own = own[np.lexsort((shared.support_[own], beta[own] > 0))]  # the negative side first
+        support = shared.support_[own]
+        machine.support_ = support if rows is None else np.searchsorted(rows, support).astype(support.dtype)
+        machine.n_support_ = np.array([(beta < 0).sum(), (beta > 0).sum()], np.int32)
+        is_given = shared.kernel == "precomputed"
+        machine.support_vectors_ = shared.support_vectors_ if is_given else shared.support_vectors_[own]
+        machine.dual_coef_ = beta[None, own]
+        machine.intercept_ = turned * shared.intercept_[[number]]
+        machine.classes_, machine.class_weight_ = np.array([0, 1]), np.ones(2)
+        machine._grades = shared._grades[:, [number]] if rows is None else shared._grades[rows][:, [number]]
+        machine.n_rows_ = len(machine._grades)
+        machine.n_features_in_ = machine.n_rows_ if is_given else shared.n_features_in_
+        for name in ("gamma_", "status_", "engine_", "solver_", "feature_names_in_"):
+            if hasattr(shared, name):
+                setattr(machine, name, getattr(shared, name))
+        for name in ("norm_", "n_iter_", "n_kernel_rows_"):
+            if hasattr(shared, name):
+                setattr(machine, name, getattr(shared, name)[[number]])
+        if hasattr(shared, "probA_"):  # P = σ(−(A f + B)); of the other side, with −f, it is σ(−(A f − B))
+            machine.probA_, machine.probB_ = shared.probA_[[number]], turned * shared.probB_[[number]]
+        is_solved = shared.status_ is Status.CONVERGED
+        machine.loo_bound_ = len(own) / machine.n_rows_ if is_solved else 1.0
+        machine.xi_alpha_bound_ = 1.0  # it needs the slack of every row
+        machine._cache_weights()
+        machine.certificate_ = Certificate.of(machine, "solver", machine.n_rows_, ("1 vs 0",))
+        found.append(machine)
+    return found
+
+
+def shared_rows(machines: FittedMachines, code: NDArray[np.int8], number: int) -> NDArray[np.intp] | None:
+    """Return the rows that one machine of a shared kernel sees, without those of weight 0; None for all rows."""
+    grades = machines.estimators[0]._grades[:, number]
+    return None if (code[:, number] != 0).all() else np.flatnonzero(grades)
 
 
 def last_step(estimator: Any) -> Any:
@@ -137,12 +209,12 @@ def _read_once(X: Any) -> Any:
     return as_table(X) if is_frame(X) else X
 
 
-def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
+def check_learner(estimator: Any, *, has_weights: bool) -> None:
     """Raise an error if the estimator cannot be a machine."""
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not hasattr(estimator, "get_params"):
         raise ParameterError(f"estimator is {shown(estimator)}; it must be an estimator, such as SVC().")
     learner = last_step(estimator)
-    if not (hasattr(estimator, "predict") or hasattr(estimator, "decision_function")):
+    if not any(hasattr(estimator, name) for name in ("predict", "decision_function", "predict_proba")):
         raise ParameterError(f"estimator is a {type(learner).__name__}, which has no predict. Use a classifier.")
     if is_outlier_detector(learner) or is_clusterer(learner):
         raise ParameterError(
@@ -150,22 +222,24 @@ def check_learner(estimator: Any, sample_weight: ArrayLike | None) -> None:
             "Use a classifier."
         )
     for name, value in estimator.get_params().items():  # also of a learner inside: of a pipeline, of a boost
-        if name.rpartition("__")[2] == "class_weight" and value is not None and not isinstance(value, str):
+        is_by_label = name.rpartition("__")[2] == "class_weight" and value is not None and not isinstance(value, str)
+        if is_by_label and not (isinstance(value, Mapping) and set(value) <= {0, 1}):
             words = (
-                f"estimator has {name}={shown(value)}; its classes are the two sides of a machine, not those of y. Use "
+                f"estimator has {name}={shown(value)}; its classes are the two sides of a machine, 0 and 1, not those "
+                "of y. Use "
             )
             cure = Advice(Setting("class_weight", "balanced"), ", which balances the sides, or sample_weight.")
             raise ParameterError(Advice(words, cure))
-    if sample_weight is not None and not has_fit_parameter(learner, "sample_weight"):
+    if has_weights and not has_fit_parameter(learner, "sample_weight"):
         raise InputError(
             f"sample_weight is given, but {type(learner).__name__}.fit does not accept it",
             cure="Omit it, or use another estimator.",
         )
 
 
-def sharing_of(estimator: Any) -> str:
-    """Return what the machines of this estimator share."""
-    if type(estimator) in (SVC, NuSVC):
+def sharing_of(estimator: Any, *, has_code: bool = True) -> str:
+    """Return what the machines of this estimator share; without a code, several labels per row or a single class."""
+    if type(estimator) in (SVC, NuSVC) and has_code:
         # A machine by itself balances its two sides; a support vector classifier of many classes balances the classes.
         if estimator.class_weight is not None or getattr(estimator, "warm_start", False):
             why = "class_weight" if estimator.class_weight is not None else "warm_start"
@@ -178,7 +252,7 @@ def sharing_of(estimator: Any) -> str:
 def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
     """Fit all machines of a code, as many at a time as the scheme says. Ctrl-C raises, unless they share a kernel: then
     they end together, each with its current solution."""
-    sharing = sharing_of(estimator)
+    sharing = sharing_of(estimator, has_code=problem.code is not None)
     if sharing == ONE_KERNEL:
         return _fit_together(scheme, estimator, problem)
     is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
@@ -188,17 +262,33 @@ def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMa
         of_all_rows = ReadOnce(problem.X) if scheme.n_jobs in (None, 1) else None  # its order stays in its process
     fitted = _fit_each(scheme, estimator, problem, is_pairwise=is_pairwise, of_all_rows=of_all_rows)
     rows = [column.rows if is_pairwise else None for column in problem.columns]
-    return FittedMachines(fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise)
+    return FittedMachines(
+        fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise, target=problem.target
+    )
+
+
+def learn_piece(machines: list[Any], problem: CodedProblem, n_jobs: int | None) -> list[Any]:
+    """Return the machines after `partial_fit` on these rows; a machine that sees none of them is left as it is."""
+
+    def learn(machine: Any, column: Question) -> Any:
+        if column.sign.size:
+            params = parameters_of(problem.params, column.rows, len(problem.y))
+            machine.partial_fit(rows_of(problem.X, column.rows), column.targets, classes=np.array([0, 1]), **params)
+        return machine
+
+    together = Parallel(n_jobs=n_jobs)
+    return list(together(delayed(learn)(*each) for each in zip(machines, problem.columns, strict=True)))
 
 
 def _fit_together(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
+    assert problem.code is not None
     machine = clone(estimator).set_params(
         multiclass=problem.code if problem.scheme == "code" else problem.scheme,
         decision_function_shape="ovr",
         break_ties=False,
         verbose=estimator.verbose or scheme.verbose,
     )
-    machine.fit(problem.X, problem.y, problem.sample_weight)
+    machine.fit(problem.X, problem.y, **problem.params)
     flips = problem.scheme == "ovo" and len(problem.code) > 2
     is_pairwise = machine.kernel == "precomputed"
     return FittedMachines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
@@ -208,19 +298,23 @@ def _fit_each(
     scheme: Any, estimator: Any, problem: CodedProblem, *, is_pairwise: bool, of_all_rows: ReadOnce | None
 ) -> list[Any]:
     total = len(problem.columns)
-    # A pipeline passes weights to its last step.
-    route = f"{estimator.steps[-1][0]}__sample_weight" if isinstance(estimator, Pipeline) else "sample_weight"
     estimator = clone(estimator)  # once: for a machine of a few rows, get_params takes longer than the fit
 
-    def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any]]:
+    n = len(problem.columns[0].sign) if problem.code is None else len(problem.y)
+
+    def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any] | None]:
         column = problem.columns[number]
-        weight = weights_of(problem.sample_weight, column.rows, len(problem.y))
+        if problem.code is None and column.is_constant:
+            label = f"{'' if column.sign[0] > 0 else 'not '}{problem.classes[number]}"
+            words = f"Label {label} is present in all training examples."  # scikit-learn's words
+            warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
+            return problem.X, column.targets, None
         X = rows_of(problem.X, column.rows, is_pairwise=is_pairwise)
         if column.rows is None and of_all_rows is not None:
             X = of_all_rows
-        return X, column.sign.astype(np.int64), {} if weight is None else {route: weight}
+        return X, column.targets, parameters_of(problem.params, column.rows, n)
 
-    machines, names = [], machine_names(problem.classes, problem.code)
+    machines, names = [], names_of_machines(problem.classes, problem.code, problem.target)
     if scheme.n_jobs in (None, 1):
         found = (_fit_within(estimator, data_of(number), number, total) for number in range(total))
     else:
@@ -239,9 +333,11 @@ def _fit_within(estimator: Any, data: tuple[Any, Any, Any], number: int, total: 
         return _fit_one(estimator, *data)
 
 
-def _fit_one(estimator: Any, X: Any, sign: NDArray[np.int64], weight: dict[str, Any]) -> tuple[Any, float]:
+def _fit_one(estimator: Any, X: Any, targets: NDArray[np.int64], params: dict[str, Any] | None) -> tuple[Any, float]:
     started = time.perf_counter()
-    machine = deepcopy(estimator).fit(X, sign, **weight)
+    if params is None:
+        return ConstantMachine(int(targets[0])).fit(X), 0.0
+    machine = deepcopy(estimator).fit(X, targets, **params)
     if getattr(last_step(machine), "status_", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt  # half of the machines are no classifier
     return machine, time.perf_counter() - started

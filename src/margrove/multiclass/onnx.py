@@ -18,6 +18,7 @@ from margrove.onnx.graph import GraphValue
 from margrove.onnx.model import written
 from margrove.onnx.prediction import Prediction, by_sides, decided, log_sigmoid, sigmoid, softmax
 from margrove.onnx.table import Columns
+from margrove.store.fault import FaultError
 from margrove.svm.onnx import coupled, machine_values, positive_sides, scores_of_votes, with_law
 
 Loss = Callable[[GraphValue], GraphValue]
@@ -33,6 +34,12 @@ _AT_ZERO = {"hamming": 0.5, "hinge": 1.0, "exponential": 1.0, "linear": 0.0}
 
 def coded_classifier(model: Any, columns: Columns) -> Prediction:
     """`OneVsRestClassifier`, `OneVsOneClassifier` and `BitStringClassifier`."""
+    if not hasattr(model, "code_"):
+        kind = "several labels per row" if model._machines.target != "classes" else "a single class"
+        raise FaultError(
+            f"{type(model).__name__} of {kind} cannot be exported to ONNX",
+            "Export the estimators_ one by one; a constant needs no model.",
+        )
     values, q = _machines(model, columns)
     prediction = decided(model.classes_, _scores(model, values))
     if q is None or prediction.place is None:

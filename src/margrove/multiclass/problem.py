@@ -1,19 +1,31 @@
-"""The problem of each machine of a code: the rows it sees, and the side of each row. No solver.
+"""The problem of each machine: the rows it sees, and the side of each row. No solver.
 
-Column s of the code matrix is a two-class problem on the rows whose entry is not 0: y_i = c_{class(i), s}, −1 or +1.
+Column s of a code matrix is a two-class problem on the rows whose entry is not 0: y_i = c_{class(i), s}, −1 or +1. Of
+several labels per row, each label is a two-class problem on all rows. An estimator gets the sides as the labels 0 and
+1, as in scikit-learn. Where all rows are on one side there is nothing to learn (`ConstantMachine`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, validate_data
 
+from margrove.data.frames import as_array
 from margrove.data.table import Table
 from margrove.errors import InputError, as_input_error
+from margrove.svm.layout import machine_names
+
+# y: a class for each row; or an indicator matrix of several labels, dense or sparse, as the predictions then are, too.
+Target = Literal["classes", "labels", "sparse labels"]
+TARGETS: tuple[Target, ...] = ("classes", "labels", "sparse labels")
 
 
 @dataclass(frozen=True)
@@ -22,6 +34,42 @@ class Question:
 
     rows: NDArray[np.int64] | None  # of X; None where it sees all of them
     sign: NDArray[np.int8]  # −1 or +1 of each of these
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """The sides as labels for an estimator: 0 or 1."""
+        return (self.sign > 0).astype(np.int64)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are on one side."""
+        return bool((self.sign == self.sign[0]).all())
+
+
+class ConstantMachine(ClassifierMixin, BaseEstimator):
+    """A machine whose rows were all on one side, which it predicts for every row."""
+
+    def __init__(self, side: int = 0) -> None:
+        self.side = side
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Take the names and the number of the columns."""
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the side, 0 or 1, of each row, as scikit-learn does."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return np.full(_num_samples(X), float(self.side))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the side of each row."""
+        return self.decision_function(X).astype(np.int64)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return probability 1 of that side, shape (n, 2)."""
+        side = self.decision_function(X)
+        return np.stack([1 - side, side], axis=1)
 
 
 def columns_of(code: NDArray[np.int8], codes: NDArray[np.intp]) -> list[Question]:
@@ -32,6 +80,27 @@ def columns_of(code: NDArray[np.int8], codes: NDArray[np.intp]) -> list[Question
         rows = None if (column != 0).all() else np.flatnonzero(sign)
         columns.append(Question(rows, sign if rows is None else sign[rows]))
     return columns
+
+
+def label_columns(indicator: Any) -> list[Question]:
+    """The questions "does the row have the label?" of an indicator matrix, dense or sparse."""
+    by_label: Any = sp.csc_array(indicator)
+    columns = [by_label[:, [number]].toarray().ravel() > 0 for number in range(by_label.shape[1])]
+    return [Question(None, np.where(has_it, 1, -1).astype(np.int8)) for has_it in columns]
+
+
+def as_rows(X: Any, *, is_pairwise: bool) -> Any:
+    """X as rows can be taken from it: a sparse matrix by rows, kernel values as an array, anything else as it is."""
+    if sp.issparse(X):
+        return as_array(X).tocsr()
+    return np.asarray(X) if is_pairwise else X
+
+
+def names_of_machines(classes: NDArray[Any], code: NDArray[np.int8] | None, target: Target) -> tuple[str, ...]:
+    """Return the names of the machines: the classes that each one separates, or its label."""
+    if code is not None:
+        return machine_names(classes, code)
+    return tuple(f"{label}" if target == "classes" else f"{label} vs not {label}" for label in classes)
 
 
 @as_input_error
@@ -50,6 +119,18 @@ def rows_of(X: Any, rows: NDArray[np.int64] | None, *, is_pairwise: bool = False
 def seen_columns(X: Any, rows: NDArray[np.int64] | None, *, is_pairwise: bool) -> Any:
     """X as a machine predicts from it: of kernel values (``is_pairwise``) those with the rows it has seen."""
     return X if rows is None or not is_pairwise else X[:, rows]
+
+
+def parameters_of(params: Mapping[str, Any], rows: NDArray[np.int64] | None, n: int) -> dict[str, Any]:
+    """The parameters of `fit` for some rows: weights and whatever else has an entry for each row are cut to them."""
+    found = {}
+    for name, value in params.items():
+        if name.rpartition("__")[2] == "sample_weight":
+            found[name] = weights_of(value, rows, n)
+        else:
+            is_by_row = hasattr(value, "__len__") and not isinstance(value, (str, dict)) and _num_samples(value) == n
+            found[name] = rows_of(value, rows) if is_by_row else value
+    return found
 
 
 @as_input_error
