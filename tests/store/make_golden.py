@@ -13,7 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from margrove import (
     SVC,
@@ -74,6 +78,8 @@ def models() -> dict[str, tuple[Any, Any]]:
     pipeline = make_pipeline(TableEncoder(), Perceptron(variant="voted", max_iter=20, random_state=0))
     code = SVC(kernel="linear", multiclass=np.array([[1, 1, 0], [-1, 1, 1], [0, -1, -1]]))
     hard = make_pipeline(TableEncoder(), SVC(C=float("inf"), gamma="median"))
+    columns = make_column_transformer((PCA(1), [0, 1]), (OneHotEncoder(), [0]), remainder="passthrough")
+    scaled = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), columns, SVC())
     pruned = DecisionTreeClassifier(prune="cost_complexity", ccp_alpha=0.2, smoothing=1.0)
     pairs = OneVsOneClassifier(DecisionTreeClassifier(max_depth=1))
     bits = BitStringClassifier(BasicLinearClassifier(), code="hadamard", decoding="hamming")
@@ -106,6 +112,7 @@ def models() -> dict[str, tuple[Any, Any]]:
         "svc-precomputed": (SVC(kernel="precomputed", decision_function_shape="ovo").fit(X @ X.T, LETTERS), X @ X.T),
         "svc-code": (code.fit(X, LETTERS), X),
         "svc-pipeline": (hard.fit(table(), LETTERS), table()),
+        "svc-scaled": (scaled.fit(X, LETTERS), X),
         "svc-probability": (SVC(gamma=0.5, probability=True).fit(X, LETTERS), X),
         "nu-svc": (NuSVC(nu=0.5, sigma=1.0).fit(X, TRUTHS), X),
         "svr": (SVR(kernel="linear", C=10.0).fit(X, X[:, 0]), X),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from margrove.data import Table, TableEncoder
@@ -51,13 +52,20 @@ def features_of(model: Any, table: Table) -> Any:
     """Return the table in the form the model takes: as it is, or as an array for a model that was trained on one."""
     if takes_tables(model):
         return table
+    if not hasattr(model, "predict"):
+        found = f"the file holds a {type(model).__name__}, which predicts nothing"
+        raise InputError(found, cure="Save a whole pipeline.")
     names = [str(name) for name in getattr(model, "feature_names_in_", table.names)]
     if len(names) != model.n_features_in_:
         found = f"has {len(names)} columns, and the model takes {model.n_features_in_}"
         raise InputError(
             found, file=table.source, cure="This model was trained on an array, whose columns have no names."
         )
-    chosen = table.select(names)
+    chosen, first = table.select(names), type(model[0] if isinstance(model, Pipeline) else model)
+    is_numeric = all(column.kind == "numeric" for column in chosen)
+    if first is ColumnTransformer or (first.__module__.startswith("sklearn.") and not is_numeric):
+        found = f"the model begins with scikit-learn's {first.__name__}, which takes a data frame"
+        raise InputError(found, cure="Use it in Python: margrove.load(path).predict(frame).")
     if chosen.sparse is not None or chosen.block is not None:
         return chosen.block if chosen.sparse is None else chosen.sparse
     for column in chosen:

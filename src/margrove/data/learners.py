@@ -1,4 +1,5 @@
-"""The estimators of `margrove.data`, described for the registry."""
+"""The estimators of `margrove.data`, and the transformers of scikit-learn that a model file may hold, described for the
+registry."""
 
 from margrove.learner import Learner, register
 
@@ -9,3 +10,17 @@ register(
         onnx="margrove.data.onnx:encoded",
     ),
 )
+
+_OF_SKLEARN = {
+    "sklearn.preprocessing:StandardScaler": "STANDARD_SCALER",
+    "sklearn.preprocessing:MinMaxScaler": "MIN_MAX_SCALER",
+    "sklearn.preprocessing:MaxAbsScaler": "MAX_ABS_SCALER",
+    "sklearn.preprocessing:RobustScaler": "ROBUST_SCALER",
+    "sklearn.preprocessing:OneHotEncoder": "ONE_HOT_ENCODER",
+    "sklearn.preprocessing:OrdinalEncoder": "ORDINAL_ENCODER",
+    "sklearn.impute:SimpleImputer": "SIMPLE_IMPUTER",
+    "sklearn.decomposition:PCA": "PCA_FILE",
+    "sklearn.feature_selection:VarianceThreshold": "VARIANCE_THRESHOLD",
+    "sklearn.compose:ColumnTransformer": "COLUMN_TRANSFORMER",
+}
+register(*(Learner(key, file=f"margrove.store.transformers:{name}") for key, name in _OF_SKLEARN.items()))

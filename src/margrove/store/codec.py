@@ -66,8 +66,8 @@ def take_apart(model: Any, arrays: Arrays) -> dict[str, Any]:
         return record
     kind = type(model)
     cure = (
-        "Supported are Margrove's learners, TableEncoder, ImpuritySelector, ConvFeatures, and a Pipeline of these; "
-        "do any other preprocessing outside of it."
+        "Supported are Margrove's learners, TableEncoder, scikit-learn's scalers, encoders, SimpleImputer, PCA, "
+        "ColumnTransformer, and a Pipeline of these; do any other preprocessing outside of it."
     )
     raise FaultError(
         f"a model file contains no code, and {kind.__module__}.{kind.__qualname__} is not a class that it supports",
@@ -129,6 +129,15 @@ def _put_pipeline_together(record: dict[str, Any], arrays: Arrays) -> Any:
     return Pipeline(steps, **{name: from_json(value) for name, value in record["parameters"].items()})
 
 
+def columns_out(step: Any) -> int | None:
+    """Return the number of columns that a fitted transformer returns; None if that is not known."""
+    if type(step) is Pipeline:
+        working = [each for _, each in step.steps if each not in _IDLE]
+        return columns_out(working[-1]) if working else None
+    n_out = getattr(codec_of(step), "n_out", None)
+    return None if n_out is None else int(n_out(step))
+
+
 def _check_chain(steps: list[tuple[str, Any]]) -> None:
     """Check that each step but the last transforms, and passes as many columns on as the next one wants."""
     passed: int | None = None
@@ -138,8 +147,7 @@ def _check_chain(steps: list[tuple[str, Any]]) -> None:
         wanted = getattr(step, "n_features_in_", None)
         if passed is not None and wanted != passed:
             raise FaultError(f"step {shown(name)} of the pipeline expects {wanted} columns, but gets {passed}")
-        n_out = getattr(codec_of(step), "n_out", None)
-        passed = None if n_out is None else n_out(step)
+        passed = columns_out(step)
     for name, step in steps[:-1]:
         if step not in _IDLE and not hasattr(step, "transform"):
             raise FaultError(f"step {shown(name)} of the pipeline is not the last, but has no transform")
