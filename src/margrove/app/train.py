@@ -165,7 +165,8 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     try:
         write_model(model, destination)
         is_saved = True
-        report = _reported(screen, reading, model, table, destination, report)
+        if report is not None:
+            report = _reported(screen, reading, model, table, destination, report)
         has_rules = explanation_of(model).has_rules
         _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
@@ -188,12 +189,8 @@ def _file_of(path: str) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _reported(
-    screen: Screen, reading: Reading, model: Any, table: Table, destination: str, report: str | None
-) -> str | None:
-    """Write the report of a model that is saved, if one is wanted; return its path, None if there is none."""
-    if report is None:
-        return None
+def _reported(screen: Screen, reading: Reading, model: Any, table: Table, destination: str, report: str) -> str | None:
+    """Write the report of a model that is saved; return its path, or None after an interrupt."""
     from margrove.app.report import write_report
 
     words = "the model is saved, its report is not"
