@@ -188,6 +188,12 @@ def test_a_parameter_of_another_version_has_its_default(content, forged, loaded)
     assert again.copy is True
 
 
+def test_a_parameter_that_this_version_lacks_is_ignored_if_it_is_off(content, forged, loaded):
+    data = content(StandardScaler().fit(NUMBERS))
+    assert loaded(forged(data, put_parameter(newer=False))).mean_.shape == (4,)
+    refuse(forged(data, put_parameter(newer=True)), "has 'newer', which is unknown")
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [

@@ -69,7 +69,9 @@ class _TransformerFile(Schema):
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         known = estimator().get_params(deep=False)
         given = record if isinstance(record, dict) else {}
-        check_fields(record, known.keys() & given.keys(), f"the list of {estimator.__name__}'s parameters")
+        given = {n: v for n, v in given.items() if n in known or not (v is None or v is False)}  # those that are off
+        what = f"the list of {estimator.__name__}'s parameters"
+        check_fields(given if isinstance(record, dict) else record, known.keys() & given.keys(), what)
         parameters = {**known, **{name: from_json(value) for name, value in given.items()}}
         if "dtype" in given:
             parameters["dtype"] = _read_dtype(given["dtype"], "dtype", "object").type
@@ -205,10 +207,9 @@ def _values_from_json(record: Any, what: str) -> NDArray[Any]:
         return array if record["dtype"] == "object" else array.astype(np.str_)
     try:
         array = np.array(values, dtype=_read_dtype(record["dtype"], f"the type of {what}", "float16"))
+        _require(repr(array.tolist()) == repr(values), "")  # nothing rounded, cut off or made a number
     except (TypeError, ValueError, OverflowError) as error:
         raise FaultError(f"{what} is {shown(values)}, which are not all of type {record['dtype']}") from error
-    if repr(array.tolist()) != repr(values):  # nothing rounded, cut off or made a number
-        raise FaultError(f"{what} is {shown(values)}, which are not all of type {record['dtype']}")
     return array
 
 
@@ -280,19 +281,16 @@ ORDINAL_ENCODER = _describe(_CATEGORIES, _MISSING, _INFREQUENT, finish=_finish_e
 
 
 def _statistics(model: Any, *_: Any) -> dict[str, Any]:
-    types = [getattr(model, name, model._fit_dtype).name for name in ("_fit_dtype", "_fill_dtype")]
-    return {"values": _values_to_json(model.statistics_, "statistics_"), "fitted": types[0], "filled": types[1]}
+    return {"values": _values_to_json(model.statistics_, "statistics_"), "fitted": model._fit_dtype.name}
 
 
 def _read_statistics(value: Any, draft: Draft) -> None:
-    check_fields(value, {"values", "fitted", "filled"}, "the record of statistics_")
+    check_fields(value, {"values", "fitted"}, "the record of statistics_")
     statistics = _values_from_json(value["values"], "statistics_")
     if len(statistics) != draft.d:
         raise FaultError(f"statistics_ has {len(statistics)} values, and there are {draft.d} columns")
-    draft.fitted["statistics_"] = statistics
-    draft.fitted["_fit_dtype"], draft.fitted["_fill_dtype"] = (
-        _read_dtype(value[name], f"the type of the {name} cells", "object") for name in ("fitted", "filled")
-    )
+    dtype = _read_dtype(value["fitted"], "the type of the fitted cells", "object")
+    draft.fitted |= {"statistics_": statistics, "_fit_dtype": dtype, "_fill_dtype": dtype}  # both the same in 1.9
 
 
 def _read_indicator(value: Any, draft: Draft) -> None:
