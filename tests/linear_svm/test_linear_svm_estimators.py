@@ -170,7 +170,7 @@ def test_crammer_and_singer_starts_from_where_it_was(rng):
     ("parameters", "words"),
     [
         ({"C": 0}, "C is 0; it must be a number > 0"),
-        ({"C": float("inf")}, "Only SVC accepts C=inf, the hard margin"),
+        ({"C": float("inf")}, "Only SVC and SVR accept C=inf"),
         ({"C": 1e101}, "C is 1e\\+101; it must be at most 1e\\+100"),
         ({"tol": 0}, "tol is 0; .* relative duality gap"),
         ({"max_iter": 0}, "max_iter is 0"),

@@ -189,8 +189,8 @@ def test_calibration_cannot_be_changed_behind_the_certificates_back(rng):
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     model = SVC(probability=True, random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="probA_ is read-only"):
-        model.probA_ = -model.probA_
-    with pytest.raises(ValueError, match="read-only"):
+        model.probA_ = np.ones(1)
+    with pytest.raises(ValueError, match="read-only"), pytest.warns(FutureWarning, match="`probB_` was deprecated"):
         model.probB_[0] = 3.0
     model.fit(X, y)  # a new fit replaces both
     for name in ("norm_", "class_weight_"):

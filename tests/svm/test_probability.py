@@ -192,7 +192,7 @@ def test_the_law_moves_as_little_as_it_can(raw, chosen):
 def test_calibration_is_of_the_last_fit(two_classes):
     X, y = two_classes
     model = SVC(probability=True).fit(X, y).set_params(probability=False).fit(X, y).set_params(probability=True)
-    with pytest.raises(NotFittedError, match=r"fitted with probability=False. Refit it"):
+    with pytest.raises(NotFittedError, match=r"fitted with probability=False. Fit again"):
         model.predict_proba(X)
     assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
 

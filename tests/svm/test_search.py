@@ -351,9 +351,13 @@ def test_values_are_sorted_and_taken_once(overlapping):
         (
             {"Cs": [float("inf")]},
             ParameterError,
-            "Cs holds inf; it must be a number > 0. Only SVC accepts C=inf, the hard",
+            "Cs holds inf; it must be a number > 0. Only SVC and SVR accept C=inf",
         ),
-        ({"Cs": [1.0, 1e101]}, ParameterError, r"Cs holds 1e\+101; it must be at most 1e\+100. Only SVC accepts C=inf"),
+        (
+            {"Cs": [1.0, 1e101]},
+            ParameterError,
+            r"Cs holds 1e\+101; it must be at most 1e\+100. Only SVC and SVR accept",
+        ),
         ({"Cs": np.ones((2, 2))}, ParameterError, r"Cs is \[\[1.0, 1.0\], \[1.0, 1.0\]\]; it must be a list of values"),
         ({"Cs": [np.ones(2)]}, ParameterError, r"Cs holds \[1.0, 1.0\]; it must be a number > 0"),
         ({"Cs": b"12"}, ParameterError, "Cs is b'12'; it must be a list of values"),

@@ -493,9 +493,9 @@ def test_nu_with_an_indefinite_kernel_has_no_hulls_to_meet():
     assert model.predict(X).shape == y.shape
 
 
-def test_weights_of_sparse_rows_are_dense(two_classes):
+def test_coefficients_of_sparse_rows_are_sparse(two_classes):
     X, y = two_classes
     dense, sparse = (SVC(kernel="linear", tol=1e-8).fit(rows, y) for rows in (X, sp.csr_matrix(X)))
-    assert isinstance(sparse.coef_, np.ndarray)
-    assert isinstance(sparse.dual_coef_, np.ndarray)
-    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-5)
+    assert sp.issparse(sparse.coef_)
+    assert sp.issparse(sparse.dual_coef_)
+    np.testing.assert_allclose(sparse.coef_.toarray(), dense.coef_, atol=1e-5)

@@ -35,6 +35,7 @@ class Sample:
     classes: NDArray[Any]  # (K,), sorted
     codes: NDArray[np.int32]  # (n,), positions in classes
     weight: NDArray[np.float64] | None  # (n,), None where all are one
+    objects: Any = None  # the rows, where a callable kernel takes what is not numbers; X is then their Gram matrix
 
 
 @dataclass(frozen=True)
@@ -88,21 +89,34 @@ def read_features(
 
 @as_input_error
 def read_sample(
-    estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    class_weight: ClassWeight = None,
+    *,
+    ignores_negative: bool = False,
 ) -> Sample:
     """Return X, y and weights for a fit. float32 stays float32, sparse stays sparse, and no needless copy is made."""
     X, y = read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
-    weight = settle_weights(X, y, sample_weight, class_weight)
-    check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
+    weight = settle_weights(X, y, sample_weight, class_weight, ignores_negative=ignores_negative)
+    check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)), nu=hasattr(estimator, "nu"))
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
 @as_input_error
-def read_values(estimator: BaseEstimator, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Values:
+def read_values(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    *,
+    ignores_negative: bool = False,
+) -> Values:
     """Return X, y and weights for a regression, as `read_sample` does for a classifier."""
     X, z = read_chunk(estimator, X, y, reset=True, y_numeric=True)
-    return Values(X, z, settle_weights(X, z, sample_weight, None))
+    return Values(X, z, settle_weights(X, z, sample_weight, None, ignores_negative=ignores_negative))
 
 
 @as_input_error
@@ -327,9 +341,15 @@ def check_class_weights(class_weight: ClassWeight, classes: NDArray[Any] | None 
 
 @as_input_error
 def settle_weights(
-    X: Matrix, y: ArrayLike | None, sample_weight: ArrayLike | None, class_weight: ClassWeight
+    X: Matrix,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    class_weight: ClassWeight,
+    *,
+    ignores_negative: bool = False,
 ) -> NDArray[np.float64] | None:
-    """Return the weight of each row: its own times its class's. None where all are one."""
+    """Return the weight of each row: its own times its class's. None where all are one. A negative weight is an error,
+    or counts as 0 for a learner that ``ignores_negative``, as scikit-learn's kernel machines do."""
     weight = None
     if sample_weight is not None:
         cure = f"Give a list of {X.shape[0]} numbers, or leave it out."
@@ -339,13 +359,20 @@ def settle_weights(
             raise InputError(f"sample_weight is {shown(sample_weight)}; it must contain numbers", cure=cure) from error
         if given.ndim == 0:
             raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
-        if not given.any():
+        if not given.any() and not ignores_negative:
             problem = "Sample weights must contain at least one non-zero number"
             raise InputError(problem, cure="Give some rows a weight > 0.")
-        weight = np.array(_check_sample_weight(given, X, dtype=np.float64))
-        if (weight < 0).any():
+        # scikit-learn's check refuses weights that are all 0, in other words.
+        weight = given if not given.any() else np.array(_check_sample_weight(given, X, dtype=np.float64))
+        if ignores_negative:
+            weight = np.maximum(weight, 0.0)
+            if not weight.any():
+                problem = "Invalid input - all samples have zero or negative weights"
+                raise InputError(problem, cure="Give some rows a weight > 0.")
+        elif (weight < 0).any():
             row = int(np.argmax(weight < 0))
-            raise InputError(f"sample_weight[{row}] is {weight[row]:g}; Negative values are not allowed")
+            wanted = "Negative values in data passed to `sample_weight` are not allowed"
+            raise InputError(f"sample_weight[{row}] is {weight[row]:g}; {wanted}")
     if class_weight is not None:
         classes, codes = number_classes(np.asarray(y))
         check_class_weights(class_weight, classes)
@@ -377,17 +404,23 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
         raise InputError(words, cure=_encoder_first(name))
 
 
-def check_classes(classes: NDArray[Any], mass: NDArray[Any]) -> None:
-    """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows."""
+def check_classes(classes: NDArray[Any], mass: NDArray[Any], *, nu: bool = False) -> None:
+    """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows. With ``nu`` the
+    learner has that parameter, for which scikit-learn has other words."""
     if len(classes) < 2:
         raise InputError(
             f"y contains only one class, {shown(classes[0])}; a classifier needs at least two",
             cure="Add rows of another class.",
         )
     if (mass == 0).any():
+        front = ""
+        if np.count_nonzero(mass) == 1:
+            also = ", and the specified nu is infeasible" if nu else ""
+            front = f"Invalid input - all samples with positive weights belong to the same class{also}: "
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"sample_weight or class_weight is 0 for all rows of class {shown(empty)}; each class needs a weight > 0",
+            f"{front}sample_weight or class_weight is 0 for all rows of class {shown(empty)}; each class needs a "
+            "weight > 0",
             cure="Give some of its rows a weight > 0, or remove them.",
         )
 

@@ -165,7 +165,7 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         """Return ``solver``, as far as ``dual`` settles it."""
         if self.penalty == "l1":
             if not isinstance(self.dual, str) and self.dual:
-                raise ParameterError("penalty='l1' does not support dual=True. Use dual='auto', or penalty='l2'.")
+                raise self._unsupported("penalty='l1' does not support dual=True. Use dual='auto', or penalty='l2'")
             if self.solver != "auto":
                 raise ParameterError(f"solver is {self.solver!r}; penalty='l1' requires solver='auto'.")
         if isinstance(self.dual, str):
@@ -175,14 +175,18 @@ class LinearSupportVectorMachine(LinearSvmParameters):
                 raise ParameterError(f"dual is True, but solver={self.solver!r} solves the primal. Use dual='auto'.")
             return "descent"
         if not is_squared(self.loss):
-            raise ParameterError(
-                f"dual is False, but loss={self.loss!r} is not differentiable. Use dual='auto', or the squared loss."
-            )
+            words = f"dual is False, but loss={self.loss!r} is not differentiable"
+            raise self._unsupported(f"{words}. Use dual='auto', or the squared loss")
         if self.solver == "descent":
             raise ParameterError("dual is False, but solver='descent' solves the dual. Use dual='auto'.")
         if self.solver != "auto" or self.penalty == "l1":
             return self.solver
         return "newton" if d <= _GRAM_COLUMNS else "conjugate_gradients"
+
+    def _unsupported(self, words: str) -> ParameterError:
+        """Return the error about a ``dual`` that does not suit penalty and loss, with scikit-learn's first words."""
+        found = f"penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}"
+        return ParameterError(f"Unsupported set of arguments: {found}. {words}.")
 
     @property
     def _seed(self) -> int:

@@ -40,7 +40,7 @@ def complete(model: Any, status: Status, n_iter: NDArray[np.int64]) -> Any:
     """Return the estimator, fitted. It has its parameters already, and its support vectors, coefficients, intercepts,
     ``gamma_`` and numbers of rows and columns; a classifier its ``classes_`` and ``class_weight_``, too."""
     model.status_, model.engine_ = status, default().name
-    coefficients = model.dual_coef_
+    coefficients = dense(model.dual_coef_)
     if hasattr(model, "classes_"):
         model.n_iter_ = n_iter
         model.n_kernel_rows_ = np.zeros(len(n_iter), np.int64)

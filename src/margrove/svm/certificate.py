@@ -26,7 +26,7 @@ from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
-from margrove.svm.kernels import Kernel, Matrix, diagonal_of, kernel_of, kernel_sums
+from margrove.svm.kernels import Kernel, Matrix, are_numbers, called, diagonal_of, kernel_of, kernel_sums
 from margrove.svm.kkt import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
@@ -60,13 +60,13 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 @_QUIETLY
 def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Certify a fitted model of this form, Margrove's or scikit-learn's. ``y`` is ignored for a one-class machine."""
-    points, weight = _read(model, X, None if form is ONE_CLASS else y, sample_weight)
+    points, weight, kernel = _read(model, X, None if form is ONE_CLASS else y, sample_weight)
     support = _support_rows(model, weight)
     names: tuple[str, ...] = (form.name,)
     if form.is_classifier:
         codes, code = codes_of(y, model.classes_), code_of(model)
         names = machine_names(model.classes_, code)
-    fault = _fault(model, points, support, len(names))
+    fault = _fault(model, X, points, support, len(names))
     if fault is not None:
         return Certificate.of(model, "recomputed", points.shape[0], names, (fault,))
     if form.is_classifier:
@@ -77,7 +77,7 @@ def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any =
     for target in targets:
         rows = np.flatnonzero((weight > 0) & ((target != 0) | (not form.is_classifier)))
         duals.append(form.pose(model, target[rows], form.cost(model) * weight[rows], rows))
-    certificate = certify_duals(model, form, points, duals, names, support=support, is_reported=True)
+    certificate = certify_duals(model, form, points, duals, names, kernel=kernel, support=support, is_reported=True)
     if not form.is_classifier or _is_scikit_learns(model):
         return certificate
     expected = class_weights(model.class_weight, model.classes_, codes)
@@ -99,12 +99,13 @@ def certify_duals(
     duals: Iterable[Dual],
     names: Sequence[str],
     *,
+    kernel: Kernel | None = None,
     support: NDArray[np.int64] | None = None,
     is_reported: bool = False,
 ) -> Certificate:
     """Certify a fitted model against the duals of its machines on these points. ``support`` has the rows of its support
-    vectors; None means ``support_``."""
-    kernel = kernel_of(model)
+    vectors; None means ``support_``; ``kernel`` None that of the model."""
+    kernel = kernel_of(model) if kernel is None else kernel
     diagonal = diagonal_of(kernel, points)
     support = np.asarray(model.support_, dtype=np.int64) if support is None else support
     coefficients = coefficients_of(model) if form.is_classifier else dense(model.dual_coef_)
@@ -201,16 +202,28 @@ def _lifted(dual: Dual, beta: NDArray[np.float64], distance: NDArray[np.float64]
     return both
 
 
-def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64]]:
-    points = read_points(model, X)
+def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64], Kernel]:
+    """Return the points, the weights and the kernel; of a callable kernel on rows that are not numbers, its values."""
+    kernel = kernel_of(model)
+    if callable(model.kernel) and not are_numbers(X):
+        points: Matrix = called(model.kernel, X, X)
+        kernel = Kernel("precomputed")
+    else:
+        points = read_points(model, X)
     labels = None if y is None else np.asarray(y).ravel()
     if labels is not None and len(labels) != points.shape[0]:
         raise InputError(f"X has {points.shape[0]} rows and y has {len(labels)}")
     # scikit-learn's NuSVC ignores its class_weight.
     is_ignored = type(model).__name__ == "NuSVC" and _is_scikit_learns(model)
     class_weight = None if is_ignored else getattr(model, "class_weight", None)
-    weight = settle_weights(points, labels, sample_weight, class_weight)
-    return points, np.ones(points.shape[0]) if weight is None else weight
+    weight = settle_weights(points, labels, sample_weight, class_weight, ignores_negative=True)
+    return points, np.ones(points.shape[0]) if weight is None else weight, kernel
+
+
+def _sees_same(model: Any, given: Any, gram: Matrix, support: NDArray[np.int64]) -> bool:
+    """Return whether the kernel values with the rows that the model keeps, which are no numbers, are those with X."""
+    values = called(model.kernel, given, model._fit_rows)
+    return values.shape == gram.shape and bool(np.allclose(values[:, support], gram[:, support], rtol=1e-9, atol=0))
 
 
 def _is_scikit_learns(model: Any) -> bool:
@@ -226,14 +239,16 @@ def _support_rows(model: Any, weight: NDArray[np.float64]) -> NDArray[np.int64]:
     return counted[support]
 
 
-def _fault(model: Any, X: Matrix, support: NDArray[np.int64], machines: int = 1) -> Claim | None:
-    """Return the claim that fails if the model's arrays do not fit each other or these rows."""
+def _fault(model: Any, given: Any, X: Matrix, support: NDArray[np.int64], machines: int) -> Claim | None:
+    """Return the claim that fails if the model's arrays do not fit each other or the rows ``given``, read as X."""
     n, dual = X.shape[0], model.dual_coef_
     sizes = {len(support), len(np.unique(support)), dual.shape[1], int(np.sum(model.n_support_))}
     if len(sizes) > 1 or len(np.asarray(model.intercept_).ravel()) != machines:
         return Claim("the sizes of the model's arrays match", (float(len(support)),), None, False, "they differ")
     if len(support) and (support.min() < 0 or support.max() >= n):
         is_same = False
+    elif getattr(model, "_fit_rows", None) is not None:
+        is_same = _sees_same(model, given, X, support)
     elif model.kernel == "precomputed" or (callable(model.kernel) and model.support_vectors_.shape[0] == 0):
         is_same = True  # scikit-learn keeps no support vectors for a callable
     elif model.support_vectors_.shape != (len(support), X.shape[1]):

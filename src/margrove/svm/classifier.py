@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,8 +46,9 @@ from margrove.svm.margins import Margins, margins
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, splits_for, with_law
 from margrove.svm.problem import Dual
 from margrove.svm.solving import Solved, solve_machines
-from margrove.svm.training import PosedMachines, TrainingData, rows_of_machines, training_data, weighted_rows
+from margrove.svm.training import PosedMachines, TrainingData, read_rows, rows_of_machines, training_data, weighted_rows
 
+_UNCALIBRATED = "predict_proba is not available when fitted with probability=False. Fit again."
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
 
 
@@ -51,6 +56,23 @@ def _gives_probabilities(model: SupportVectorClassifier) -> bool:
     if not model._is_calibrated:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
+
+
+def _deprecated(name: str) -> Any:
+    """Return a read-only property that warns, outside Margrove, that scikit-learn removes the attribute."""
+    kept = read_only(name)
+
+    def get(model: Any) -> Any:
+        if str(sys._getframe(1).f_globals.get("__name__")).startswith("margrove."):
+            return kept.fget(model)
+        check_is_fitted(model)
+        words = (
+            f"Attribute `{name}` was deprecated in version 1.8 of scikit-learn and will be removed in its version 1.10"
+        )
+        warnings.warn(f"{words}; use predict_proba.", FutureWarning, stacklevel=2)
+        return kept.fget(model) if name in model.__dict__ else np.empty(0)
+
+    return property(get, kept.fset)
 
 
 @estimator
@@ -71,8 +93,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     solver_: str = fitted()
     loo_bound_: float = fitted()
     xi_alpha_bound_: float = fitted()
-    probA_ = read_only("probA_")  # noqa: N815 scikit-learn's names
-    probB_ = read_only("probB_")  # noqa: N815
+    probA_ = _deprecated("probA_")  # noqa: N815 scikit-learn's names
+    probB_ = _deprecated("probB_")  # noqa: N815
     # Of a LIBSVM model that was read: its labels in the order it knew them, as places in ``classes_``. It decides ties.
     label_order_: NDArray[np.int32] = fitted()
 
@@ -86,7 +108,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             larger than the smaller side of some machine allows, or that leaves no margin.
         """
         self._check()
-        sample = read_sample(self, X, y, sample_weight, self.class_weight)
+        sample = self._read(X, y, sample_weight)
         machines = self._machines(sample)
         solved = solve_machines(self, machines)
         self._keep(sample, machines.data, solved)
@@ -109,11 +131,17 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 )
             )
 
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Sample:
+        """Read the rows of a fit, the labels and the weights; rows of weight ≤ 0 are ignored, as in scikit-learn."""
+        X, objects = read_rows(self, X)
+        sample = read_sample(self, X, y, sample_weight, self.class_weight, ignores_negative=True)
+        return sample if objects is None else replace(sample, objects=objects)
+
     def _machines(self, sample: Sample) -> PosedMachines:
         """Return the duals of all machines on the training data."""
         code = code_matrix(self.multiclass, len(sample.classes))
         check_code(code, sample.classes)
-        data = training_data(self, sample.X)
+        data = training_data(self, sample.X, sample.objects)
         rows = rows_of_machines(code, sample.codes, weighted_rows(sample.weight, len(sample.codes)))
         duals = [self._pose(sign, sample.weight, own) for own, sign in rows]
         names = machine_names(sample.classes, code)
@@ -215,7 +243,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         The most probable class is always the one that `predict` returns; see `margrove.svm.probability`.
         """
-        check_is_fitted(self, "probA_", msg="This %(name)s was fitted with probability=False. Refit it.")
+        check_is_fitted(self)
+        if "probA_" not in self.__dict__:
+            raise NotFittedError(_UNCALIBRATED)
         values = self.machine_decision(X)
         sides = -(values * self.probA_ + self.probB_)
         code = code_matrix(self.multiclass, len(self.classes_))
@@ -270,7 +300,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         points, support = (points, None) if is_given else matched(points, self.support_vectors_)
         with blas_held_back():  # once for all classes
             for rows in class_slices(self.n_support_):
-                beta = self.dual_coef_[:, rows]
+                beta = self._dual[:, rows]
                 if support is None:
                     parts.append(points[:, self.support_[rows]] @ beta.T)
                 else:
@@ -284,7 +314,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _weights(self) -> Matrix:
         if not self._lies_by_pairs:
             return super()._weights()
-        parts = [(self.dual_coef_[:, rows] @ self.support_vectors_[rows]).T for rows in class_slices(self.n_support_)]
+        parts = [(self._dual[:, rows] @ self.support_vectors_[rows]).T for rows in class_slices(self.n_support_)]
         return _joined(parts).T
 
     def _code_scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from margrove.explanation import Explanation, Inputs, MachineSummary, ModelSummary, Support, Weights, sides_of_code
 from margrove.status import Status
 from margrove.svm.kernels import kernel_of
-from margrove.svm.layout import code_of, coefficients_of
+from margrove.svm.layout import code_of, coefficients_of, dense
 
 _SEMIDEFINITE = ("linear", "rbf", "laplacian", "chi2", "intersection")  # their matrices are never indefinite
 _GRADES = ("easy", "marginal", "hard")
@@ -65,7 +65,7 @@ class Kernels(Explanation):
 
     def _betas(self) -> NDArray[np.float64]:
         """Return β of each machine."""
-        return np.asarray(self.model.dual_coef_, np.float64)
+        return dense(self.model.dual_coef_)
 
     def _machine(self, code: int, other: int) -> tuple[int | None, int]:
         """Return the machine that scores the class, and the sign of the class in it."""

@@ -40,7 +40,7 @@ def folds_of(
 ) -> tuple[Fold, ...]:
     """Return the folds, with the rows in ``order``. "balanced" balances the rows that a fold trains on."""
     n = len(sample.codes)
-    own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    own = np.ones(n) if sample_weight is None else np.maximum(np.asarray(sample_weight, dtype=np.float64), 0.0)
     if isinstance(class_weight, Mapping):
         own = own * np.array([check_class_weight(class_weight, label) for label in sample.classes])[sample.codes]
     place = np.argsort(order)

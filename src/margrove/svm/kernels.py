@@ -26,8 +26,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.utils.validation import _num_samples
 
+from margrove.data.frames import is_frame
 from margrove.data.rows import Matrix as Matrix
+from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError
 from margrove.run.threads import blas_held_back, threads_allowed
 
@@ -142,14 +145,24 @@ def polynomial_dimension(n_features: int, degree: int) -> int:
     return math.comb(n_features + degree - 1, degree)
 
 
-def called(function: KernelFunction, X: Matrix, Z: Matrix) -> NDArray[np.float64]:
-    """Return the values of a callable kernel, checked."""
-    given = function(X, Z)
+def are_numbers(X: Any) -> bool:
+    """Return whether X is a table of numbers, or of what the checks of tables know words about."""
+    if sp.issparse(X) or is_frame(X) or isinstance(X, Table):
+        return True
+    try:
+        return np.asarray(X, dtype=np.float64).ndim == 2
+    except (TypeError, ValueError):  # text, graphs, rows of different lengths
+        return False
+
+
+def called(function: KernelFunction, X: Any, Z: Any) -> NDArray[np.float64]:
+    """Return the values of a callable kernel, checked. X and Z are whatever the function takes."""
+    given, shape = function(X, Z), (_num_samples(X), _num_samples(Z))
     values = np.asarray(given.toarray() if sp.issparse(given) else given, dtype=np.float64)
-    if values.shape != (X.shape[0], Z.shape[0]):
+    if values.shape != shape:
         raise InputError(
-            f"the kernel returned a matrix of shape {values.shape} for {X.shape[0]} and {Z.shape[0]} rows",
-            cure=f"It must return a matrix of shape ({X.shape[0]}, {Z.shape[0]}).",
+            f"the kernel returned a matrix of shape {values.shape} for {shape[0]} and {shape[1]} rows",
+            cure=f"It must return a matrix of shape {shape}.",
         )
     if not np.isfinite(values).all():
         raise InputError("the kernel returned NaN or infinite values")
@@ -214,7 +227,10 @@ def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def kernel_of(model: Any) -> Kernel:
-    """Return the kernel of a fitted model."""
+    """Return the kernel of a fitted model; "precomputed" where a callable one was fitted to rows that are not numbers:
+    such a model sees only the values."""
+    if getattr(model, "_fit_rows", None) is not None:
+        return Kernel("precomputed")
     if callable(model.kernel):
         return Kernel("callable", function=model.kernel)
     gamma = getattr(model, "gamma_", None)

@@ -23,7 +23,8 @@ regression       0, –            ±(z − f − b) − ε    ½‖w‖² + Σ 
 ===============  ==============  ==================  =====================================================
 
 Where nothing bounds α (the hard margin) no slack is allowed: with m = min y (f + b) > 0, (w, b)/m is feasible and the
-primal is ½‖w‖²/m²; otherwise it is ∞.
+primal is ½‖w‖²/m²; otherwise it is ∞. In a regression (the hard tube) f is feasible for a tube of half-width ε + s,
+with s = max ξ; primal and dual are those of that tube: ½‖w‖² and −D − s Σα.
 """
 
 from __future__ import annotations
@@ -209,7 +210,10 @@ def judge(machine: SolvedDual, f: NDArray[np.float64], own: NDArray[np.float64])
     # dual.alpha is the start, which fixes the right-hand sides yᵀα = δ and Σ α = M.
     delta, mass = float(y @ dual.alpha), float(dual.alpha.sum())
     is_hard_margin = not np.isfinite(C).any()
-    if is_hard_margin:
+    widened = float(slack.max(initial=0)) if is_hard_margin and dual.is_doubled else 0.0
+    if is_hard_margin and dual.is_doubled:
+        primal = 0.5 * squared_norm
+    elif is_hard_margin:
         # w scaled until the nearest row has y f = 1 is feasible; a row on the wrong side leaves no feasible w.
         smallest = float((y * (f + machine.b)).min())
         primal = 0.5 * squared_norm / smallest**2 if smallest > 0 else np.inf
@@ -224,7 +228,7 @@ def judge(machine: SolvedDual, f: NDArray[np.float64], own: NDArray[np.float64])
         slack=slack,
         norm=float(np.sqrt(max(squared_norm, 0))),
         primal=primal,
-        dual=-0.5 * squared_norm - float(p @ alpha),
+        dual=-0.5 * squared_norm - float(p @ alpha) - widened * float(alpha.sum()),
         violation=violation(v, up, low, y if dual.by_sign else None),
         equality=equality,
         outside=_outside(alpha, C, machine.stray),
@@ -234,7 +238,7 @@ def judge(machine: SolvedDual, f: NDArray[np.float64], own: NDArray[np.float64])
         rounding=_ROUNDING_OF_SUMS * float(np.sqrt(own.max(initial=0)) * np.linalg.norm(alpha * np.sqrt(own)))
         + _EPS * (float(np.abs(p).max(initial=0)) + abs(machine.b)),
         size=size,
-        is_hard_margin=is_hard_margin,
+        is_hard_margin=is_hard_margin and not dual.is_doubled,
         is_indefinite=squared_norm < -BOUND_TOLERANCE * size,
     )
 

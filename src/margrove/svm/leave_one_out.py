@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.data.sample import read_sample
 from margrove.engine import solve
 from margrove.errors import InputError, warn_early
 from margrove.estimator import with_parameters
 from margrove.status import Status, worst
-from margrove.svm.kernels import Matrix
+from margrove.svm.kernels import Matrix, kernel_of
 from margrove.svm.kkt import AT_UPPER, HARD
 from margrove.svm.layout import coefficients_of
 from margrove.svm.problem import Dual, LeaveOneOutProblem
@@ -66,7 +65,7 @@ def leave_one_out(model: SVC, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLi
     reader = with_parameters(model)
     if isinstance(model.kernel, str):
         reader.set_params(gamma=model.gamma_, sigma=None)  # as it was fitted, whatever was set since
-    sample = read_sample(reader, X, y, sample_weight, model.class_weight)
+    sample = reader._read(X, y, sample_weight)
     _check_same(model, sample.X, sample.classes)
     machines = reader._machines(sample)
     beta = np.zeros((len(machines.duals), sample.X.shape[0]))
@@ -130,7 +129,7 @@ def _with_alpha(dual: Dual, beta: NDArray[np.float64], was_bound: NDArray[np.boo
 def _check_same(model: Any, X: Matrix, classes: NDArray[Any]) -> None:
     """Raise `InputError` unless the rows are those of ``fit``: α belongs to them."""
     is_same = X.shape[0] == model.n_rows_ and np.array_equal(classes, model.classes_)
-    if is_same and model.kernel != "precomputed":
+    if is_same and kernel_of(model).name != "precomputed":
         kept, given = model.support_vectors_, X[model.support_]
         gap = kept != given
         is_same = not (gap.nnz if hasattr(gap, "nnz") else gap.any())

@@ -32,7 +32,7 @@ from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
 from margrove.svm.adopted import complete
-from margrove.svm.layout import class_slices, pairs_of
+from margrove.svm.layout import class_slices, dense, pairs_of
 from margrove.svm.libsvm_rows import rows_of_labels, rows_of_values
 from margrove.svm.libsvm_text import KERNEL_TYPES, MOST_INDEX, SVM_TYPES, LibsvmModel, parsed, written
 from margrove.svm.one_class import OneClassSVM
@@ -199,7 +199,7 @@ def _theirs(model: Any) -> LibsvmModel:
         gamma=float(model.gamma_),
         coef0=float(model.coef0),
         rho=-model.intercept_ + 0.0,
-        dual_coef=np.asarray(model.dual_coef_, dtype=np.float64),
+        dual_coef=dense(model.dual_coef_),
         vectors=model.support_.astype(np.int64) + 1 if model.kernel == "precomputed" else model.support_vectors_,
     )
     if not theirs.is_classifier:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -18,15 +19,16 @@ from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import read_points
 from margrove.engine import Capability, check_engine
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_number, check_whole
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.run.effort import check_time_limit
 from margrove.status import Status
 from margrove.svm.certificate import certify_duals, solver_certificate
 from margrove.svm.decision import check_points, linear_sums, matched, weighted_sums
-from margrove.svm.kernels import KernelFunction, Matrix, kernel_of
+from margrove.svm.kernels import KernelFunction, Matrix, called, kernel_of
 from margrove.svm.kkt import HARD, WORDS, Form, row_grades
+from margrove.svm.layout import dense
 from margrove.svm.problem import Dual, started
 from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import PosedMachines, TrainingData, bounds, training_data, weighted_rows
@@ -55,6 +57,7 @@ class SupportVectorMachine(RunsOnEngine):
     """Parameters and methods of every support vector machine. Base class."""
 
     _form: ClassVar[Form]
+    _fit_rows: ClassVar[Any] = None  # of the fit, where a callable kernel takes rows that are not numbers
 
     kernel: str | KernelFunction = "rbf"
     degree: float = 3
@@ -72,7 +75,6 @@ class SupportVectorMachine(RunsOnEngine):
 
     support_: NDArray[np.int32] = fitted()
     support_vectors_: Matrix = fitted()
-    dual_coef_: NDArray[np.float64] = fitted()
     intercept_: NDArray[np.float64] = fitted()
     n_support_: NDArray[np.int32] = fitted()
     gamma_: float = fitted()
@@ -82,16 +84,61 @@ class SupportVectorMachine(RunsOnEngine):
     certificate_: Certificate = fitted()
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
-        """w of each machine, shape (machines, d), dense whatever X was. Only for ``kernel="linear"``."""
+    def dual_coef_(self) -> Any:
+        """y α of each support vector; sparse after a fit on sparse rows, as scikit-learn's."""
+        return self._as_fitted(self._dual)
+
+    @dual_coef_.setter
+    def dual_coef_(self, dual: Any) -> None:
+        self.__dict__["dual_coef_"] = dense(dual)  # always dense here, in pickles and in model files
+
+    @property
+    def _dual(self) -> NDArray[np.float64]:
+        if "dual_coef_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'dual_coef_'")
+        dual: NDArray[np.float64] = self.__dict__["dual_coef_"]
+        return dual
+
+    @property
+    def coef_(self) -> Any:
+        """w of each machine, shape (machines, d); sparse after a fit on sparse rows. Only for ``kernel="linear"``."""
+        coef = self._as_fitted(self._coef)
+        (coef.data if sp.issparse(coef) else coef).flags.writeable = False
+        return coef
+
+    def _as_fitted(self, array: NDArray[np.float64]) -> Any:
+        """Return the array sparse if the support vectors are."""
+        vectors = self.support_vectors_
+        return type(vectors)(array) if sp.issparse(vectors) else array
+
+    @property
+    def _coef(self) -> NDArray[np.float64]:
+        """``coef_``, dense whatever X was."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         dual, support, known = self.__dict__.get("_known_weights", (None, None, None))
-        if known is not None and dual is self.dual_coef_ and support is self.support_vectors_:
+        if known is not None and dual is self._dual and support is self.support_vectors_:
             return np.asarray(known)
-        coef = np.asarray(self._weights(), dtype=np.float64)
-        coef.flags.writeable = False
-        return coef
+        return np.asarray(self._weights(), dtype=np.float64)
+
+    @property
+    def _dual_coef_(self) -> Any:
+        """``dual_coef_`` with LIBSVM's sign for two classes, by the name under which converters read it."""
+        return -self.dual_coef_ if len(getattr(self, "classes_", ())) == 2 else self.dual_coef_
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, dual: Any) -> None:
+        self.dual_coef_ = -dual if len(getattr(self, "classes_", ())) == 2 else dual
+
+    @property
+    def _gamma(self) -> float:
+        """``gamma_``, by the name under which converters read it from scikit-learn's models."""
+        return self.gamma_
+
+    @property
+    def _n_support(self) -> NDArray[np.int32]:
+        """``n_support_``, by the name under which converters read it from scikit-learn's models."""
+        return self.n_support_
 
     @property
     def kkt_(self) -> NDArray[np.str_]:
@@ -105,12 +152,12 @@ class SupportVectorMachine(RunsOnEngine):
         return int(self.status_ is not Status.CONVERGED)
 
     @property
-    def shape_fit_(self) -> tuple[int, int]:
-        """The shape of X in ``fit``."""
-        return self.n_rows_, self.n_features_in_
+    def shape_fit_(self) -> tuple[int, ...]:
+        """The shape of X in ``fit``; (rows,) where they are not numbers."""
+        return (self.n_rows_, self.n_features_in_) if self._fit_rows is None else (self.n_rows_,)
 
     def _weights(self) -> Matrix:
-        return self.dual_coef_ @ self.support_vectors_
+        return self._dual @ self.support_vectors_
 
     def _check(self) -> None:
         super()._check()
@@ -123,7 +170,10 @@ class SupportVectorMachine(RunsOnEngine):
 
     def _warm(self, machines: PosedMachines) -> Sequence[Dual]:
         """Return the duals started from the solution of the last fit."""
-        return [self._started(machines.duals[0], self.dual_coef_[0], 0, machines.data.X.shape[0])]
+        only = machines.duals[0]
+        if np.isinf(only.upper).any():  # it is solved without bounds, and α at a bound would start there
+            return machines.duals
+        return [self._started(only, self._dual[0], 0, machines.data.X.shape[0])]
 
     def _started(self, dual: Dual, beta: NDArray[np.float64], machine: int, n: int) -> Dual:
         """Return ``dual`` on n rows started from one machine of the last fit; row i is taken for its row i."""
@@ -136,6 +186,9 @@ class SupportVectorMachine(RunsOnEngine):
     def _keep_machines(self, data: TrainingData, solved: list[Solved], support: NDArray[np.int64]) -> None:
         """Set what all five keep; the caller has set ``dual_coef_`` and ``n_support_``."""
         self.n_rows_ = data.X.shape[0]
+        self.__dict__.pop("_fit_rows", None)  # of an earlier fit
+        if data.objects is not None:
+            self.__dict__["_fit_rows"] = data.objects
         self.support_ = support.astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if data.kernel.name == "precomputed" else data.X[support]
         self.intercept_ = np.array([each.b for each in solved])
@@ -152,10 +205,12 @@ class SupportVectorMachine(RunsOnEngine):
     def _upper(self, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         return bounds(self._form.cost(self), weight, rows)
 
-    def _fit_one(self, X: Matrix, target: NDArray[np.float64], weight: NDArray[np.float64] | None) -> Self:
+    def _fit_one(
+        self, X: Matrix, objects: Any, target: NDArray[np.float64], weight: NDArray[np.float64] | None
+    ) -> Self:
         """Fit a model of one machine, on the rows whose weight is not 0."""
-        rows = weighted_rows(weight, len(target))
-        machines = PosedMachines(training_data(self, X), [self._pose(target[rows], weight, rows)], (self._form.name,))
+        rows, data = weighted_rows(weight, len(target)), training_data(self, X, objects)
+        machines = PosedMachines(data, [self._pose(target[rows], weight, rows)], (self._form.name,))
         solved = solve_machines(self, machines)
         self._keep_one(machines.data, solved)
         self._keep_certificate(machines, solved)
@@ -180,7 +235,7 @@ class SupportVectorMachine(RunsOnEngine):
         """Keep w of a linear machine: predictions of single rows would otherwise compute it each time."""
         self.__dict__.pop("_known_weights", None)
         if self.kernel == "linear" and len(self.intercept_) * self.n_features_in_ <= _KEPT_WEIGHTS:
-            self._known_weights = (self.dual_coef_, self.support_vectors_, self.coef_)
+            self._known_weights = (self._dual, self.support_vectors_, self._coef)
 
     def _keep_certificate(self, machines: PosedMachines, solved: list[Solved]) -> None:
         """Recompute the certificate from the duals and the points where that is cheap beside the fit; otherwise keep
@@ -199,7 +254,13 @@ class SupportVectorMachine(RunsOnEngine):
 
     def _read_points(self, X: ArrayLike) -> Matrix:
         check_is_fitted(self)
-        points = read_points(self, X)
+        if int(self.n_support_.sum()) != len(self.support_):
+            raise InputError(f"The internal representation of {type(self).__name__} was altered", cure="Fit again.")
+        points = read_points(self, X if self._fit_rows is None else called(self.kernel, X, self._fit_rows))
+        is_foreign = callable(self.kernel) or self.status_ is Status.IMPORTED  # LIBSVM's files do not tell
+        if sp.issparse(points) and not sp.issparse(self.support_vectors_) and not is_foreign:
+            problem = f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
+            raise InputError(problem, cure="Pass X.toarray(), or fit on sparse rows.")
         check_points(kernel_of(self), points)
         return points
 
@@ -207,10 +268,10 @@ class SupportVectorMachine(RunsOnEngine):
         """Return Σ β K(x_i, x) for each row of ``dual_coef_``, shape (n, rows)."""
         kernel = kernel_of(self)
         if kernel.name == "precomputed":
-            return np.asarray(points[:, self.support_] @ self.dual_coef_.T, dtype=np.float64)
+            return np.asarray(points[:, self.support_] @ self._dual.T, dtype=np.float64)
         if kernel.name == "linear":
-            return linear_sums(points, self.coef_)
-        return weighted_sums(self, kernel, *matched(points, self.support_vectors_), self.dual_coef_)
+            return linear_sums(points, self._coef)
+        return weighted_sums(self, kernel, *matched(points, self.support_vectors_), self._dual)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from margrove.estimator import checked, estimator, fitted
 from margrove.svm.kkt import ONE_CLASS
 from margrove.svm.machine import SupportVectorMachine, check_nu
 from margrove.svm.solving import Solved
-from margrove.svm.training import TrainingData
+from margrove.svm.training import TrainingData, read_rows
 
 
 @estimator
@@ -62,12 +62,13 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     n_iter_: int = fitted()
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the boundary; ``y`` is ignored. ``sample_weight`` is the bound of each row; rows with weight 0 are
+        """Find the boundary; ``y`` is ignored. ``sample_weight`` is the bound of each row; rows with weight ≤ 0 are
         ignored."""
         self._check()
+        X, objects = read_rows(self, X)
         points = read_points(self, X, reset=True)
-        weight = settle_weights(points, None, sample_weight, None)
-        return self._fit_one(points, np.zeros(points.shape[0]), weight)
+        weight = settle_weights(points, None, sample_weight, None, ignores_negative=True)
+        return self._fit_one(points, objects, np.zeros(points.shape[0]), weight)
 
     def _keep_one(self, data: TrainingData, solved: list[Solved]) -> None:
         super()._keep_one(data, solved)

@@ -79,7 +79,7 @@ def machine_values(model: Any, points: GraphValue) -> GraphValue:
     )
     is_narrow = len(model.intercept_) * d <= _MOST_WEIGHTS
     if kernel.name == "linear" and (is_narrow or not by_pairs) and hasattr(model, "coef_"):
-        return plane(points, model.coef_, model.intercept_)
+        return plane(points, dense(model.coef_), model.intercept_)
     if support.shape[0] == 0:
         return plane(points, np.zeros((len(model.intercept_), d)), model.intercept_)
     check_size(8 * support.shape[0] * d)

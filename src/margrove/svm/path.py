@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from margrove.data.sample import read_sample, take_columns_of
+from margrove.data.sample import take_columns_of
 from margrove.engine import choose
 from margrove.estimator import with_parameters
 from margrove.status import Status, worst
@@ -61,7 +61,7 @@ def fit_path(
     model._check()
     values = _DEFAULT.copy() if Cs is None else penalties(Cs)
     reader = with_parameters(model, C=float(values[0]))
-    sample = read_sample(reader, X, y, sample_weight, model.class_weight)
+    sample = reader._read(X, y, sample_weight)
     machines = reader._machines(sample)
     uppers = [tuple(bounds(float(C), sample.weight, dual.point) for dual in machines.duals) for C in values]
     machines, first = dual_problem(reader, machines)

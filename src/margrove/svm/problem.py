@@ -17,7 +17,7 @@ classification   one per row                 −1           α = 0, C_i = C · w
 hard margin      one per row, ``by_sign``    0            ``hulls``: two convex combinations, no upper bound
 ν-classification one per row, ``by_sign``    0            Σ of each sign = ν Σ C_i / 2, C_i = weight
 one class        one per row, y = +1         0            Σ = ν Σ C_i, C_i = weight
-regression       two per row, y = +1, −1     ε ∓ z        α = 0, C_i = C · weight
+regression       two per row, y = +1, −1     ε ∓ z        α = 0, C_i = C · weight; hard tube: no upper bound
 ν-regression     two per row, ``by_sign``    ∓ z          Σ of each sign = ν Σ C_i / 2, C_i = C · weight
 ===============  ==========================  ===========  =======================================================
 """
@@ -39,7 +39,7 @@ from margrove.svm.kernels import Kernel
 
 MOST_STEPS = 10_000_000  # of a machine with no limit of its own: an ill-scaled problem may never converge
 MOST_BOUND = 1e100  # of C times a weight: products of two such numbers are still finite
-HARD_MARGIN = "Only SVC accepts C=inf, the hard margin."
+HARD_MARGIN = "Only SVC and SVR accept C=inf, the hard margin and the hard tube."
 MOST_OF_THEM = 0.7  # share of the support vectors at their bounds from which `path_start` keeps them there
 HULLS_MEET = 1e-11  # ‖w‖² of two convex combinations, relative to the largest K(x, x): at or below this the hulls meet
 
@@ -69,6 +69,7 @@ class Dual:
     # α has no upper bound. Scaled by s = 2/‖w‖², the solution is the α of the hard margin, so the stopping rule is
     # s · violation ≤ tol. The hulls meet if ‖w‖² ≤ HULLS_MEET · max K(x, x).
     hulls: bool = False
+    is_doubled: bool = False  # two variables of each row, α and α*: the second half belongs to the same points
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def _doubled(
 ) -> Dual:
     """Return the dual with two variables α and α* per row, which differ only in y and p."""
     y = np.repeat(np.array([1, -1], np.int8), len(upper))
-    return Dual(y, p, np.tile(upper, 2), np.tile(start, 2), np.tile(_points(upper, point), 2))
+    return Dual(y, p, np.tile(upper, 2), np.tile(start, 2), np.tile(_points(upper, point), 2), is_doubled=True)
 
 
 def _points(upper: NDArray[np.float64], point: NDArray[np.int64] | None) -> NDArray[np.int64]:

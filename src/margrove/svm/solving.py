@@ -5,10 +5,12 @@ A solution is kept with its offset, scaled, and judged by the solver's own numbe
 classification, one class, regression   α and b as they are
 ν-classification                        α, b and w times 1/ρ, as LIBSVM's: marginal rows have y f(x) = 1
 hard margin                             the nearest points of two hulls, times 2/‖w‖²; or the proof that they meet
+hard tube                               with bounds that no α reaches; or the proof that there is no such f
 """
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from margrove.engine import Engine, choose
 from margrove.engine.registry import cache_bytes
 from margrove.errors import ConvergenceWarning, InfeasibleError, level_of_caller, warn_early
 from margrove.run.checkpoint import Record, settle_checkpoint
+from margrove.run.effort import Effort
 from margrove.status import Status, worst
 from margrove.svm.checkpointing import keep, keeper, resumed, solve_fingerprint
 from margrove.svm.kernels import kernel_sums
@@ -37,7 +40,7 @@ from margrove.svm.kkt import (
     offset_and_radius,
     tolerance_unit,
 )
-from margrove.svm.problem import HULLS_MEET, Dual, DualProblem, DualSolution, classification
+from margrove.svm.problem import HULLS_MEET, MOST_BOUND, Dual, DualProblem, DualSolution, classification
 from margrove.svm.training import PosedMachines, TrainingData
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 _SHOWN_ROWS = 3  # of each side, in a message
+_FIRST_BOUND, _RAISE, _MOST_RAISES = 1e3, 1e3, 6  # of α in a hard tube; the first in units of max|z|/max K
 _NO_MARGIN = 1e-12  # of the largest |f|: a ρ that small is rounding
 
 
@@ -77,7 +81,8 @@ def solve_machines(model: SupportVectorMachine, machines: PosedMachines) -> list
     start = time.perf_counter()
     if model.verbose:
         _print_problem(type(model).__name__, started, problem, engine)
-    solutions = engine.solve(problem, effort)
+    is_tube = any(dual.is_doubled and np.isinf(dual.upper).any() for dual in duals)
+    solutions = _hard_tube(engine, problem, effort, started.data) if is_tube else engine.solve(problem, effort)
     if model.verbose:
         _print_solutions(type(model).__name__, solutions, time.perf_counter() - start)
     if record is not None and worst(solution.status for solution in solutions) is not Status.CONVERGED:
@@ -96,6 +101,8 @@ def dual_problem(model: SupportVectorMachine, machines: PosedMachines) -> tuple[
     if any(dual.hulls for dual in machines.duals):
         data = data.centred()
         precision = "double" if precision == "auto" else precision  # single precision cannot decide whether hulls meet
+    elif precision == "auto":
+        data = data.with_small_gram()
     problem = DualProblem(
         data.points,
         data.solver_kernel,
@@ -107,6 +114,43 @@ def dual_problem(model: SupportVectorMachine, machines: PosedMachines) -> tuple[
         shrinking=bool(model.shrinking),
     )
     return replace(machines, data=data), problem
+
+
+def _hard_tube(engine: Engine, problem: DualProblem, effort: Effort, data: TrainingData) -> tuple[DualSolution, ...]:
+    """Solve a regression without slack: min ½‖w‖² with |z − f| ≤ ε for every row.
+
+    A solution in which no α is at a finite bound is that of no bound, so the bound is raised until this holds. If α
+    keeps to its bounds, β = α − α* is a proof: for each f within the tube Σβz − εΣ|β| ≤ Σβf = ⟨w, Σβφ⟩, hence
+    ‖w‖ ≥ (Σβz − εΣ|β|)/‖Σβφ‖, and no f is left where the denominator is 0.
+    """
+    (dual,), started = problem.machines, time.monotonic()
+    largest, n = float(data.diagonal[dual.point].max()), len(dual.y) // 2
+    bound = _FIRST_BOUND * (float(np.abs(dual.p).max()) or 1.0) / (largest or 1.0)
+    alpha = dual.alpha
+    for _ in range(_MOST_RAISES):
+        bounded = replace(dual, alpha=alpha, upper=np.full(len(alpha), min(bound, MOST_BOUND)))
+        (solution,) = engine.solve(replace(problem, machines=(bounded,)), effort.left(started))
+        alpha = solution.alpha
+        if solution.status is not Status.CONVERGED or (alpha < bounded.upper).all():
+            return (solution,)
+        beta = alpha[:n] - alpha[n:]
+        support, total = np.flatnonzero(beta), float(np.abs(beta).sum())
+        f = kernel_sums(data.solver_kernel, data.points, dual.point[support], beta[support])
+        distance = math.sqrt(max(float(beta[support] @ f), 0.0)) / total
+        excess = -float(dual.p @ alpha) / total  # of Σβz over εΣ|β|
+        if distance <= math.sqrt(HULLS_MEET * largest) and excess > 0:
+            raise _no_tube(dual.point[support], beta[support] / total, distance, excess)
+        bound *= _RAISE
+    return (replace(solution, status=Status.STALLED),)
+
+
+def _no_tube(rows: NDArray[np.int64], weights: NDArray[np.float64], distance: float, excess: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"no hard tube: {len(rows)} rows can be combined to 0 in the feature space (they are {distance:.2g} from it), "
+        f"but the same combination of their values exceeds epsilon by {excess:.3g}",
+        cure=Advice("Use a larger epsilon, a finite ", InPython("C", Setting("C", ...)), ", or another kernel."),
+        evidence={"rows": rows, "weights": weights, "distance": distance, "excess": excess},
+    )
 
 
 def kernel_cache(size: str | float) -> int | None:

@@ -28,7 +28,7 @@ from margrove.svm.machine import check_nu
 from margrove.svm.path import SupportVectorPath, fit_path
 from margrove.svm.problem import Dual, largest_nu
 from margrove.svm.search_problem import SearchUnit, UnitSolution
-from margrove.svm.training import TrainingData
+from margrove.svm.training import TrainingData, is_infinite
 
 _ROUNDING = 1e-12  # of ν against the largest feasible one
 _FINITE = 1e6  # replaces C = inf when the folds of ``probability=True`` are fitted
@@ -47,7 +47,7 @@ class SVC(SupportVectorClassifier):
         separable, an `InfeasibleError` shows where they meet. A finite C times any weight must be at most 1e100.
     kernel : {"rbf", "linear", "poly", "sigmoid", "laplacian", "chi2", "intersection", "precomputed"} or callable
         See `margrove.svm.kernels`. For "precomputed" X is the Gram matrix; a callable gets two arrays of rows and
-        returns the matrix of kernel values (all of it is held during ``fit``).
+        returns the matrix of kernel values (all of it is held during ``fit``). Rows need not be numbers: texts, graphs.
     degree, coef0 : float
         p and r of (γ x·z + r)^p; r of tanh(γ x·z + r).
     gamma : {"scale", "auto", "median"} or float
@@ -105,8 +105,7 @@ class SVC(SupportVectorClassifier):
         y α of each support vector: scikit-learn's (classes − 1, s) for one-vs-one, (machines, s) otherwise.
     intercept_ : array of shape (machines,)
     coef_ : array of shape (machines, d)
-        For ``kernel="linear"``. It and ``dual_coef_`` are always dense; scikit-learn's are sparse after a fit on
-        sparse data.
+        For ``kernel="linear"``. It and ``dual_coef_`` are sparse after a fit on sparse rows.
     classes_, class_weight_, fit_status_, shape_fit_, n_features_in_, n_rows_
         As in scikit-learn; ``fit_status_`` is 0 if converged.
     n_iter_ : array of shape (machines,)
@@ -156,12 +155,9 @@ class SVC(SupportVectorClassifier):
     C: float = checked(check_number, above=0, cure="inf is the hard margin.", also=(math.inf,), default=1.0)
     warm_start: bool = checked(check_flag, default=False)
 
-    def _upper(self, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.full(len(rows), np.inf) if self._is_hard else super()._upper(weight, rows)
-
     @property
     def _is_hard(self) -> bool:
-        return isinstance(self.C, float | np.floating) and math.isinf(self.C) and self.C > 0
+        return is_infinite(self.C)
 
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -285,6 +281,8 @@ probability, checkpoint
             sides = code[sample.codes[train]].T
             largest = min(largest_nu(side[side != 0], weight[side != 0]) for side in sides)
             model = clone(self).set_params(probability=False, gamma=self.gamma_, sigma=None, checkpoint=None)
+            if is_given:
+                model.set_params(kernel="precomputed")  # of a callable one, too, if its rows are not numbers
             model.set_params(nu=min(self.nu, largest), time_limit=effort.left(started).time_limit)
             rows = data.X[np.ix_(train, train)] if is_given else data.X[train]
             with on_interrupt(self._on_interrupt), warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Self
 
 import numpy as np
@@ -13,23 +14,25 @@ from margrove.errors import check_flag, check_number
 from margrove.estimator import checked, estimator, fitted
 from margrove.svm.kkt import NU_REGRESSION, REGRESSION
 from margrove.svm.machine import SupportVectorMachine, check_nu
+from margrove.svm.problem import HARD_MARGIN
 from margrove.svm.solving import Solved
-from margrove.svm.training import TrainingData
+from margrove.svm.training import TrainingData, read_rows
 
 
 @estimator
 class SupportVectorRegressor(RegressorMixin, SupportVectorMachine):
     """Base class of the two regressions."""
 
-    C: float = checked(check_number, above=0, default=1.0)
+    C: float = checked(check_number, above=0, beyond=HARD_MARGIN, default=1.0)
     n_iter_: int = fitted()
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the flattest f, and its tube if ν is given. ``sample_weight`` multiplies C of each row; rows with weight
-        0 are ignored."""
+        """Find the flattest f, and its tube if ν is given. ``sample_weight`` multiplies C of each row; rows with
+        weight ≤ 0 are ignored."""
         self._check()
-        values = read_values(self, X, y, sample_weight)
-        return self._fit_one(values.X, values.z, values.weight)
+        X, objects = read_rows(self, X)
+        values = read_values(self, X, y, sample_weight, ignores_negative=True)
+        return self._fit_one(values.X, objects, values.z, values.weight)
 
     def predict(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) of each row."""
@@ -48,7 +51,8 @@ class SVR(SupportVectorRegressor):
     kernel, degree, gamma, coef0, tol
         As in `SVC`.
     C : float
-        The cost of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i).
+        The cost of leaving the tube: min ½‖w‖² + C Σ (ξ_i + ξ*_i). ``inf`` allows no row to leave it (the hard tube);
+        if no f stays within it, an `InfeasibleError` shows why.
     epsilon : float
         ε, half the width of the tube, in units of y.
     shrinking, cache_size, verbose, max_iter, sigma, time_limit, n_jobs, engine, precision, warm_start, checkpoint
@@ -78,6 +82,7 @@ class SVR(SupportVectorRegressor):
 
     _form = REGRESSION
 
+    C: float = checked(check_number, above=0, cure="inf allows no slack.", also=(math.inf,), default=1.0)
     epsilon: float = checked(check_number, least=0, default=0.1)
     warm_start: bool = checked(check_flag, default=False)
 

@@ -11,11 +11,21 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, InPython, Setting
 from margrove.data.memory import free_memory
-from margrove.errors import InputError, ParameterError, check_choice, check_number, shown
-from margrove.svm.kernels import KERNELS, Kernel, KernelFunction, Matrix, called, diagonal_of, squared_distances
+from margrove.errors import InputError, InputTypeError, ParameterError, check_choice, check_number, shown
+from margrove.svm.kernels import (
+    KERNELS,
+    Kernel,
+    KernelFunction,
+    Matrix,
+    are_numbers,
+    called,
+    diagonal_of,
+    squared_distances,
+)
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, check_costs
 from margrove.svm.scaling import warn_of_unscaled
 
@@ -27,6 +37,7 @@ _SYMMETRY_ROWS = 1024
 _LARGEST_COORDINATE = 1e150  # its square is finite in float64
 _VARIANCE_CELLS = 1 << 20
 _LEAST_VARIANCE = 1e-300  # below, 1/variance is no number
+_SMALL_GRAM = 256  # rows: half a MiB
 _MEDIAN_ROWS = 1000  # rows whose distances the median heuristic looks at
 
 
@@ -49,6 +60,7 @@ class TrainingData:
     points: Matrix  # X, the Gram matrix of a callable kernel, or X about its mean
     solver_kernel: Kernel
     centre: NDArray[np.float64] | None = None  # what was subtracted from X
+    objects: Any = None  # the rows themselves, where they are not numbers; X is then their Gram matrix
 
     @cached_property
     def diagonal(self) -> NDArray[np.float64]:
@@ -68,6 +80,17 @@ class TrainingData:
         points -= centre
         return replace(self, points=points, centre=centre)
 
+    def with_small_gram(self) -> TrainingData:
+        """Return few dense points of the linear kernel as their Gram matrix in float64, other data as it is. Such a fit
+        is then the same as that of the matrix itself, or of a function that returns it."""
+        n = self.points.shape[0]
+        if self.solver_kernel.name != "linear" or sp.issparse(self.points) or n > _SMALL_GRAM:
+            return self
+        points = self.points.astype(np.float64, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram = points @ points.T
+        return replace(self, points=gram, solver_kernel=Kernel("precomputed")) if np.isfinite(gram).all() else self
+
 
 @dataclass(frozen=True)
 class PosedMachines:
@@ -78,8 +101,11 @@ class PosedMachines:
     names: tuple[str, ...]
 
 
-def training_data(model: KernelParameters, X: Matrix) -> TrainingData:
-    """Settle the kernel on the points; a callable kernel becomes its Gram matrix."""
+def training_data(model: KernelParameters, X: Matrix, objects: Any = None) -> TrainingData:
+    """Settle the kernel on the points; a callable kernel becomes its Gram matrix, which X is already where the rows are
+    ``objects``."""
+    if objects is not None:
+        return TrainingData(X, Kernel("precomputed"), X, Kernel("precomputed"), objects=objects)
     kernel = settle_kernel(
         model.kernel, X, gamma=model.gamma, sigma=model.sigma, degree=model.degree, coef0=model.coef0
     )
@@ -87,16 +113,28 @@ def training_data(model: KernelParameters, X: Matrix) -> TrainingData:
         warn_of_unscaled(X, getattr(model, "feature_names_in_", None))
     if kernel.function is None:
         return TrainingData(X, kernel, X, kernel)
-    needed, free = 8 * X.shape[0] ** 2, free_memory()
+    return TrainingData(X, kernel, _gram_of(kernel.function, X), Kernel("precomputed"))
+
+
+def read_rows(model: KernelParameters, X: Any) -> tuple[Any, Any]:
+    """Return X and None; or, for a callable kernel and rows that are not numbers, their Gram matrix and the rows."""
+    if not callable(model.kernel) or are_numbers(X):
+        return X, None
+    return _gram_of(model.kernel, X), X
+
+
+def _gram_of(function: KernelFunction, X: Any) -> NDArray[np.float64]:
+    n, free = _num_samples(X), free_memory()
+    needed = 8 * n**2
     if needed > free // 2:
         raise InputError(
-            f"a callable kernel needs the whole Gram matrix, {needed / 2**30:.1f} GiB for {X.shape[0]} rows, and only "
+            f"a callable kernel needs the whole Gram matrix, {needed / 2**30:.1f} GiB for {n} rows, and only "
             f"{free / 2**30:.1f} GiB of memory is free",
             cure="Use a named kernel, or fewer rows.",
         )
-    gram = called(kernel.function, X, X)
+    gram = called(function, X, X)
     check_symmetric(gram)
-    return TrainingData(X, kernel, gram, Kernel("precomputed"))
+    return gram
 
 
 def settle_kernel(
@@ -120,7 +158,8 @@ def settle_kernel(
         if sp.issparse(X):
             elsewhere = ("A precomputed Gram matrix needs Python; choose another ", Setting("kernel", ...))
             cure = Advice(InPython("Pass K.toarray()", *elsewhere), ".")
-            raise InputError("a precomputed Gram matrix must be dense; it is sparse", cure=cure)
+            problem = "Sparse precomputed kernels are not supported: a Gram matrix must be dense"
+            raise InputTypeError(problem, cure=cure)
         if X.shape[0] != X.shape[1]:
             raise InputError(f"a precomputed Gram matrix must be square; it is {X.shape[0]} × {X.shape[1]}")
         check_symmetric(X)
@@ -179,7 +218,8 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
             with np.errstate(over="ignore", invalid="ignore"):
                 variance = _variance(X)
             if not math.isfinite(variance):
-                raise InputError("the variance of X overflows", cure="Scale the columns, or set gamma to a number.")
+                problem = "The dual coefficients or intercepts are not finite: the variance of X overflows"
+                raise InputError(problem, cure="Scale the columns, or set gamma to a number.")
             if 0 < variance < _LEAST_VARIANCE:
                 raise InputError("the variance of X underflows", cure="Scale the columns, or set gamma to a number.")
             return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
@@ -233,8 +273,15 @@ def rows_of_machines(
         yield own, column[codes[own]]
 
 
+def is_infinite(C: Any) -> bool:
+    """Return whether no slack is allowed."""
+    return isinstance(C, float | np.floating) and math.isinf(C) and C > 0
+
+
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return C times the weight of each of the rows."""
+    """Return C times the weight of each of the rows; ∞ where C is."""
+    if is_infinite(C):
+        return np.full(len(rows), np.inf)
     if weight is None:
         check_number("C", C, most=MOST_BOUND, beyond=HARD_MARGIN)
         return np.full(len(rows), float(C))
