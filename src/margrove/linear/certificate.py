@@ -5,6 +5,7 @@ Nothing here imports a solver or an engine. What is checked:
 basic linear        w = mean(+) − mean(−) and the boundary lies halfway
 least squares       no column is correlated with the residual: |A_jᵀ r| ≤ tol ‖A_j‖ ‖y‖
 perceptron          y_i f(x_i) > 0 for every row;  w = η Σ α_i s_i y_i x_i;  mistakes ≤ (R/γ)² (Novikoff).
+                    With a penalty, or after partial_fit, w is no such sum: only that the rows are separated.
                     Averaged and voted: the corrections are repeated one by one, and must give w̄ or the vectors
                     that vote; their average or vote need not separate.
 kernel perceptron   the same in the feature space: ‖w‖² = βᵀKβ, R² = max K(x,x) + 1

@@ -21,6 +21,7 @@ PERCEPTRON_FILE = Schema(
         Array("prototypes_", "v d+1", given=("variant", ("voted",))),
     ),
     {**SOLVE, **ROWS, "is_warm_": Scalar(bool)},
+    later={"penalty": None, "alpha": 0.0001, "l1_ratio": 0.15},
 )
 KERNEL_PERCEPTRON_FILE = Schema(
     (

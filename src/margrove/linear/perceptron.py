@@ -16,9 +16,16 @@ from margrove.errors import ParameterError, check_choice, check_flag, check_numb
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
-from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
+from margrove.linear.problem import (
+    VARIANTS,
+    PenalisedPerceptronProblem,
+    PerceptronProblem,
+    PerceptronSolution,
+    Variant,
+)
 from margrove.svm.kernels import Matrix
 
+PENALTIES = ("l2", "l1", "elasticnet")
 _PREDICT_CELLS = 1 << 24  # opinions of weight vectors held at once when the voted perceptron predicts
 
 
@@ -32,8 +39,16 @@ class Perceptron(MistakeDriven):
 
     Parameters
     ----------
+    penalty : {"l2", "l1", "elasticnet"}, optional
+        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. Such
+        a walk is computed in Python, some microseconds a row: set ``tol`` or ``max_iter`` for large data. `LinearSVC`
+        minimises its penalty exactly.
+    alpha : float
+        The size of the penalty. 0 is no penalty.
+    l1_ratio : float
+        ρ, the share of l1 in ``penalty="elasticnet"``.
     eta0 : float
-        η, the size of a correction. From w = 0 it scales w and changes no decision.
+        η, the size of a correction. Without a penalty it scales w from w = 0 and changes no decision.
     fit_intercept : bool
         Homogeneous coordinates: each x gets a constant 1, whose weight is b.
     variant : {"last", "averaged", "voted"}
@@ -56,7 +71,7 @@ class Perceptron(MistakeDriven):
     time_limit : float, optional
         Seconds after which the solve ends with status ``time_limit`` and the w it has.
     random_state : int, RandomState or None
-        The seed of the random order.
+        The seed of the random order, 0 by default as in scikit-learn.
     n_jobs : int, optional
         Threads; None means all. They share the machines of a multi-class problem; results do not depend on their
         number.
@@ -69,7 +84,7 @@ class Perceptron(MistakeDriven):
         As in scikit-learn.
     alpha_ : array of shape (n, machines)
         For "last": how often each row was corrected, w = η Σ α_i y_i x_i. Absent after ``partial_fit``, which does
-        not store its rows.
+        not store its rows, and with a penalty, of which w is no such sum.
     n_mistakes_ : array of shape (machines,)
         The total number of corrections.
     makers_, times_, starts_, n_steps_ : arrays
@@ -95,6 +110,10 @@ class Perceptron(MistakeDriven):
     (<Status.CONVERGED: 'converged'>, True)
     """
 
+    penalty: str | None = checked(check_choice, allowed=PENALTIES, default=None)
+    alpha: float = checked(check_number, least=0, default=0.0001)
+    l1_ratio: float = checked(check_number, least=0, most=1, default=0.15)
+    random_state: int | np.random.RandomState | None = 0
     variant: Variant = checked(check_choice, allowed=VARIANTS, default="last")
     tol: float | None = checked(
         check_number, least=0, cure=Advice(Value(None), " continues up to max_iter."), default=None
@@ -156,7 +175,7 @@ class Perceptron(MistakeDriven):
         made_before = 0 if is_first else self.n_mistakes_
         self._keep(sample, solution, is_warm=True)
         self.n_mistakes_ = self.n_mistakes_ + made_before
-        del self.alpha_
+        self.__dict__.pop("alpha_", None)
         self.certificate_ = solver_certificate(
             self,
             sample.X.shape[0],
@@ -181,6 +200,8 @@ class Perceptron(MistakeDriven):
         super()._check()
         if self.warm_start and self.variant != "last":
             raise ParameterError(Advice("warm_start needs ", Setting("variant", "last"), f"; it is {self.variant!r}."))
+        if self._is_penalised and self.variant != "last":
+            raise ParameterError(Advice("penalty needs ", Setting("variant", "last"), f"; it is {self.variant!r}."))
 
     def _start(self, sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -193,9 +214,17 @@ class Perceptron(MistakeDriven):
 
     def _problem(
         self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    ) -> PerceptronProblem:
+    ) -> PerceptronProblem | PenalisedPerceptronProblem:
         walk = self._walk(sample) | {"max_iter": max_iter, "tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
-        return PerceptronProblem(sample.X, **walk, variant=self.variant, start=start)
+        if not self._is_penalised:
+            return PerceptronProblem(sample.X, **walk, variant=self.variant, start=start)
+        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(str(self.penalty), float(self.l1_ratio))
+        alpha = float(self.alpha)
+        return PenalisedPerceptronProblem(sample.X, **walk, start=start, alpha=alpha, l1_ratio=l1_ratio)
+
+    @property
+    def _is_penalised(self) -> bool:
+        return self.penalty is not None and self.alpha > 0
 
     def _keep(self, sample: Sample, solution: PerceptronSolution, *, is_warm: bool) -> None:
         self._keep_linear(sample, solution)
@@ -205,7 +234,8 @@ class Perceptron(MistakeDriven):
         for name in ("alpha_", "makers_", "times_", "starts_", "n_steps_", "prototypes_"):
             self.__dict__.pop(name, None)
         if self.variant == "last":
-            self.alpha_ = np.ascontiguousarray(solution.alpha.T)
+            if not self._is_penalised:
+                self.alpha_ = np.ascontiguousarray(solution.alpha.T)
             return
         self.makers_ = np.concatenate([walk.makers for walk in solution.walks])
         self.times_ = np.concatenate([walk.times for walk in solution.walks])

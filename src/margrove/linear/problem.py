@@ -5,7 +5,7 @@ machines, one class against the rest. Machine m decides by f_m(x) = w_m·x + b_m
 
 basic linear    w = mean of the positive rows − mean of the negative rows, boundary halfway between them
 least squares   min over w, b of  Σ s_i (w·x_i + b − y_i)²; of many solutions the shortest, in units of the columns
-perceptron      find w, b with y_i (w·x_i + b) > 0 for every i
+perceptron      find w, b with y_i (w·x_i + b) > 0 for every i; with a penalty, w shrinks at every step
 dual perceptron find α ≥ 0 with y_i f(x_i) > 0,  f(x) = η Σ α_j s_j y_j (K(x_j, x) + 1)
 """
 
@@ -88,6 +88,17 @@ class PerceptronProblem(WalkProblem["PerceptronSolution"]):
     tol: float | None = None  # stop when the mistakes of a pass have not fallen by tol · n ...
     n_iter_no_change: int = 5  # ... for so many passes
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # w (machines, d), b (machines,)
+
+
+@dataclass(frozen=True)
+class PenalisedPerceptronProblem(WalkProblem["PerceptronSolution"]):
+    """A separating w that shrinks at every step: by the factor 1 − η α (1 − ρ), and towards 0 by η α ρ."""
+
+    tol: float | None = None  # as in `PerceptronProblem`
+    n_iter_no_change: int = 5
+    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    alpha: float = 1e-4
+    l1_ratio: float = 0.15  # ρ
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
+    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Variant,
@@ -163,6 +164,86 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
     if problem.variant == "averaged" and m.steps:
         m.v = sum_v / m.steps
     return m
+
+
+class PenalisedMachine:
+    """One machine of the perceptron with a penalty, as scikit-learn's stochastic gradient descent has it.
+
+    At every step w ← (1 − η α (1 − ρ)) w; a mistake adds η s_i y_i x_i; then each w_j pays what it owes of the l1
+    penalty, which grows by η α ρ with every step, but not beyond 0 (Tsuruoka, Tsujii and Ananiadou, 2009). A w_j that
+    has become 0 owes nothing until a correction moves it. The machine has converged when after a pass without a mistake
+    the shrunken w separates the rows.
+    """
+
+    def __init__(self, problem: PenalisedPerceptronProblem, machine: int) -> None:
+        self.problem, self.y = problem, problem.sign[machine].astype(np.float64)
+        n, d = problem.X.shape
+        self.w, self.b = np.zeros(d), 0.0
+        if problem.start is not None:
+            self.w, self.b = problem.start[0][machine].copy(), float(problem.start[1][machine])
+        self.owed, self.paid = 0.0, np.zeros(d)  # of the l1 penalty: of each w_j in all, and what it has paid, signed
+        self.orders = visit_order(n, problem.seeds[machine], problem.shuffle)
+        self.mistakes = self.pass_mistakes = self.passes = self.waited = 0
+        self.best_pass = np.inf
+        self.status: Status | None = None
+
+    def run_pass(self) -> None:
+        """Visit every row once, and decide whether to go on."""
+        problem, X = self.problem, self.problem.X
+        kept = max(0.0, 1 - (1 - problem.l1_ratio) * problem.eta * problem.alpha)
+        toll = problem.l1_ratio * problem.eta * problem.alpha
+        self.pass_mistakes = 0
+        for i in next(self.orders):
+            y = self.y[i]
+            if y == 0:
+                continue
+            x = X[[i]].toarray()[0] if sp.issparse(X) else X[i]
+            is_mistake = not y * (x @ self.w + self.b) > 0
+            self.w *= kept
+            if is_mistake:
+                step = problem.eta * y * (1.0 if problem.weight is None else problem.weight[i])
+                self.w += step * x
+                self.b += step * problem.fit_intercept
+                self.pass_mistakes += 1
+            if toll:
+                self.owed += toll
+                before = self.w
+                due = self.owed + np.sign(before) * self.paid
+                self.w = np.sign(before) * np.maximum(0.0, np.abs(before) - due)
+                self.paid += self.w - before
+        self.passes += 1
+        self.mistakes += self.pass_mistakes
+        if self.pass_mistakes == 0 and (self.y * (X @ self.w + self.b) > 0)[self.y != 0].all():
+            self.status = Status.CONVERGED
+        elif problem.tol is not None:
+            fell = self.pass_mistakes < self.best_pass - problem.tol * len(self.y)
+            self.best_pass, self.waited = (self.pass_mistakes, 0) if fell else (self.best_pass, self.waited + 1)
+            self.status = Status.STALLED if self.waited >= problem.n_iter_no_change else None
+        if self.status is None and self.passes == problem.max_iter:
+            self.status = Status.MAX_ITER
+
+
+def penalised_perceptron(problem: PenalisedPerceptronProblem) -> PerceptronSolution:
+    """Let each machine make its passes one after another."""
+    machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
+    for machine in machines:
+        while machine.status is None:
+            machine.run_pass()
+    return penalised_solution(machines, worst(machine.status or Status.CONVERGED for machine in machines))
+
+
+def penalised_solution(machines: list[PenalisedMachine], status: Status) -> PerceptronSolution:
+    """Return the solution as the machines stand. It has no α: w is not a sum of the corrections."""
+    coef, intercept = np.array([m.w for m in machines]), np.array([m.b for m in machines])
+    is_finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+    return PerceptronSolution(
+        coef,
+        intercept,
+        status if is_finite else Status.NONFINITE,
+        n_iter=max(m.passes for m in machines),
+        mistakes=np.array([m.mistakes for m in machines], np.int64),
+        last_pass=np.array([m.pass_mistakes for m in machines], np.int64),
+    )
 
 
 def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:

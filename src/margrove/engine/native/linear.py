@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +21,14 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
+    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Walk,
     WalkProblem,
     column_sizes,
 )
+from margrove.linear.reference import PenalisedMachine, penalised_solution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -225,6 +228,28 @@ def _run(
 
     status = run_in_slices(advance, effort, on_slice)
     return standings(), status
+
+
+@register(NAME, PenalisedPerceptronProblem)
+def _(engine: Engine, problem: PenalisedPerceptronProblem, effort: Effort) -> PerceptronSolution:
+    """The core has no penalised walk: the passes are those of the reference, under the limits of a fit."""
+    machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
+
+    def advance(seconds: float) -> Status | None:
+        deadline = time.monotonic() + seconds
+        for machine in machines:
+            while machine.status is None:
+                if time.monotonic() > deadline:
+                    return None
+                machine.run_pass()
+        return worst(machine.status or Status.CONVERGED for machine in machines)
+
+    def on_slice() -> None:
+        done = sum(problem.max_iter if machine.status else machine.passes for machine in machines)
+        mistakes = sum(machine.pass_mistakes for machine in machines)
+        report(Progress("perceptron", done, problem.max_iter * len(machines), mistakes, "mistakes in the pass"))
+
+    return penalised_solution(machines, run_in_slices(advance, effort, on_slice))
 
 
 @register(NAME, KernelPerceptronProblem)
