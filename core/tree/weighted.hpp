@@ -12,9 +12,11 @@
 
 namespace margrove::tree {
 
-// Tests whose excesses agree in this many bits gain the same: the first of them is taken, by every path to it.
+// Tests whose excesses agree in all but the last 12 bits gain the same: the first of them is taken, by every path to
+// it. Rounded to the nearest, so that numbers with few bits, which equal gains often are, do not fall apart.
 inline double rounded_score(double score) {
-  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(score) & ~((std::uint64_t{1} << 12) - 1));
+  constexpr std::uint64_t kUnit = std::uint64_t{1} << 12;
+  return std::bit_cast<double>((std::bit_cast<std::uint64_t>(score) + kUnit / 2) & ~(kUnit - 1));
 }
 // Of D, of w²: a difference of two products may be off by four roundings.
 constexpr double kRoundingOfProducts = 0x1p-51;
@@ -86,7 +88,7 @@ struct WeightedTwo : Walk {
         const double high = std::abs(d) + kRoundingOfProducts * static_cast<double>(w) * static_cast<double>(w);
         if (l > 0 && r > 0) most = std::max(most, high * high / (l * r));
       }
-    return most;
+    return rounded_score(most);
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (!IsPacked || bar < 0) return false;
@@ -205,7 +207,7 @@ struct WeightedMany : Walk {
       sum += high * high;
     }
     const double product = std::min(least * (all - least), most * (all - most));
-    return product > 0 ? all * sum / product : std::numeric_limits<double>::infinity();
+    return product > 0 ? rounded_score(all * sum / product) : std::numeric_limits<double>::infinity();
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     const double squares_before = squares, products_before = products;
@@ -219,7 +221,7 @@ struct WeightedMany : Walk {
     const double all = w;
     const double rounding = 4 * static_cast<double>(node.rows) * std::numeric_limits<double>::epsilon();
     const Sight sight = look_at_weighted_gini(key, space.squares.data(), space.products.data(), space.first.data(),
-                                              size, all, t2, bar + t2 / all, rounding * all * all * all);
+                                              size, all, t2, bar * kNearly + t2 / all, rounding * all * all * all);
     if (sight.may_win) {  // back, and one by one
       for (std::uint32_t i = 0; i < size; ++i)
         space.whole_left[label_of<IsPacked>(rules.tags, tag[i])] -= weight[rules.tags.row(tag[i])];

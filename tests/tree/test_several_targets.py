@@ -128,7 +128,7 @@ def test_no_branch_of_counts_predicts_zero():
     assert tree.get_n_leaves() > 1
 
 
-@pytest.mark.parametrize(("y", "words"), [([-1.0, 2.0], "negative"), ([0.0, 0.0], "not strictly positive")])
+@pytest.mark.parametrize(("y", "words"), [([-1.0, 2.0], "negative"), ([0.0, 0.0], "not positive")])
 def test_counts_must_be_positive(y, words):
     with pytest.raises(InputError, match=words):
         DecisionTreeRegressor(criterion="poisson").fit([[0.0], [1.0]], y)

@@ -93,7 +93,7 @@ class DecisionTree(TreeParameters):
         if (several := several_targets(y)) is not None:
             self._n_targets = several.shape[1]
             for name in ("prune", "significance", "ccp_alpha"):
-                if getattr(self, name) not in (None, 0):
+                if getattr(self, name) is not None and (name != "ccp_alpha" or self.ccp_alpha == "cv"):
                     self._refuse_several(f"{name}={getattr(self, name)!r}")
         cells = self._learn(X)
         sample, held_out = self._apart(self._read_target(cells, y, sample_weight))
@@ -394,7 +394,7 @@ class DecisionTree(TreeParameters):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         rules = self.prune, self.significance, self.monotonic_cst
-        is_plain = all(rule is None for rule in rules) and self.ccp_alpha == 0 and self.majority == 1
+        is_plain = all(rule is None for rule in rules) and self.ccp_alpha != "cv" and self.majority == 1
         tags.target_tags.multi_output = is_plain and self.criterion != "gaussian_entropy"
         tags.input_tags.string = True
         tags.input_tags.categorical = True

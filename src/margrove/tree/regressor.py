@@ -68,12 +68,17 @@ default="squared_error"
         return np.asarray(self.nodes_.value[leaf] if self.n_outputs_ > 1 else self.nodes_.value[leaf, 0])
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
-        sample = read_numbers(cells, y, sample_weight)
-        if self.criterion == "poisson":  # the first sentences are scikit-learn's
-            if (sample.target < 0).any():
-                found = "Some value(s) of y are negative which is not allowed for Poisson regression"
-                raise InputError(found, cure="Use criterion='squared_error'.")
-            if not (sample.target.sum(axis=0) > 0).all():
-                found = "Sum of y is not strictly positive which is necessary for Poisson regression"
-                raise InputError(found, cure="Use criterion='squared_error'.")
-        return sample
+        if self.criterion == "poisson":
+            _check_counts(np.asarray(y))
+        return read_numbers(cells, y, sample_weight)
+
+
+def _check_counts(y: NDArray[Any]) -> None:
+    """Raise `InputError` unless the Poisson deviance is defined; the sentences are scikit-learn's."""
+    if y.dtype.kind not in "fiub":
+        return  # refused by its type
+    cure = "Use criterion='squared_error'."
+    if (y < 0).any():
+        raise InputError("Some value(s) of y are negative which is not allowed for Poisson regression", cure=cure)
+    if not (y.sum(axis=0) > 0).all():
+        raise InputError("Sum of y is not positive which is necessary for Poisson regression", cure=cure)
