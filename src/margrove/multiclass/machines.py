@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -158,33 +158,27 @@ def separated(machines: FittedMachines, code: NDArray[np.int8]) -> list[Any]:
     """Return an estimator of the labels 0 and 1 for each machine of a shared kernel: as if it had been fitted by
     itself, on the rows it sees, with the γ of all rows. They are copies; the shared one predicts."""
     shared, turned = machines.estimators[0], -1 if machines.flips else 1
-    found = []
+    is_given, found = shared.kernel == "precomputed", []
     for number, beta in enumerate(turned * coefficients_of(shared)):
-        machine = type(shared)(**shared.get_params() | {"multiclass": "ovo"})
-        rows = shared_rows(machines, code, number)
+        machine, rows = copy(shared).set_params(multiclass="ovo"), shared_rows(machines, code, number)
         own = np.flatnonzero(beta)
         own = own[np.lexsort((shared.support_[own], beta[own] > 0))]  # the negative side first
         support = shared.support_[own]
         machine.support_ = support if rows is None else np.searchsorted(rows, support).astype(support.dtype)
         machine.n_support_ = np.array([(beta < 0).sum(), (beta > 0).sum()], np.int32)
-        is_given = shared.kernel == "precomputed"
         machine.support_vectors_ = shared.support_vectors_ if is_given else shared.support_vectors_[own]
-        machine.dual_coef_ = beta[None, own]
-        machine.intercept_ = turned * shared.intercept_[[number]]
+        machine.dual_coef_, machine.intercept_ = beta[None, own], turned * shared.intercept_[[number]]
         machine.classes_, machine.class_weight_ = np.array([0, 1]), np.ones(2)
-        machine._grades = shared._grades[:, [number]] if rows is None else shared._grades[rows][:, [number]]
+        machine._grades = shared._grades[slice(None) if rows is None else rows][:, [number]]
         machine.n_rows_ = len(machine._grades)
         machine.n_features_in_ = machine.n_rows_ if is_given else shared.n_features_in_
-        for name in ("gamma_", "status_", "engine_", "solver_", "feature_names_in_"):
-            if hasattr(shared, name):
-                setattr(machine, name, getattr(shared, name))
-        for name in ("norm_", "n_iter_", "n_kernel_rows_"):
-            if hasattr(shared, name):
-                setattr(machine, name, getattr(shared, name)[[number]])
+        machine.norm_, machine.n_iter_ = shared.norm_[[number]], shared.n_iter_[[number]]
+        if hasattr(shared, "n_kernel_rows_"):  # older files lack it
+            machine.n_kernel_rows_ = shared.n_kernel_rows_[[number]]
         if hasattr(shared, "probA_"):  # P = σ(−(A f + B)); of the other side, with −f, it is σ(−(A f − B))
-            machine.probA_, machine.probB_ = shared.probA_[[number]], turned * shared.probB_[[number]]
-        is_solved = shared.status_ is Status.CONVERGED
-        machine.loo_bound_ = len(own) / machine.n_rows_ if is_solved else 1.0
+            a, b = shared.probA_[[number]], turned * shared.probB_[[number]]
+            vars(machine).update(probA_=a, probB_=b)
+        machine.loo_bound_ = len(own) / machine.n_rows_ if shared.status_ is Status.CONVERGED else 1.0
         machine.xi_alpha_bound_ = 1.0  # it needs the slack of every row
         machine._cache_weights()
         machine.certificate_ = Certificate.of(machine, "solver", machine.n_rows_, ("1 vs 0",))
