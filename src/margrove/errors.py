@@ -19,6 +19,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
 import warnings
@@ -188,6 +189,13 @@ def shown(value: Any) -> str:
         value = value.tolist() if hasattr(value, "tolist") else value
         return _cut(" ".join(repr(value).split()))
     return repr(value.item() if hasattr(value, "item") else value)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question that names the known names most like this one, and a space; empty if there are none."""
+    by_letters = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_letters, n=3, cutoff=0.6)
+    return f"Did you mean {' or '.join(repr(by_letters[each]) for each in near)}? " if near else ""
 
 
 def listed(values: Iterable[Any]) -> str:

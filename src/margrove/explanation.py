@@ -18,6 +18,7 @@ from margrove.learner import learner_of, loaded
 
 SHOWN_PER_CLASS = 5  # columns; the other weights are usually small
 LEAST_SHOWN = 0.05  # relative to the strongest weight; columns with smaller weights are not listed
+HIGH = "a high value"  # the side of a regression's weights above 0
 
 _NOUNS = {"weights": "column", "votes": "weight vector"}  # other kinds: the kind without its plural s
 
@@ -305,7 +306,7 @@ class Explanation:
     def _sides(self) -> list[tuple[str, str]]:
         """Return the class that each machine scores, and its opposite."""
         if self.classes is None:
-            return [("inside", "outside") if self.task == "novelty" else ("a high value", "a low one")]
+            return [("inside", "outside") if self.task == "novelty" else (HIGH, "a low one")]
         if len(self.classes) == 2:
             return [(self.classes[1], self.classes[0])]
         return [(label, "the rest") for label in self.classes]
@@ -363,7 +364,7 @@ class Weights(Explanation):
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         found = inputs()
-        weights = zip(self._sides(), self._coef * found.factors, strict=True)
+        weights = zip(self._sides(), _centred(self._coef, found.columns) * found.factors, strict=True)
         machines = [MachineSummary(*side, evidence=_strongest(w, found.columns)) for side, w in weights]
         return ModelSummary("weights", tuple(machines), len(found.columns), unit=found.unit)
 
@@ -387,6 +388,21 @@ class Weights(Explanation):
         if self.classes is None or len(coef) != len(self.classes):
             return None
         return np.asarray(coef[code] - coef[other]), float(b[code] - b[other])
+
+
+def _centred(coef: NDArray[np.float64], columns: list[InputColumn]) -> NDArray[np.float64]:
+    """Return the weights less the mean over the levels of their category. Each row has one of the levels, so a constant
+    in the weights of all is an intercept and explains nothing. Of two levels the higher gets the difference, and the
+    other, which says the same, gets 0."""
+    levels: dict[str, list[int]] = {}
+    for j, column in enumerate(columns):
+        if column.level is not None and not column.is_word:
+            levels.setdefault(column.column, []).append(j)
+    centred = coef.copy()
+    for places in (places for places in levels.values() if len(places) > 1):
+        w = coef[:, places]
+        centred[:, places] = w - (w.min(axis=1, keepdims=True) if len(places) == 2 else w.mean(axis=1, keepdims=True))
+    return centred
 
 
 def _strongest(w: NDArray[np.float64], columns: list[InputColumn]) -> tuple[WeightedColumn, ...]:

@@ -25,6 +25,7 @@ from margrove.app.choose.trial import Trial, TrialData
 from margrove.app.choose.words import choice_words, subsample_words, tell_plan
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.intervals import wilson
+from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
@@ -124,6 +125,11 @@ def test_choice_is_explained() -> None:
     assert words(near, "simple").startswith("Chosen: decision tree. It is the simplest within one standard error")
     ties = [trial("tree", [1.0, 1.0]), trial("svm", [1.0, 1.0])]
     assert "the simplest of those with the best score" in words(ties)
+    close = [trial("tree", [0.912, 0.912], 250), trial("svm", [0.913, 0.913], 250)]
+    why = "because its score equals the best (91.3 %) to within 0.2 points, and it is simpler."
+    assert words(close) == f"Chosen: decision tree, {why}"
+    as_numbers = auto_estimate.Chosen(replace(result_of(close), task=NUMBERS), Estimate(NUMBERS))
+    assert "its score equals the best (R² 0.913) to within 0.002, and it is simpler." in choice_words(as_numbers)
     assert "no other learner was scored" in words(clear[:1])
     slow = [trial("svm", [0.99, 0.99], is_too_slow=True), trial("tree", [0.8, 0.8])]
     assert "because its score is the best that the budget allows. A larger --budget would allow" in words(slow)
@@ -140,8 +146,8 @@ def test_numbers_of_rows_and_folds_are_printed() -> None:
         "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, 1 of them then on all 1,000:"
     )
     assert words(on_sample, trial("tree", [0.8], 500)) == (
-        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, and none on more rows; "
-        "1 of them on fewer folds, for lack of time:"
+        "Each scored on the same 2 folds of a sample of 500 of 1,000 rows, and none on more rows "
+        "(decision tree on fewer folds, for lack of time):"
     )
     assert words(on_all, on_sample, n_rows=3000).endswith("of 3,000 rows, 1 of them then on 1,000:")
     assert words(trial("tree", [0.8])) == "Scored on 1 of 2 folds of 1,000 rows:"
@@ -356,7 +362,24 @@ def test_too_few_rows_to_set_any_aside_are_reported(run: Run, folder: Path) -> N
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
     said = said_by(run("train", "one.csv"))
     assert "No learner could be scored, so the simplest is chosen." in said
-    assert "not estimated: fewer than two classes have more than one row" in said
+    assert "not estimated: at least two classes need two or more rows each" in said
+    assert "learner score" not in said  # no empty leaderboard
+    assert "No learner was scored" not in said
+
+
+@pytest.mark.parametrize("model", ["auto", "adaboost"])
+def test_many_numbers_that_cannot_be_told_apart_as_classes_are_advised_to_be_regressed(
+    run: Run, few: None, folder: Path, model: str
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = "".join(f"{rng.normal():.3f},{k % 12}\n{rng.normal():.3f},0\n" for k in range(60))
+    (folder / "ages.csv").write_text(f"x,age\n{rows}")
+    words = ("--model", model, "--folds", "2", "--budget", "5s")
+    said = said_by(run("train", "ages.csv", *words))
+    assert "No better than the baseline as 12 classes; try --task regress." in said
+    assert "finds no" not in said
+    (folder / "coin.csv").write_text("x,side\n" + "".join(f"{rng.normal():.3f},{k % 2}\n" for k in range(40)))
+    assert "--task regress." not in said_by(run("train", "coin.csv", *words))
 
 
 def test_the_learning_curve_ends_at_the_estimate(run: Run, few: None) -> None:

@@ -39,7 +39,7 @@ def test_libsvm_predicts_what_the_exported_machine_does(run: Run, machine: str, 
 def test_columns_and_labels_are_reported(run: Run, machine: str) -> None:
     result = run("export", machine, "--to", "libsvm", "-o", "p.model")
     words = " ".join(result.output.split())
-    assert "'Adelie', 'Chinstrap', 'Gentoo' are written as 0, 1, …" in words
+    assert "written as numbers: Adelie = 0, Chinstrap = 1, Gentoo = 2." in words
     assert "are those of the encoder, scaled" in words
     record = json.loads(run("export", machine, "--to", "libsvm", "-o", "p.model", "--json").stdout)
     assert record["labels"] == ["Adelie", "Chinstrap", "Gentoo"]

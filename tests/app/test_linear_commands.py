@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from margrove.app.choose import search as searching
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.options.table import TablePreparation
+from margrove.explanation import InputColumn, Inputs, Weights
 
 Run = Callable[..., Result]
 
@@ -181,7 +183,7 @@ def test_numbers_are_predicted_whatever_their_unit(run: Run, people: str, words:
     said = said_by(result)
     assert "(regression)" in said
     assert "so the unit and the zero of the target do not matter." in said
-    assert "a high value rather than a low one: high age (+1.00)" in said
+    assert "The prediction is higher with: high age (+1.00)" in said
     assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
     assert "These scores were used to choose the cell, so they are too optimistic; the errors below are not." in said
     assert "(nested cross-validation, 5 rounds: each searches and trains on the other rows" in said
@@ -276,6 +278,22 @@ def test_unsquared_loss_can_be_requested(run: Run, people: str) -> None:
     assert (learner.loss, learner.regularize_intercept) == ("epsilon_insensitive", False)
 
 
+def test_weights_of_a_category_are_compared_with_each_other() -> None:
+    inputs = [InputColumn("x"), InputColumn("two", "u"), InputColumn("two", "v"), *(InputColumn("k", c) for c in "abc")]
+    coef = [[1.0, -5.0, -4.0, 7.0, 7.0, 10.0], [1.0, 3.0, 2.5, -6.0, -6.0, -6.0], [0.0, 2.0, 2.0, 1.0, 1.0, 1.0]]
+    model = SimpleNamespace(coef_=np.array(coef), classes_=np.array(["p", "q", "r"]))
+    first, second, third = Weights(model).data(lambda: Inputs(inputs)).machines
+    assert [(fact.description, fact.weight) for fact in first.evidence] == [
+        ("k is c", 1.0),
+        ("high x", 0.5),
+        ("two is v", 0.5),
+        ("k is not a", -0.5),
+        ("k is not b", -0.5),
+    ]
+    assert [(fact.description, fact.weight) for fact in second.evidence] == [("high x", 1.0), ("two is u", 0.5)]
+    assert third.evidence == ()  # intercepts only
+
+
 def test_text_of_a_review_is_estimated(run: Run, folder: Path) -> None:
     rng = np.random.default_rng(2)
     lines = ["body,stars"]
@@ -286,7 +304,7 @@ def test_text_of_a_review_is_estimated(run: Run, folder: Path) -> None:
     (folder / "stars.csv").write_text("\n".join(lines) + "\n")
     said = said_by(run("train", "stars.csv", "--text", "body", "--model", "linear"))
     assert "'good' in body (+" in said
-    assert "; against it 'bad' in body (-" in said
+    assert "; lower with 'bad' in body (-" in said
 
 
 def test_compare_has_the_linear_machine_and_mentions_the_search_of_train(run: Run, people: str) -> None:

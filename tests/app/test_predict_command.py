@@ -35,6 +35,13 @@ def test_a_missing_column_is_named_and_nothing_is_written(run: Run, model: str, 
     assert not (folder / "out.csv").exists()
 
 
+def test_misspelt_column_to_keep_is_guessed(run: Run, model: str, flowers: str) -> None:
+    assert (
+        "there is no column 'heigth'. Did you mean 'height'?"
+        in run("predict", model, flowers, "--keep", "heigth").stderr
+    )
+
+
 def test_extra_columns_are_reported_and_the_target_is_not_one(run: Run, model: str, folder: Path) -> None:
     (folder / "new.csv").write_text("kind,petal,weather,colour,height\ndaisy,1,wet,red,10\ndaisy,3,dry,red,32\n")
     result = run("predict", model, "new.csv")

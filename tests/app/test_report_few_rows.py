@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.app.report_models import CLASSIFIERS, REGRESSORS, fitted, of_two_classes, training_record, with_numbers
 from tests.app.test_report_words import blocks_of, text_of
@@ -20,7 +21,7 @@ from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import signed
 from margrove.app.report.sections import decisions
 from margrove.app.report.writing import report_of
-from margrove.data import Column, Table, read_table
+from margrove.data import Column, Table, as_table, read_table
 
 
 def remembering(table: Table) -> Any:
@@ -65,6 +66,52 @@ def test_row_alone_is_explained_as_among_all_rows():
         found = {each.column: each.amount for each in alone.contributions}
         for each in example.contributions[:3]:
             assert found[each.column] == pytest.approx(each.amount, rel=0.01, abs=0.01)
+
+
+def test_free_text_that_is_left_out_is_not_called_an_identifier():
+    words = ["very", "good", "tea", "from", "a", "small", "old", "pot"]
+    columns = {
+        "body": [f"{' '.join(words[k % 7 :])} and {' '.join(words[: k % 7])} no {k}" for k in range(40)],
+        "name": [f"name {k}" for k in range(40)],
+        "x": np.arange(40.0),
+    }
+    table = as_table(pd.DataFrame({**columns, "kind": list("ab") * 20}), target="kind")
+    text = text_of(report_of(fitted(CLASSIFIERS["linear"](), table), table), "data")
+    assert "'body' is ignored, as it looks like free text (--text uses its words)" in text
+    assert "'name' is ignored, as it identifies the rows" in text
+
+
+def test_one_other_column_is_not_counted():
+    example = examples(Subject(remembering(of_two_classes()), of_two_classes()))[0]
+    subject = SimpleNamespace(classes=["a", "b"])
+    for n, label in ((1, "the other column"), (2, "the other 2 columns")):
+        bars = decisions._contributions(subject, replace(example, n_others=n)).bars
+        assert label in [bar.label for bar in bars]
+
+
+def test_neighbours_are_for_and_against_the_prediction():
+    table = of_two_classes()
+    model = fitted(CLASSIFIERS["svm"](), table)
+    shown = [example.neighbours for example in examples(Subject(model, table))]
+    assert shown
+    for neighbours in shown:
+        assert [n.influence > 0 for n in neighbours] == [True, True, False, False]
+    assert "for and against; the sum over all of them decides" in text_of(report_of(model, table), "examples")
+
+
+def test_few_new_rows_do_not_show_which_columns_matter():
+    table = of_two_classes()
+    model = remembering(table)
+    few, enough = (
+        report_of(model, table.take(np.arange(5))),
+        report_of(model, table.take(np.arange(0, table.n_rows, 8))),
+    )
+    assert "The most important columns" not in text_of(few, "summary")
+    assert not {"what_matters", "scores"} & {section.key for section in few.sections}
+    assert "The most important columns" in text_of(enough, "summary")
+    assert f"values are shuffled, on {len(range(0, table.n_rows, 8))} rows of this table." in text_of(enough, "scores")
+    whole = text_of(report_of(model, table), "what_matters")
+    assert "rows; the model that predicted a row was trained without that row." in whole
 
 
 def test_report_on_one_row_states_that_usual_values_are_unknown():

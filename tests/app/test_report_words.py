@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from margrove.app import provenance as record
 from margrove.app.estimate.task import Predicted
 from margrove.app.history import Contender
 from margrove.app.report import model_on_table as subjects
+from margrove.app.report import proof
 from margrove.app.report.blocks import Block, Card, Folded, Grid, Report, Words, charts_of
 from margrove.app.report.charts import wrapped
 from margrove.app.report.explain import typical, typical_words
@@ -236,7 +238,15 @@ def test_leave_one_out_bound_is_explained_beside_the_certificate():
     assert "leave-one-out" not in text_of(report, "model", "summary", "proof")
     text = text_of(report, "certificate")
     assert "The leave-one-out bound is not an estimate of the error." in text
-    assert "Both bounds always hold, but are often far above" in text
+    assert "This always holds, but is often far above" in text
+    loo, sharper = fitted(CLASSIFIERS["svm"](), penguins)[-1].loo_bound_, "by the sharper ξα-estimate"
+    assert f"at most {100 * loo:.1f} % of them would be predicted incorrectly" in text
+    model = SimpleNamespace(loo_bounds=(0.54, 0.5401))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proof, "explanation_of", lambda _: model)
+        assert sharper not in str(proof.leave_one_out(None))  # the same number twice
+        model.loo_bounds = (0.54, 0.3)
+        assert f"and at most 30.0 % {sharper}" in str(proof.leave_one_out(None))
 
 
 def test_margins_of_several_machines_explain_how_rows_are_counted():

@@ -302,6 +302,6 @@ def test_ctrl_c_in_the_search_on_all_rows_falls_back_on_the_first(run: Run, monk
 
 def test_a_class_of_one_row_leaves_nothing_to_search_by(run: Run, folder: Path) -> None:
     (folder / "one.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n")
-    assert "Not searched: fewer than two classes have more than one row." in run("train", "one.csv").stdout
+    assert "Not searched: at least two classes need two or more rows each." in run("train", "one.csv").stdout
     (folder / "few.csv").write_text("x,y\n1,a\n2,a\n3,a\n7,b\n8,b\n9,c\n")
     assert "2 of the rounds could not score any cell" in run("train", "few.csv").stdout

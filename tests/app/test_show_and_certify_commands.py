@@ -97,9 +97,22 @@ def test_certify_takes_another_target(run: Run, model: str, folder: Path, flower
 def test_certify_without_a_file_means_the_penguins(run: Run, model: str) -> None:
     run("train", "--model", "svm", "--folds", "0", "--quiet")
     assert run("certify", "penguins.margrove").exit_code == 0
-    wrong = run("certify", model)
-    assert wrong.exit_code == 2
-    assert "no FILE was given" in wrong.stderr
+    for command in ("certify", "predict", "report"):
+        assert run(command, "penguins.margrove").exit_code == 0
+        wrong = run(command, model)
+        assert wrong.exit_code == 2
+        assert (
+            "no FILE was given, and the target of the embedded Palmer penguins is 'species', not 'kind'" in wrong.stderr
+        )
+
+
+def test_wrong_table_is_named_once(run: Run, folder: Path, flowers: str, flowers_text: str) -> None:
+    run("train", flowers, "--model", "svm", "--folds", "0")
+    (folder / "other.csv").write_text(flowers_text.replace("1.0,red", "1.5,red").replace("3.0,red", "2.5,red"))
+    result = run("certify", "flowers.margrove", "other.csv")
+    assert result.exit_code == 1
+    assert result.stdout.count("this is not the table the model was trained on; give that table") == 1
+    assert "The model still predicts" not in result.stdout
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256)) * 8])

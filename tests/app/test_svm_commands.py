@@ -38,7 +38,9 @@ def test_show_prints_support_vectors_and_bounds(run: Run, clouds: Callable[[int]
     run("train", clouds(3), "--model", "svm", "--folds", "0")
     model = margrove.load("clouds.margrove")[-1]
     said = said_by(run("show", "clouds.margrove"))
-    counts = ", ".join(f"{label} {count}" for label, count in zip(model.classes_, model.n_support_, strict=True))
+    counts = ", ".join(
+        f"class {label}: {count} rows" for label, count in zip(model.classes_, model.n_support_, strict=True)
+    )
     assert f"{len(model.support_)} of 36 training rows are support vectors" in said
     assert counts in said
     assert f"at most {100 * model.loo_bound_:.1f} % of the rows" in said
@@ -174,7 +176,7 @@ def test_a_regression_from_python_is_shown_predicted_and_certified(
     margrove.save(model, "line.margrove")
     said = said_by(run("show", "line.margrove"))
     assert "predicts a number" in said
-    assert "a high value rather than a low one: high x1 (+1.00)" in said
+    assert "The prediction is higher with: high x1 (+1.00)" in said
     assert json.loads(run("show", "line.margrove", "--json").stdout)["classes"] is None
     lines = run("predict", "line.margrove", "points.csv").stdout.splitlines()
     np.testing.assert_array_equal([float(line) for line in lines[1:]], model.predict(X))

@@ -54,7 +54,8 @@ def test_every_learner_of_numbers_takes_text(run: Run, reviews: str, learner: st
 def test_output_about_text_columns(run: Run, reviews: str) -> None:
     result = run("train", reviews, "--text", "body", "--model", "perceptron", "--folds", "2")
     said = said_by(result)
-    assert "4 feature columns: 1 text, 1 numeric, 1 categorical, 1 yes/no; left out: 'key'" in said
+    assert "4 feature columns: 1 text, 1 numeric, 1 categorical, 1 yes/no; left out, as (nearly) every cell" in said
+    assert "every cell is different: 'key'" in said
     assert "text 'body', 10 words per cell, 5 cells empty: its words become features" in said
     assert "in 2 columns, imputed" in said  # an empty text is no gap
     assert any(f"'{word}' in body (+" in said for word in LIKES)
@@ -107,8 +108,8 @@ def test_free_text_without_the_option_is_reported(run: Run, reviews: str) -> Non
     result = run("train", reviews, "--model", "basic", "--folds", "0")
     told = " ".join(result.stderr.split())
     assert "column 'body' looks like free text (10 words per cell), but its words are not used" in told
-    assert "use them with --text 'body'." in told
-    assert "these columns identify the rows and are left out, since (nearly) every cell is different: 'key'" in told
+    assert "all learners but trees can use them with --text 'body'." in told
+    assert "'key'" not in told
 
 
 def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) -> None:

@@ -138,7 +138,7 @@ def test_rules_and_code_are_for_trees_that_were_trained_on_tables(
     for words in (["show", "--rules"], ["show", "--lines"], ["export", "--to", "c"]):
         refused = run(words[0], model, *words[1:])
         assert refused.exit_code == 2
-        assert "is for decision trees, and this model is a Perceptron" in refused.stderr
+        assert "is for decision trees, and this model is a perceptron" in refused.stderr
     unknown = run("export", tree, "--to", "java")
     assert "--to is 'java'; it must be one of python, sql, c" in unknown.stderr
 
@@ -199,7 +199,8 @@ def test_a_tree_of_numbers_that_python_saved_predicts_and_certifies(run: Run, fo
 @pytest.mark.parametrize("model", ["tree", "perceptron"])
 def test_columns_that_are_left_out_are_not_counted_as_learned_from(run: Run, outings: str, model: str) -> None:
     said = said_by(run("train", outings, "--model", model, "--folds", "0"))
-    assert "120 rows, 3 feature columns: 1 categorical, 1 yes/no, 1 numeric; left out: 'name'" in said
+    assert "120 rows, 3 feature columns: 1 categorical, 1 yes/no, 1 numeric; left out, as (nearly)" in said
+    assert "every cell is different: 'name'" in said
     told = json.loads(run("train", outings, "--model", model, "--folds", "0", "--json").stdout)
     assert told["table"]["left_out"] == ["name"]
     assert sum(told["table"]["columns"].values()) == 3

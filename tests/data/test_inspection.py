@@ -14,7 +14,7 @@ from margrove.data.inspection import inspect_columns
 from margrove.errors import DataWarning
 
 
-def test_identifiers_and_constants_are_named_once_each():
+def test_identifiers_and_constants_are_found():
     frame = pd.DataFrame(
         {
             "id": [f"p{k}" for k in range(10)],
@@ -28,8 +28,6 @@ def test_identifiers_and_constants_are_named_once_each():
         found = inspect_columns(as_table(frame))
     assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": [], "free text": []}
     assert [str(word.message) for word in told] == [
-        "pandas table: these columns identify the rows and are left out, since (nearly) every cell is different: "
-        "'id', 'key'.",
         "pandas table: these columns are constant and carry no information: 'one', 'none'.",
     ]
 
@@ -38,11 +36,10 @@ def test_identifiers_and_constants_are_named_once_each():
 def test_nearly_every_cell_different_makes_an_identifier(n_distinct, is_one):
     cells = [f"name {min(k, n_distinct - 1)}" for k in range(100)]
     frame = pd.DataFrame({"name": [*cells, *[None] * 20], "x": range(120)})  # missing cells do not count
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # an identifier is harmless
         found = inspect_columns(as_table(frame))
     assert found["identifier"] == (["name"] if is_one else [])
-    assert ["every cell is different: 'name'" in str(word.message) for word in told] == [True] * is_one
 
 
 def test_few_rows_make_no_identifier():

@@ -74,7 +74,10 @@ def test_foreign_files_are_refused(tmp_path, function, name):
 def test_a_foreign_file_is_called_so(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(FOREIGN["text"])
-    assert refusal(load, path) == f"{path}: it is not a Margrove model file. Give a file that margrove.save wrote."
+    assert (
+        refusal(load, path)
+        == f"{path}: it is not a Margrove model file. Give a file that margrove.save or `margrove train` wrote."
+    )
     path.write_bytes(FOREIGN["safetensors of others"])
     assert "it is a safetensors file, but not one of Margrove's" in refusal(load, path)
 

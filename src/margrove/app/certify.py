@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from margrove.app.files import read_model
-from margrove.app.images.models import pictures_for, refuse_unlabelled
-from margrove.app.models import features_of, target_of
-from margrove.app.options.table import STANDARD_STREAM, Reading
+from margrove.app.images.models import opened, refuse_unlabelled
+from margrove.app.models import features_of
+from margrove.app.options.table import Reading
 from margrove.app.screen.advice import warnings_told
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate
 from margrove.app.screen.progress import metered
 from margrove.certificate import certify as recompute
-from margrove.errors import ParameterError
 from margrove.explanation import explanation_of
 
 
 def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
     """Recompute and print the certificate; return whether it holds."""
-    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
-        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
-    model = read_model(model_path)
-    pictures = pictures_for(model, model_path, reading.file)
+    model, pictures, reading = opened(model_path, reading)
     if pictures is not None:
         refuse_unlabelled(model, pictures)
-    if reading.target is None:
-        reading = replace(reading, target=target_of(model))
     with warnings_told(screen), metered(screen, "recomputing the certificate"):
         if pictures is None:
             match explanation_of(model).task:

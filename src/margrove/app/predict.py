@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.numbers import deviation_of
-from margrove.app.files import check_output, read_model, write_content
+from margrove.app.files import check_output, write_content
 from margrove.app.history import has_rows
-from margrove.app.images.models import pictures_for
+from margrove.app.images.models import opened
 from margrove.app.models import features_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.options.typed import WantedOptions
@@ -72,11 +72,8 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
     """Read model and table, predict, write."""
     if wanted.scores and wanted.probabilities:
         raise ParameterError("--scores and --probabilities exclude each other; give one of them.")
-    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
-        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     check_output(output, "predictions.csv", model_path, reading.file)
-    model = read_model(model_path)
-    pictures = pictures_for(model, model_path, reading.file)
+    model, pictures, reading = opened(model_path, reading)
     with warnings_told(screen) as messages, metered(screen, "predicting"):
         if pictures is None:
             predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)

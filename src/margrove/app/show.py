@@ -9,7 +9,7 @@ from rich.text import Text
 
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.numbers import NUMBERS
-from margrove.app.estimate.task import Task
+from margrove.app.estimate.task import Task, error_text
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
@@ -138,7 +138,7 @@ def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:
 def of_trees(model: Any, path: str, option: str) -> Any:
     """Return the tree of a file, or its trees that vote, trained on the table itself."""
     if not explanation_of(model).has_rules:
-        problem = f"{option} is for decision trees, and this model is a {type(last_step_of(model)).__name__}"
+        problem = f"{option} is for decision trees, and this model is {explanation_of(model).called}"
         raise InputError(problem, file=path, cure="Train a tree: --model tree.")
     if encoder_of(model) is not None:
         problem = f"{option}: a TableEncoder precedes the tree, so its tests are of encoded columns"
@@ -230,7 +230,7 @@ def expectation_words(record: dict[str, Any]) -> str:
 def _value_words(estimate: RecordedEstimate) -> tuple[str, str, str]:
     """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
-    error = "" if off is None or not task.is_number else f"mean absolute error {off:.4g}"
+    error = "" if off is None or not task.is_number else f"mean absolute error {error_text(off)}"
     ends = "" if low is None or high is None else f"95 % interval {task.number(low)} … {task.number(high)}"
     return task.named(estimate.value), error, ends
 

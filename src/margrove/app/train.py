@@ -109,7 +109,7 @@ class Trained:
                 for point in course.points
                 if math.isfinite(point["value"])
             ],
-            "warnings": [*self.facts.warnings, *self.facts.hints, *self.warnings],
+            "warnings": [*self.facts.leaks, *self.facts.warnings, *self.facts.hints, *self.warnings],
         }
         return dict(provenance.plain(record))
 
@@ -232,7 +232,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         contest = NestedChoice(training, table, budget, meter)
         chosen = contest.run()
     tell_contest(screen, chosen)
-    tell_choice(screen, chosen)
+    tell_choice(screen, chosen, facts.advice)
     trial, estimate = chosen.trial, chosen.estimate
     candidate = CANDIDATES[training.kind.name][0] if trial is None else trial.candidate
     params = {**candidate.params, **({} if trial is None else trial.params)}
@@ -277,7 +277,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
             tuned = NestedSearch(space, training.build, table, folds, seed, own, meter).run()
         tell_search(screen, tuned.found, is_interrupted=tuned.is_interrupted)
         estimate = tuned.estimate
-    tell_estimate(screen, estimate)
+    tell_estimate(screen, estimate, advice="" if learner.regression is None else facts.advice)
     summary = task.prefix + task.words(estimate)
     history = {"estimate": provenance.named_estimate_part(estimate), "search": None, "is_interrupted": False}
     document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.advice import Advice, InPython
+from margrove.advice import Advice, InPython, Setting
 from margrove.data.alignment import as_trained, check_names, tell_unseen
 from margrove.data.columns import Column, named
 from margrove.data.encoding import (
@@ -32,7 +32,7 @@ from margrove.data.encoding import (
     scale_sparse,
     width,
 )
-from margrove.data.inspection import is_constant, is_identifier
+from margrove.data.inspection import is_constant, is_free_text, is_identifier
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_features
 from margrove.data.table import Table
@@ -164,7 +164,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             keep = InPython(", or keep them: drop_constant=False, drop_identifiers=False")
             raise InputError(problem, file=table.source, cure=Advice("Add rows or columns", keep, "."))
         self.target_ = None if table.target is None else table.target.name
-        self._warn_dropped(table.source)
+        self._warn_dropped(table)
         return self
 
     def transform(self, X: Any) -> Matrix:
@@ -237,12 +237,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kept.append(describe_numeric(column, index, *numbers))
         return kept, dropped
 
-    def _warn_dropped(self, source: str) -> None:
+    def _warn_dropped(self, table: Table) -> None:
         reasons = {"constant": "are constant", "identifier": "identify the rows (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
+            texts = [name for name in names if why == "identifier" and is_free_text(table[name])]
+            hint = ("; the words of a text are used with ", Setting("text", texts[0])) if texts else ()
             if names:
-                message = f"{source}: columns that {words} are left out: {named(names)}."
+                message = Advice(f"{table.source}: columns that {words} are left out: {named(names)}", *hint, ".")
                 warnings.warn(message, DataWarning, stacklevel=3)
 
     def _is_plain(self) -> bool:

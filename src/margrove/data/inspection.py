@@ -35,8 +35,8 @@ def is_free_text(column: Column) -> bool:
 
 
 def mean_words(column: Column) -> float:
-    """Return the mean number of words of the distinct cells of a category."""
-    occurs = column.present()
+    """Return the mean number of words of the distinct cells of a category; 0 for other columns."""
+    occurs = column.present() if column.kind == "category" else []
     return sum(len(str(column.levels[code]).split()) for code in occurs) / max(1, len(occurs))
 
 
@@ -57,8 +57,9 @@ def stray_words(column: Column) -> list[str]:
 
 
 def inspect_columns(table: Table) -> dict[str, list[str]]:
-    """Return the names of the table's unusual columns by kind, and warn once of each kind. Constants of a sparse table
-    are its empty columns; free text whose cells nearly all differ is an identifier, too."""
+    """Return the names of the table's unusual columns by kind, and warn once of each kind but identifiers, which are
+    harmless. Constants of a sparse table are its empty columns; free text whose cells nearly all differ is an
+    identifier, too."""
     found: dict[str, list[str]] = {"identifier": [], "constant": [], "stray words": [], "free text": []}
     if table.sparse is not None:
         used = np.bincount(table.sparse.indices, minlength=table.n_columns)
@@ -73,8 +74,10 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                 found["free text"].append(column.name)
                 _warn(
                     f"{table.source}: column {column.name!r} looks like free text "
-                    f"({mean_words(column):.0f} words per cell), but its words are not used; use them with ",
-                    InPython(f"text='{column.name}'", Setting("text", column.name)),
+                    f"({mean_words(column):.0f} words per cell), but its words are not used; ",
+                    InPython("", "all learners but trees can "),
+                    "use them with ",
+                    Setting("text", column.name),
                 )
             words = stray_words(column)
             if words:
@@ -84,11 +87,6 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers",
                     InPython("", "; if one of these marks a missing cell, set ", Setting("missing", words[0])),
                 )
-    nameless = [name for name in found["identifier"] if name not in found["free text"]]
-    if nameless:
-        fate = "" if len(found["identifier"]) == table.n_columns else " and are left out"
-        reason = "since (nearly) every cell is different"
-        _warn(f"{table.source}: these columns identify the rows{fate}, {reason}: {named(nameless)}")
     if found["constant"]:
         _warn(f"{table.source}: these columns are constant and carry no information: {named(found['constant'])}")
     return found

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, Setting
 from margrove.data.columns import Column, RowIndex, named
 from margrove.data.rows import Matrix
-from margrove.errors import InputError
+from margrove.errors import InputError, did_you_mean
 
 MOST_SHOWN = 30  # columns in a notebook: more would fill the page, and a sparse column is made dense to be summed up
 
@@ -169,7 +169,8 @@ class Table:
             return self.take(name[0] if isinstance(name, tuple) and name[1:] == (...,) else name)
         if name in self._place:
             return self._column(self._place[name])
-        raise InputError(f"there is no column {name!r}", file=self.source, cure=f"The columns are {named(self.names)}.")
+        cure = f"{did_you_mean(name, self.names)}The columns are {named(self.names)}."
+        raise InputError(f"there is no column {name!r}", file=self.source, cure=cure)
 
     def position(self, name: str) -> int:
         """Return the position of the column of this name, counted from 0."""

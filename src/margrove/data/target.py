@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 
@@ -12,7 +11,7 @@ from margrove.advice import Advice, InPython, Parameter, Setting
 from margrove.data.columns import count, is_whole, named
 from margrove.data.inspection import is_identifier
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, did_you_mean
 
 UNLABELLED_LEFT_OUT = " without a target left out."  # how the note ends that a table keeps of them
 Target = str | int | bool | None
@@ -46,12 +45,10 @@ def _target_name(table: Table, target: Target) -> str:
     if isinstance(target, str):
         if target in table:
             return target
-        near = difflib.get_close_matches(target, table.names, n=3, cutoff=0.6)
-        meant = f"Did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
         raise InputError(
             f"the target {target!r} is not a column",
             file=table.source,
-            cure=f"{meant}The columns are {named(table.names)}.",
+            cure=f"{did_you_mean(target, table.names)}The columns are {named(table.names)}.",
         )
     place = -1 if target is None else target
     if not -table.n_columns <= place < table.n_columns:

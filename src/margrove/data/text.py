@@ -27,7 +27,7 @@ from numpy.typing import DTypeLike
 from margrove.advice import Advice, InPython, Parameter
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.table import Table
-from margrove.errors import InputError, ParameterError
+from margrove.errors import InputError, ParameterError, did_you_mean
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -64,7 +64,8 @@ def check_text_columns(table: Table, names: Sequence[str]) -> None:
             raise refuse(problem, cure=Advice(LEAVE_OUT, "."))
         if name not in table:
             problem = f"there is no column {name!r} to read text from"
-            raise InputError(problem, file=table.source, cure=f"The columns are {named(table.names)}.")
+            meant = did_you_mean(name, table.names)
+            raise InputError(problem, file=table.source, cure=f"{meant}The columns are {named(table.names)}.")
         column = None if table.sparse is not None else table[name]
         if column is not None and column.n_missing == len(column):
             raise refuse("is empty, so it has no words", cure="Leave it out.")

@@ -21,8 +21,8 @@ _KEPT = 10  # points that a course may hold for each that it gives, before every
 
 @dataclass(frozen=True)
 class Progress:
-    """One report: ``done`` of ``total`` (None if unknown), and the objective that the solver minimises, perhaps to a
-    ``goal``."""
+    """One report: ``done`` of ``total`` (None if unknown), and the quantity that tells how far the solver is, such as
+    the KKT violation of an SVM, with its name; perhaps it ends at a ``goal``."""
 
     stage: str
     done: float

@@ -48,7 +48,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "|i1", 
 _deserialize: Any = safetensors.deserialize  # untyped in the library's stub
 
 FOREIGN = "it is not a Margrove model file"
-SAVE_ONE = "Give a file that margrove.save wrote."
+SAVE_ONE = "Give a file that margrove.save or `margrove train` wrote."
 
 
 FORMAT = 1

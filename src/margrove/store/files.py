@@ -38,7 +38,7 @@ def open_for_reading(target: Target) -> AbstractContextManager[BinaryIO]:
     try:
         return cast(BinaryIO, Path(target).open("rb"))
     except IsADirectoryError as error:
-        raise FaultError("it is a directory", "Give the path of a file that margrove.save wrote.") from error
+        raise FaultError("it is a directory", "Name a model file in it.") from error
     except FileNotFoundError as error:
         raise FaultError("there is no such file", "Check the path, or save a model there first.") from error
     except OSError as error:

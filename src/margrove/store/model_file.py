@@ -85,7 +85,7 @@ def load(path: Target) -> Any:
     >>> from margrove import load
     >>> load(io.BytesIO(b""))
     Traceback (most recent call last):
-    margrove.errors.ModelFileError: the stream: it is empty. Give a file that margrove.save wrote.
+    margrove.errors.ModelFileError: the stream: it is empty. Give a file that margrove.save or `margrove train` wrote.
     """
     with naming(path, _DAMAGED):
         header, tensors = _read(path)

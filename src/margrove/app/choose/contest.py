@@ -65,7 +65,7 @@ class Result:
         best = self.best
         if best is None:
             return ()
-        floor = best.mean - max(best.error, _tie(best))
+        floor = best.mean - max(best.error, best.resolution)
         able = [t for t in self.trials if t.is_scored and t.is_too_slow == best.is_too_slow]  # others do not compare
         return tuple(trial for trial in able if trial.mean >= floor)
 
@@ -89,18 +89,13 @@ def meets_on_sample(n_rows: int, n_columns: int) -> bool:
     return first_rows(n_tried, n_columns) < n_tried
 
 
-def _tie(trial: Trial) -> float:
-    """Return half a row: scores that differ by less are equal."""
-    return 0.5 / max(1, trial.n_rows)
-
-
 def ranked(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     """Sort the best first, of equal scores the simplest; then those that take too long, then those without a score.
 
     A score on a sample stands beside those on all rows: with more rows it would hardly be less."""
 
     def place(trial: Trial) -> tuple[bool, bool, float, int]:
-        step = _tie(trial)
+        step = trial.resolution
         score = -round(trial.mean / step) * step if trial.is_scored else 0.0
         return (not trial.is_scored, trial.is_too_slow, score, trial.candidate.complexity)
 

@@ -71,6 +71,11 @@ class Trial:
         return float(np.std(self.scores, ddof=1) / math.sqrt(n)) if n > 1 else 0.0
 
     @property
+    def resolution(self) -> float:
+        """Half a row: scores that differ by less are equal."""
+        return 0.5 / max(1, self.n_rows)
+
+    @property
     def title(self) -> str:
         return self.candidate.titled(self.params)
 

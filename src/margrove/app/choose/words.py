@@ -45,8 +45,9 @@ def tell_contest(screen: Screen, chosen: Chosen) -> None:
     screen.heading("Learners tried")
     if chosen.is_interrupted:
         screen.say("Interrupted: the best learner so far is chosen and fitted.", style="yellow", indent=2)
-    screen.say(subsample_words(result), indent=2)
-    screen.say(leaderboard_grid(result), indent=2)
+    if result.best is not None:
+        screen.say(subsample_words(result), indent=2)
+        screen.say(leaderboard_grid(result), indent=2)
     for note in notes_of(result):
         screen.say(note, style="dim", indent=2)
     screen.say(Text(choice_words(chosen), style="bold"), indent=2)
@@ -75,9 +76,9 @@ def subsample_words(result: Result) -> str:
         text += f", {again} of them then on {more}"
     elif sizes[0] < result.n_rows:
         text += ", and none on more rows"
-    n_short = sum(len(trial.scores) < n_folds for trial in scored)
-    if n_short:
-        text += f"; {n_short} of them on fewer folds, for lack of time"
+    short = [trial.title for trial in scored if len(trial.scores) < n_folds]
+    if short:
+        text += f" ({', '.join(short)} on fewer folds, for lack of time)"
     return f"{text}:"
 
 
@@ -120,13 +121,16 @@ def choice_words(chosen: Chosen) -> str:
             f"Chosen: {trial.title}. It is the simplest within one standard error of the best, {best.title} "
             f"(--prefer simple)."
         )
-    ties = [other for other in others if abs(other.mean - best.mean) < 0.5 / max(1, best.n_rows)]
+    ties = [other for other in others if abs(other.mean - best.mean) < best.resolution]
     scored = [other for other in result.trials if other.is_scored]
     why = "its score is the best"
     if len(scored) == 1:
         why = "no other learner was scored"
     elif ties:
-        why = "it is the simplest of those with the best score"
+        why, top = "it is the simplest of those with the best score", max(other.mean for other in ties)
+        if top > best.mean and result.task.named(top) != result.task.named(best.mean):
+            within = f"{best.resolution:.1g}" if result.task.is_number else f"{100 * best.resolution:.1g} points"
+            why = f"its score equals the best ({result.task.named(top)}) to within {within}, and it is simpler"
     elif not others:
         why = "its score is the best, by more than one standard error"
     hint = ""
@@ -142,14 +146,15 @@ def choice_words(chosen: Chosen) -> str:
     return f"Chosen: {trial.title}, because {why}{folds}.{hint}"
 
 
-def tell_choice(screen: Screen, chosen: Chosen) -> None:
-    """Print the estimate of the choice, its interval, how it was made, and the score of the baseline."""
+def tell_choice(screen: Screen, chosen: Chosen, advice: str = "") -> None:
+    """Print the estimate of the choice, its interval, how it was made, and the score of the baseline; ``advice`` is for
+    one that is not better."""
     estimate, lines = chosen.estimate, []
     if len(set(chosen.picks)) > 1:
         picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
         lines.append(Text(f"chosen in the rounds: {picks}", style="dim"))
     is_useless = estimate.value is not None and estimate.value <= estimate.baseline
-    nothing = f"{NO_BETTER} no learner finds a signal in these columns." if is_useless else ""
+    nothing = (advice or f"{NO_BETTER} no learner finds a signal in these columns.") if is_useless else ""
     text = "" if estimate.value is None else estimate_words(estimate)
     tell_value(screen, estimate, text, chosen.how, [*lines, *estimate.task.context(estimate)[:1]], nothing)
 

@@ -20,7 +20,7 @@ NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too
 
 class _Classes(Task):
     name, measure, is_number = "classify", "accuracy", False
-    too_few = "fewer than two classes have more than one row"
+    too_few = "at least two classes need two or more rows each"
     splitter = StratifiedKFold
     sampled = ", stratified by class"
     not_below = "accuracy below is not"

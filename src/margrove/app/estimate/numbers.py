@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import excess, r2_interval
-from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
+from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task, error_text
 from margrove.data import Table
 
 _SAME = 5e-4  # R² are printed with three digits
@@ -98,7 +98,7 @@ class _Numbers(Task):
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
         if estimate.deviation is None:
             return "-" if estimate.value is None else self.named(estimate.value)
-        error = f"mean absolute error {estimate.deviation.mean_absolute_error:.4g}"
+        error = f"mean absolute error {error_text(estimate.deviation.mean_absolute_error)}"
         if estimate.value is None:
             return error
         ends = "" if estimate.interval is None else ", 95 % interval {:.3f} … {:.3f}".format(*estimate.interval)
@@ -109,7 +109,7 @@ class _Numbers(Task):
             return "-", "-"
         ends = "" if estimate.interval is None else " ({:.3f} … {:.3f})".format(*estimate.interval)
         r2 = "-" if estimate.value is None else f"{estimate.value:.3f}{ends}"
-        return r2, f"{estimate.deviation.mean_absolute_error:.4g}"
+        return r2, error_text(estimate.deviation.mean_absolute_error)
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
         """Order by R², or where the target does not vary by the error."""
@@ -121,12 +121,12 @@ class _Numbers(Task):
             return []
         lines = ["R² is the share of the variance that the model explains; 1 is perfect"]
         if estimate.deviation is not None:
-            lines.append(f"Baseline: error {estimate.deviation.of_median:.4g} by always predicting the median")
+            lines.append(f"Baseline: error {error_text(estimate.deviation.of_median)} by always predicting the median")
         return lines
 
     def baseline_words(self, estimate: Estimate) -> str:
         assert estimate.deviation is not None
-        return f", on unseen rows; always predicting the median has error {estimate.deviation.of_median:.4g}"
+        return f", on unseen rows; always predicting the median has error {error_text(estimate.deviation.of_median)}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."

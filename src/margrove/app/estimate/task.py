@@ -67,7 +67,7 @@ class Deviation:
     @property
     def words(self) -> str:
         r2 = "" if self.r2 is None else f"R² {self.r2:.3f}, "
-        return f"{r2}mean absolute error {self.mean_absolute_error:.4g}"
+        return f"{r2}mean absolute error {error_text(self.mean_absolute_error)}"
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,12 @@ def check_folds(wanted: int) -> None:
     """Raise `ParameterError` if ``wanted`` is negative or 1."""
     if wanted < 0 or wanted == 1:
         raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
+
+
+def error_text(error: float) -> str:
+    """Return an error with three digits, thousands separated: 9,630 or 0.0123."""
+    error = float(f"{error:.3g}")
+    return f"{error:,.0f}" if 1e3 <= error < 1e15 else f"{error:.3g}"
 
 
 def joined(parts: Sequence[Predicted]) -> Predicted:

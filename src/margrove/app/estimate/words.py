@@ -13,10 +13,11 @@ from margrove.app.screen.console import Screen
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
-def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row") -> None:
-    """Print the estimate, what it means, and the score of the baseline; ``noun`` is what was learned from."""
+def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row", advice: str = "") -> None:
+    """Print the estimate of what was learned from ``noun``, and the baseline; ``advice`` is for one no better."""
     task, text = estimate.task, estimate.task.words(estimate) if estimate.rounds else ""
     how, useless = how_words(estimate, noun), task.uselessness(estimate, noun)
+    useless = useless and (advice or useless)
     tell_value(screen, estimate, text, how, task.context(estimate), useless, noun)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from margrove.app.estimate.task import check_folds
-from margrove.app.models import last_step_of
-from margrove.app.options.table import STANDARD_STREAM
+from margrove.app.files import read_model
+from margrove.app.models import last_step_of, target_of
+from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.errors import InputError, ParameterError, check_choice
 from margrove.transfer.damaged import refuse_damaged, without_damaged
 from margrove.transfer.features import ConvFeatures
@@ -127,6 +128,15 @@ def network_of(model: Any) -> Any:
 def takes_pictures(model: Any) -> bool:
     """Return whether a model predicts pictures and not rows of a table."""
     return isinstance(network_of(model), ConvFeatures | FineTuned)
+
+
+def opened(model_path: str, reading: Reading) -> tuple[Any, PictureFolder | None, Reading]:
+    """Read a saved model; return it, its pictures (see `pictures_for`), and the reading with the model's target."""
+    if model_path == reading.file == STANDARD_STREAM:
+        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
+    model = read_model(model_path)
+    reading = reading if reading.target is not None else replace(reading, target=target_of(model))
+    return model, pictures_for(model, model_path, reading.file), reading
 
 
 def pictures_for(model: Any, model_path: str, given: str | None) -> PictureFolder | None:

@@ -30,6 +30,7 @@ MOST_CLASSES = 50
 LEAST_WRONG = 0.05
 LEAST_PART = 0.1
 _BINS = 32  # of a number
+_FEW_CLASSES = 10  # so many numbers may well be classes: digits, grades
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,14 @@ class Facts:
     warnings: tuple[str, ...]
     left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
     texts: tuple[TextFacts, ...] = ()
+    leaks: tuple[str, ...] = ()  # warnings of columns that may be known only once the target is
     hints: tuple[str, ...] = ()  # columns to think about
+
+    @property
+    def advice(self) -> str:
+        """What to do where many numbers cannot be predicted as classes; empty for other targets."""
+        many = f"No better than the baseline as {len(self.classes):,} classes; try --task regress."
+        return many if self.is_number and len(self.classes) > _FEW_CLASSES else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -78,7 +86,7 @@ class Facts:
             "classes": [{"label": label, "rows": rows} for label, rows in self.classes],
             "numbers": self.numbers and dict(zip(("least", "mean", "largest"), self.numbers, strict=True)),
             "notes": list(self.notes),
-            "warnings": list(self.warnings),
+            "warnings": [*self.leaks, *self.warnings],
             "hints": list(self.hints),
         }
 
@@ -114,6 +122,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
         texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
+        leaks=() if is_estimated else leaks_of(table, without=text),
         hints=() if is_estimated else hints_of(table, without=text),
     )
 
@@ -139,7 +148,7 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     names = {"numeric": "numeric", "category": "categorical", "boolean": "yes/no", "text": "text"}
     kinds = ", ".join(f"{n:,} {names[kind]}" for kind, n in facts.kinds.items())
     n_columns = sum(facts.kinds.values())
-    without = f"; left out: {named(facts.left_out)}" if facts.left_out else ""
+    without = f"; left out, as (nearly) every cell is different: {named(facts.left_out)}" if facts.left_out else ""
     screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'feature column')}: {kinds}{without}", indent=2)
     if facts.missing:
         cells = counted(sum(facts.missing.values()), "missing cell")
@@ -157,27 +166,28 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
         screen.say(note, indent=2, style="dim")
     for hint in facts.hints:
         screen.say(hint, indent=2, style="yellow")
+    for leak in facts.leaks:
+        screen.warn(leak, is_essential=True)
     for warning in facts.warnings:
         screen.warn(warning)
 
 
-def hints_of(table: Table, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return hints, one line each: a column that alone tells the classes nearly always, and categories with a value for
-    nearly every row. Columns in ``without`` are skipped, and so are tables of numbers alone, sparse or in a block."""
+def _suspects(table: Table, without: tuple[str, ...]) -> list[Column]:
+    """Return the columns to look at, but those in ``without``; none of numbers alone, sparse or in a block."""
     if table.sparse is not None or table.block is not None or table.n_rows < LEAST_ROWS:
-        return ()
-    columns = [column for column in table if column.name not in without and not is_identifier(column)]
-    return (*_telling(table, columns[:MOST_COLUMNS]), *_scattered(columns))
-
-
-def _telling(table: Table, columns: list[Column]) -> list[str]:
-    target = table.target
-    if target is None or (target.kind == "numeric" and target.n_distinct > MOST_CLASSES):
         return []
+    return [column for column in table if column.name not in without and not is_identifier(column)]
+
+
+def leaks_of(table: Table, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return a warning of each column that alone tells the classes nearly always."""
+    columns, target = _suspects(table, without)[:MOST_COLUMNS], table.target
+    if not columns or target is None or (target.kind == "numeric" and target.n_distinct > MOST_CLASSES):
+        return ()
     step = -(-table.n_rows // MOST_ROWS)
     classes, codes = np.unique(target.values[::step], return_inverse=True)
     if not 2 <= len(classes) <= MOST_CLASSES:
-        return []
+        return ()
     codes = codes.astype(np.int64)
     wrong = 1 - np.bincount(codes).max() / len(codes)
     hints = []
@@ -188,7 +198,7 @@ def _telling(table: Table, columns: list[Column]) -> list[str]:
                 f"{column.name!r} alone predicts {target.name!r} in {100 * (1 - missed):.1f} % of the rows. Is it "
                 f"known at prediction time? If not, leave it out: --without {shlex.quote(column.name)}"
             )
-    return hints
+    return tuple(hints)
 
 
 def share_wrong(groups: NDArray[np.int64], codes: NDArray[np.int64]) -> float:
@@ -213,12 +223,13 @@ def _groups(column: Column) -> NDArray[np.int64]:
     return np.where(is_missing, 0, 1 + np.searchsorted(cuts, column.values, side="right")).astype(np.int64)
 
 
-def _scattered(columns: list[Column]) -> list[str]:
+def hints_of(table: Table, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return a hint, one line, that names the categories with a value for nearly every row; often none."""
     found = []
-    for column in columns:
+    for column in _suspects(table, without):
         n_present = len(column) - column.n_missing
         if column.kind != "category" or n_present < LEAST_ROWS or is_free_text(column):
             continue
         if column.n_distinct > DISTINCT_TEXT * n_present:
             found.append(f"{column.name!r} ({column.n_distinct:,} in {n_present:,} rows)")
-    return [f"Columns with so many distinct values rarely help on new rows: {', '.join(found)}"] if found else []
+    return (f"Columns with so many distinct values rarely help on new rows: {', '.join(found)}",) if found else ()

@@ -27,7 +27,9 @@ class Choice(Offer):
     regression: Choice | None = None
 
     def estimator(self, params: Mapping[str, Any], *, seed: int, time_limit: float | None) -> Any:
-        """Return the unfitted estimator; raise `ParameterError` for an unknown parameter, or one of a wrong type."""
+        """Return the unfitted estimator; raise `ParameterError` for an unknown parameter, or a wrong value."""
+        from margrove.engine.estimator import RunsOnEngine
+
         kind: Any = loaded(self.described.estimator)
         base: Any = None if self.base is None else loaded(self.base)
         estimator = kind(**({} if base is None else {"estimator": base(**self.boosted)}), **self.defaults)
@@ -38,8 +40,11 @@ class Choice(Offer):
         if self.takes_tables and base is None:
             # A tree without a random state takes the first of equal columns: nobody wants another for another --seed.
             del shared["random_state"]
-        estimator.set_params(**{name: value for name, value in shared.items() if name in own})
-        return estimator.set_params(**params)
+        estimator.set_params(**{name: value for name, value in shared.items() if name in own} | params)
+        for each in (estimator, getattr(estimator, "estimator", None)):
+            if isinstance(each, RunsOnEngine):
+                each._check()  # its own rules, before a table is read
+        return estimator
 
 
 def choices() -> dict[str, Choice]:
@@ -108,10 +113,10 @@ def parameters_blamed(params: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _check_param(learner: str, own: Mapping[str, Any], name: str, value: Any) -> None:
-    from margrove.errors import ParameterError
+    from margrove.errors import ParameterError, did_you_mean
 
     if name not in own:
-        raise ParameterError(f"{learner} has no parameter {name!r}; it has {', '.join(own)}.")
+        raise ParameterError(f"{learner} has no parameter {name!r}. {did_you_mean(name, own)}It has {', '.join(own)}.")
     usual = own[name]
     if not isinstance(usual, int | float) or (name in _NUMBER_OR_WORD and isinstance(value, str)):
         return

@@ -31,7 +31,7 @@ class Reading:
     """The options about the table."""
 
     file: str | None = None  # a path, or ``-`` for standard input; None: the embedded penguins
-    target: str | None = None  # the column to be predicted
+    target: str | None = None  # the column to be predicted, or that a saved model predicts
     missing: tuple[str, ...] = ()  # words for a missing cell, besides the usual ones
     has_header: bool = True  # False: the first line of a delimited file is a row; True: it is looked at and decided
     delimiter: str = "auto"
@@ -63,7 +63,7 @@ class Reading:
     def unlabelled(self) -> Table:
         """Return the table with every column among the features."""
         if self.file is None:
-            penguins = load_penguins()
+            penguins = self._penguins()
             assert penguins.target is not None
             return Table([*penguins.columns, penguins.target], source=penguins.source)
         return self._read(False)

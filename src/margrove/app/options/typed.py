@@ -49,7 +49,7 @@ Task = Annotated[
     str | None,
     of_learning(
         metavar="classify|regress",
-        help="Whether the target is a class or a number (--model auto, linear, tree, adaboost). Default: inferred.",
+        help="Whether the target is a class or a number (linear, tree, adaboost). Default: inferred.",
     ),
 ]
 Param = Annotated[

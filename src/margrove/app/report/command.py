@@ -6,8 +6,8 @@ import warnings
 import webbrowser
 from pathlib import Path
 
-from margrove.app.files import check_output, read_model, report_path, write_content
-from margrove.app.images.models import pictures_for
+from margrove.app.files import check_output, report_path, write_content
+from margrove.app.images.models import opened
 from margrove.app.images.page import report_of_pictures
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.report.writing import check_format, in_format, report_of
@@ -24,14 +24,11 @@ def report(
 ) -> None:
     """Read a model and a table, write the report of both, and perhaps open it."""
     check_format(format)
-    if model_path == STANDARD_STREAM and reading.file == STANDARD_STREAM:
-        raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     destination = output or report_path(model_path, format) or f"model.report.{format}"
     if is_opened and (destination == STANDARD_STREAM or format != "html"):
         raise ParameterError("--open needs an HTML page in a file: leave out -o - and --format.")
     check_output(destination, f"report.{format}", model_path, reading.file)
-    model = read_model(model_path)
-    pictures = pictures_for(model, model_path, reading.file)
+    model, pictures, reading = opened(model_path, reading)
     with metered(screen, "preparing the report"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = report_of(model, reading.unlabelled()) if pictures is None else report_of_pictures(model, pictures)

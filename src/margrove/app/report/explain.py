@@ -208,13 +208,14 @@ def _exact_contributions(subject: Subject, place: int, weights: NDArray[np.float
 
 
 def _neighbours(subject: Subject, place: int, code: int, other: int) -> tuple[Neighbour, ...]:
-    """Return the support vectors with the largest terms, where the table has them."""
+    """Return the support vectors with the largest terms for and against the prediction, where the table has them."""
     is_training = subject.is_training and subject.is_training_known
     support = subject.explanation.support(subject.encoded([place]), code, other) if is_training else None
     if support is None:
         return ()
     order = np.argsort(-np.abs(support.terms), kind="stable")
-    order = order[(np.abs(support.terms[order]) > 0) & (support.rows[order] != subject.rows[place])][:_NEIGHBOURS]
+    order = order[support.rows[order] != subject.rows[place]]
+    order = np.concatenate([order[sign * support.terms[order] > 0][: _NEIGHBOURS // 2] for sign in (1, -1)])
     rows, target = support.rows[order], subject.table.target
     if not subject.has_at(rows, support.vectors[order]):  # the same rows in another order
         return ()

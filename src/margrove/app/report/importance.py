@@ -62,7 +62,10 @@ class Importances:
 
 
 def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
-    """Return the importance of every column by every measure that applies; None where all are 0."""
+    """Return the importance of every column by every measure that applies; None where all are 0, or where the rows are
+    too few to tell."""
+    if subject.are_few and not subject.is_training:
+        return None
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = subject.explanation.importances(subject.input_names, lambda: _deviations(subject.encoded()))
@@ -113,8 +116,9 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
     n_predictions = min(_PREDICTIONS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
     most = min(_ROWS, max(_LEAST_ROWS, n_predictions // (_REPEATS * table.n_columns)))
     parts = _new_parts(folds, most) if subject.is_training else []
-    is_new = bool(parts) or not subject.is_training
+    how = "; the model that predicted a row was trained without that row"
     if not parts:
+        how = " that the model was trained on" if subject.is_training else " of this table"
         places = np.random.default_rng(0).permutation(len(scored.truth))[:most]
         rows = table.take(subject.scored_places[places])
         parts = [FoldPart(subject.model, rows, scored.truth[places])]
@@ -137,7 +141,6 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    how = ", each predicted by a model trained without it" if is_new else " that the model was trained on"
     return losses, f"{len(truth):,} rows{how}"
 
 

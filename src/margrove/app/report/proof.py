@@ -124,10 +124,10 @@ def leave_one_out(learner: Any) -> list[Block]:
     if bounds is None:
         return []
     loo, sharper = map(share_words, bounds)
+    other = "" if loo == sharper else f", and at most {sharper} by the sharper ξα-estimate"
     text = (
         f"The leave-one-out bound is not an estimate of the error. If each row were left out in turn, at most {loo} of "
-        f"them would be predicted incorrectly, and at most {sharper} by the sharper ξα-estimate. Both bounds always "
-        "hold, but are often far above the true error."
+        f"them would be predicted incorrectly{other}. This always holds, but is often far above the true error."
     )
     return [note(text)]
 

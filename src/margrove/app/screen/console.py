@@ -90,9 +90,9 @@ class Screen:
         self.say()
         self.say(text, style="bold")
 
-    def warn(self, text: str) -> None:
-        """Print a warning on standard error."""
-        if not self.is_quiet and not self.is_json:
+    def warn(self, text: str, *, is_essential: bool = False) -> None:
+        """Print a warning on standard error; ``is_essential``: also under ``--quiet``."""
+        if (is_essential or not self.is_quiet) and not self.is_json:
             aside(f"warning: {text}", style="yellow")
 
     def document(self, record: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
-from margrove.explanation import MachineSummary, ModelSummary, TreeSummary, Vote
+from margrove.explanation import HIGH, MachineSummary, ModelSummary, TreeSummary, Vote, counted
 from margrove.status import Status
 from margrove.visible import visible
 
@@ -42,6 +42,7 @@ def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
     screen.essential(Text(verdict_words(certificate, is_saved=is_saved), style=style))
     failed = [claim for claim in certificate.claims if claim.holds is False]
+    failed = failed if len(certificate.claims) > 1 else []  # a single claim, of a wrong table, stands right above
     for claim in failed:
         screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
@@ -194,7 +195,8 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
     screen.say(f"{rows} training rows are support vectors{alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LINES]:
-        line.append(", " if line else "").append(visible(label), style="bold").append(f" {count:,}")
+        line.append(", class " if line else "class ").append(visible(label), style="bold")
+        line.append(f": {counted(count, 'row')}")
     screen.say(line.append(", …" if len(support) > MOST_LINES else ""), indent=4)
     if learned.loo_bound is None or learned.xi_alpha_bound is None:
         return
@@ -206,14 +208,17 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
 
 def _weights_line(machine: MachineSummary) -> Text:
     rival = "" if machine.negative == "the rest" else f" rather than {machine.negative}"
-    line = Text.assemble((visible(machine.positive), "bold"), visible(f"{rival}: "))
+    positive, against_it = machine.positive, "against it"
+    if positive == HIGH:
+        positive, rival, against_it = "The prediction is higher", " with", "lower with"
+    line = Text.assemble((visible(positive), "bold"), visible(f"{rival}: "))
     if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
         ", ".join(f"{fact.description} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
         for side in (False, True)
     )
-    return line.append(visible("; against it ".join(part for part in (for_it or "nothing", against) if part)))
+    return line.append(visible(f"; {against_it} ".join(part for part in (for_it or "nothing", against) if part)))
 
 
 def _other_line(machine: MachineSummary) -> Text:

@@ -128,7 +128,8 @@ def _contributions(subject: Subject, example: ExplainedRow) -> Bars:
     if example.is_linear:
         if example.n_others:
             rest = lead - base - sum(shown.values())
-            shown[f"the other {counted(example.n_others, 'column')}"] = rest
+            others = "column" if example.n_others == 1 else counted(example.n_others, "column")
+            shown[f"the other {others}"] = rest
         if subject.classes is not None:
             shown = {"an average row": base, **shown, "total": lead}
     most = max(abs(amount) for amount in shown.values()) or 1.0
@@ -163,8 +164,8 @@ def _neighbours(subject: Subject, example: ExplainedRow) -> Folded:
     rows = [[f"{n.row + 1:,}", n.label, f"{n.similarity:.3g}", signed(n.influence, most)] for n in example.neighbours]
     towards = "raises the estimate" if subject.classes is None else f"supports {example.predicted!r}"
     words = (
-        "The model compares the row with training rows that it keeps (support vectors). These have the most influence; "
-        f"an influence above 0 {towards}."
+        "The model compares the row with training rows that it keeps (support vectors). These have the most influence "
+        f"for and against; the sum over all of them decides. An influence above 0 {towards}."
     )
     found = Grid(header, rows, numeric=frozenset({0, 2, 3}))
     return Folded("Training rows it is compared with", [Words(words), found])

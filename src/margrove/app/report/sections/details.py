@@ -31,6 +31,7 @@ from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import more_columns, p_text, sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
+from margrove.data.inspection import LEAST_WORDS, mean_words
 from margrove.explanation import counted
 from margrove.status import Status
 
@@ -95,7 +96,10 @@ def _extent(subject: Subject) -> str:
     columns = counted(subject.n_columns, "column")
     text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} used by the model"
     for name, why in subject.dropped.items():
-        text += f"; {name!r} is ignored, as it {'identifies the rows' if why == 'identifier' else 'is always the same'}"
+        reason = "identifies the rows" if why == "identifier" else "is always the same"
+        if why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS:
+            reason = "looks like free text (--text uses its words)"
+        text += f"; {name!r} is ignored, as it {reason}"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
         text += f"; not used: {names}{' …' if len(subject.unused) > 8 else ''}"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.estimate.task import error_text
 from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
-from margrove.app.report.charts import digits
 from margrove.app.report.findings import Evidence, Findings
 from margrove.app.report.importance import MEANINGS, ColumnImportance, Importances
 from margrove.app.report.measures import Quality, confusion
@@ -84,10 +84,8 @@ def _quality_words(quality: Quality) -> str:
         text = f"It explains {share_words(explained)} of the differences between rows (R² {quality.value:.2f}"
         text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
         if quality.typical_error is not None and quality.baseline_error is not None:
-            text += (
-                f" It is off by {digits(quality.typical_error, 3)} on average; always predicting the same number would "
-                f"be off by {digits(quality.baseline_error, 3)}."
-            )
+            off, usual = error_text(quality.typical_error), error_text(quality.baseline_error)
+            text += f" It is off by {off} on average; always predicting the same number would be off by {usual}."
         return text
     text = f"It predicts {share_words(quality.value)} of rows correctly"
     if quality.low is not None:
@@ -154,13 +152,13 @@ def _score_blocks(quality: Quality) -> list[Block]:
         return []
     figures = [
         Figure("R²: differences explained", f"{quality.value:.2f}", interval),
-        Figure("average error", digits(ours, 3)),
-        Figure(guessing, digits(usual, 3), is_faint=True),
+        Figure("average error", error_text(ours)),
+        Figure(guessing, error_text(usual), is_faint=True),
     ]
     most = max(ours, usual) or 1.0
     bars = [
-        Bar("this model", ours / most, digits(ours)),
-        Bar("always the median", usual / most, digits(usual), is_faint=True),
+        Bar("this model", ours / most, error_text(ours)),
+        Bar("always the median", usual / most, error_text(usual), is_faint=True),
     ]
     return [Headline(figures), Bars(bars, "Average error; shorter is better")]
 
