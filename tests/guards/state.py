@@ -32,6 +32,7 @@ RENAMED: dict[str, str] = {}
 EXCLUDED = {
     "refit_time_": "seconds",
     "scorer_": "an object of scikit-learn's",
+    "tree_": "an object of scikit-learn's, made of nodes_",
 }
 _SECONDS = "_time"  # how the keys of cv_results_ that hold seconds end
 

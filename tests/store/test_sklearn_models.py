@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import margrove
 from margrove import certify, from_sklearn, load, save
-from margrove.errors import InputError, MargroveWarning
+from margrove.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -237,8 +237,6 @@ def test_models_that_cannot_be_converted_are_refused_with_a_remedy(iris):
     refused = [
         (RandomForestClassifier(n_estimators=2).fit(X, y), "one of its estimators_"),
         (make_pipeline(theirs.SVC()).fit(X, y), "its last step"),
-        (their_trees.DecisionTreeRegressor().fit(X, np.stack([y, y], axis=1)), "predicts 2 targets"),
-        (their_trees.DecisionTreeRegressor(criterion="poisson").fit(X, y + 1.0), "poisson"),
         (theirs.SVC(kernel=lambda a, b: a @ b.T).fit(X, y), "precomputed"),
         (margrove.SVC().fit(X, y), "already a Margrove model"),
         ("SVC", "Models that can be converted: SVC"),
@@ -248,10 +246,19 @@ def test_models_that_cannot_be_converted_are_refused_with_a_remedy(iris):
             from_sklearn(model)
 
 
-def test_friedmans_criterion_comes_with_a_warning(diabetes):
-    X, y = diabetes
-    model = their_trees.DecisionTreeRegressor(max_depth=3).fit(X, y)
-    model.criterion = "friedman_mse"  # which scikit-learn 1.9 replaces in fit, and earlier ones keep
-    with pytest.warns(MargroveWarning, match="becomes 'squared_error'"):
-        ours = from_sklearn(model)
-    np.testing.assert_array_equal(ours.predict(X), model.predict(X))
+@pytest.mark.parametrize(
+    "tree",
+    [
+        their_trees.DecisionTreeClassifier(),
+        their_trees.DecisionTreeClassifier(splitter="random", random_state=0),
+        their_trees.DecisionTreeClassifier(max_features=1, random_state=0),
+        their_trees.DecisionTreeRegressor(criterion="poisson"),
+    ],
+)
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_trees_of_scikit_learn_are_certified_as_they_are(tree, n_targets, iris):
+    X, y = iris[0], iris[1] if n_targets == 1 else np.stack([iris[1], iris[1] % 2], axis=1)
+    tree.fit(X, y)
+    assert margrove.certify(tree, X, y).holds
+    np.testing.assert_array_equal(from_sklearn(tree).predict(X), tree.predict(X))
+    assert not margrove.certify(tree, X, y[::-1]).holds

@@ -29,8 +29,7 @@ def from_sklearn(model: Any) -> Any:
     model : fitted estimator
         scikit-learn's ``SVC``, ``NuSVC``, ``SVR``, ``NuSVR``, ``OneClassSVM``, ``LinearSVC``, ``LinearSVR``,
         ``DecisionTreeClassifier`` or ``DecisionTreeRegressor``. Not a kernel that is a function (fit again with
-        "precomputed"), not a tree with several targets, not ``criterion="poisson"``; such an `InputError` says what to
-        do.
+        "precomputed"); such an `InputError` says what to do.
 
     Returns
     -------

@@ -6,28 +6,26 @@ tree becomes the largest number that float32 rounds to a number ≤ θ: every ce
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from margrove.advice import Advice, Setting
 from margrove.data.frames import array_names
 from margrove.engine import default
-from margrove.errors import InputError, MargroveWarning
 from margrove.status import Status
 from margrove.store.adoption import with_parameters_of
 from margrove.tree.model import LEAF, TreeModel, blank_levels
 from margrove.tree.problem import TreeColumn
 
 _ROUNDING = 1e-9  # relative, of a count of rows that was stored as a share
-_SAME_SPLITS = {"friedman_mse": "squared_error"}  # impurity and values are the same; the choice of a split is not
 
 
-def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: bool) -> TreeModel:
-    """Return the nodes of scikit-learn's ``tree_``. The number of tests that each node chose from is not known: NaN."""
+def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, n_classes: Sequence[int]) -> TreeModel:
+    """Return the nodes of scikit-learn's ``tree_``; ``n_classes`` of each target, none for numbers. The number of tests
+    that each node chose from is not known: NaN."""
     order = _depth_first(tree.children_left, tree.children_right)
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
@@ -40,11 +38,14 @@ def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, *, has_classes: boo
     gain = np.maximum(impurity[inner] - (share * impurity[children]).sum(axis=1), 0.0)
     heaviest = (weight[children[:, 1]] > weight[children[:, 0]]).astype(np.int32)
     goes_right = (np.asarray(tree.missing_go_to_left)[inner] == 0).astype(np.int32)
-    value = np.asarray(tree.value, dtype=np.float64)[:, 0, :]
-    if has_classes:  # shares, or weights: counts of rows are integers
-        value = value / value.sum(axis=1, keepdims=True) * weight[:, None]
+    value = np.asarray(tree.value, dtype=np.float64)
+    if len(n_classes):  # shares, or weights: counts of rows are integers
+        value = np.concatenate([value[:, t, :size] for t, size in enumerate(n_classes)], axis=1)
+        value = value / (value.sum(axis=1, keepdims=True) / len(n_classes)) * weight[:, None]
         whole = np.round(value)
         value = whole if np.allclose(value, whole, rtol=_ROUNDING, atol=_ROUNDING) else value
+    else:
+        value = value[:, :, 0]
 
     def where_inner(numbers: NDArray[Any], blank: float) -> NDArray[Any]:
         spread = np.full(len(order), blank, dtype=numbers.dtype)
@@ -102,19 +103,15 @@ def _for_any_number(threshold: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def adopt_sklearn(estimator: type, model: Any) -> Any:
     """Return scikit-learn's tree as ours."""
-    if model.n_outputs_ > 1:
-        problem = f"the tree predicts {model.n_outputs_} targets at once"
-        raise InputError(problem, cure="Fit one tree for each target.")
-    if model.criterion == "poisson":
-        cure = Advice("Fit with ", Setting("criterion", "squared_error"), ".")
-        raise InputError("criterion is 'poisson', which Margrove does not support", cure=cure)
-    criterion = _SAME_SPLITS.get(model.criterion, model.criterion)
-    if criterion != model.criterion:
-        words = f"criterion {model.criterion!r} becomes {criterion!r}: certify compares splits by that criterion."
-        warnings.warn(words, MargroveWarning, stacklevel=3)
-    ours = with_parameters_of(model, estimator, criterion=criterion, correct_significance=False)
+    ours = with_parameters_of(model, estimator, correct_significance=False)
+    n_classes: Sequence[int] = ()
     if is_classifier(model):
-        ours.classes_, ours.n_classes_ = np.asarray(model.classes_), len(model.classes_)
+        n_classes = np.atleast_1d(model.n_classes_).tolist()
+        is_several = isinstance(model.classes_, list)
+        ours.classes_ = [np.asarray(own) for own in model.classes_] if is_several else np.asarray(model.classes_)
+        ours.n_classes_ = np.array(n_classes) if is_several else n_classes[0]
+    if model.n_outputs_ > 1:
+        ours._n_targets = model.n_outputs_
     d = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", None)
     names = array_names(d) if names is None else [str(name) for name in names]
@@ -129,7 +126,7 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
         for name, direction, missed in zip(names, directions, is_missed, strict=True)
     )
     ours.n_features_in_ = d
-    ours.nodes_ = ours.grown_ = adopted_tree(columns, model.tree_, has_classes=is_classifier(model))
+    ours.nodes_ = ours.grown_ = adopted_tree(columns, model.tree_, n_classes)
     ours.status_, ours.engine_, ours.ccp_alpha_ = Status.CONVERGED, default().name, float(model.ccp_alpha)
     ours.categorical_, ours.target_ = {}, None
     return ours

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
+from margrove.store.adoption import from_sklearn
 from margrove.tree.description import description_length
 from margrove.tree.draws import child_key
 from margrove.tree.groups import Groups
@@ -47,8 +48,9 @@ _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
-    """Certify a fitted tree or stump."""
-    refuse_foreign(model, "trees")
+    """Certify a fitted tree or stump, scikit-learn's too."""
+    if not hasattr(model, "_problem_of"):
+        model = from_sklearn(model)
     problem, held_out = model._problem_of(X, y, sample_weight)
     pruned = partial(model._pruned, held_out)
     claims = certify_tree_problem(problem, model.nodes_, model.grown_, pruned=pruned)

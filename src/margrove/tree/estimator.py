@@ -62,7 +62,7 @@ class DecisionTree(TreeParameters):
     nodes_: TreeModel = fitted()
     grown_: TreeModel = fitted()
     classes_: NDArray[Any] = fitted()
-    n_classes_: int = fitted()
+    n_classes_: int | NDArray[np.int64] = fitted()
     categorical_: dict[str, str] = fitted()
     ccp_alpha_: float = fitted()
     target_: str | None = fitted()

@@ -195,9 +195,9 @@ class SplitSearch:
         """Return the best test of the columns that the node looks at; None if no column offers one."""
         splits: list[Split] = []
         n_candidates = 0.0
-        for _, groups, best in self._offers(node):
+        for _, groups, offered in self._offers(node):
             n_candidates += groups.n_choices
-            splits += best
+            splits += offered
         if not splits:
             return None
         if self.problem.growth.split_score == "gain_ratio":  # only tests of at least the mean gain compete (C4.5)

@@ -278,7 +278,8 @@ def _of_counts(
     sums = np.stack([np.bincount(leaf, each, model.n_nodes) for each in (weight, weight * y, weight * xlogy(y, y))])
     for level in range(model.max_depth, 0, -1):
         nodes = np.flatnonzero(model.depth == level)
-        np.add.at(sums, (slice(None), model.parent[nodes]), sums[:, nodes])
+        for each in sums:
+            np.add.at(each, model.parent[nodes], each[nodes])
     total, s, own = sums
     impurity = np.maximum(own - xlogy(s, s / total), 0) / total
     return {"value": (s / total)[:, None], "impurity": impurity, "weight": total}
