@@ -10,12 +10,10 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
-from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from margrove import DecisionTreeClassifier as TreeClassifier
 from margrove import DecisionTreeRegressor, certify
 from margrove.engine import solve
-from margrove.errors import InputError
 from margrove.learner import Learner, register
 from margrove.tree.certificate import certify_tree, certify_tree_problem
 from margrove.tree.model import TreeModel
@@ -475,9 +473,3 @@ def test_certify_finds_the_certificate_of_a_tree(blobs):
     assert certificate["leaves that should be split"] == 0
     assert "DecisionTreeClassifier, converged: the certificate holds on 90 rows" in str(certificate)
     assert certify(model, None, blobs.target[::-1].copy()).holds is False
-
-
-def test_a_tree_of_scikit_learn_is_refused():
-    model = SklearnTree().fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InputError, match="DecisionTreeClassifier is an estimator of sklearn"):
-        certify(model, [[0.0], [1.0]], [0, 1])

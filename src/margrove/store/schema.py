@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Setting
-from margrove.errors import check_choice, check_flag, check_number, check_share, check_whole
+from margrove.errors import InputError, check_choice, check_flag, check_number, check_share, check_whole
 from margrove.run.effort import MOST_THREADS
 from margrove.status import Status
 from margrove.store.arrays import Array, Arrays
@@ -215,7 +215,13 @@ def _read_names(value: Any, draft: Draft) -> None:
 
 
 def _labels(model: Any, schema: Schema, arrays: Arrays) -> dict[str, Any] | None:
-    return labels_to_json(fitted_attribute(model, "classes_")) if schema.is_classifier else None
+    if not schema.is_classifier:
+        return None
+    labels = fitted_attribute(model, "classes_")
+    if isinstance(labels, list):
+        problem = f"a model file takes one target, and this {type(model).__name__} has {len(labels)}"
+        raise InputError(problem, cure="Fit one model for each target.")
+    return labels_to_json(labels)
 
 
 def _read_labels(value: Any, draft: Draft) -> None:
@@ -353,9 +359,9 @@ class Schema:
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         """Return the parameters: all that the constructor has, and no others."""
-        if isinstance(record, dict):
-            record = {**self.later, **record}
         known = estimator().get_params(deep=False)
+        if isinstance(record, dict):
+            record = {**{name: value for name, value in self.later.items() if name in known}, **record}
         check_fields(record, set(known), f"the list of {estimator.__name__}'s parameters")
         parameters = {name: from_json(value) for name, value in record.items()}
         limits = {
