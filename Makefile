@@ -86,7 +86,7 @@ $(VENV)/.build: $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.build $(CORE) $(PACKAGES)
-	@echo "Compiling the C++ core and fetching what it needs: 3 to 7 minutes on two cores the first time, silent till the end"
+	@echo "Compiling the C++ core and fetching what it needs: 2 to 7 minutes on two cores the first time, silent till the end"
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
