@@ -256,7 +256,9 @@ class SupportVectorMachine(RunsOnEngine):
         check_is_fitted(self)
         if int(self.n_support_.sum()) != len(self.support_):
             raise InputError(f"The internal representation of {type(self).__name__} was altered", cure="Fit again.")
-        points = read_points(self, X if self._fit_rows is None else called(self.kernel, X, self._fit_rows))
+        if callable(self.kernel) and self._fit_rows is not None:
+            X = called(self.kernel, X, self._fit_rows)
+        points = read_points(self, X)
         is_foreign = callable(self.kernel) or self.status_ is Status.IMPORTED  # LIBSVM's files do not tell
         if sp.issparse(points) and not sp.issparse(self.support_vectors_) and not is_foreign:
             problem = f"cannot use sparse input in {type(self).__name__!r} trained on dense data"

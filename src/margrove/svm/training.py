@@ -275,7 +275,7 @@ def rows_of_machines(
 
 def is_infinite(C: Any) -> bool:
     """Return whether no slack is allowed."""
-    return isinstance(C, float | np.floating) and math.isinf(C) and C > 0
+    return isinstance(C, float | np.floating) and math.isinf(C) and bool(C > 0)
 
 
 def bounds(C: float, weight: NDArray[np.float64] | None, rows: NDArray[np.int64]) -> NDArray[np.float64]:
