@@ -36,7 +36,7 @@ def is_free_text(column: Column) -> bool:
 
 def mean_words(column: Column) -> float:
     """Return the mean number of words of the distinct cells of a category; 0 for other columns."""
-    occurs = column.present() if column.kind == "category" else []
+    occurs = column.present() if column.kind == "category" else np.empty(0, np.int64)
     return sum(len(str(column.levels[code]).split()) for code in occurs) / max(1, len(occurs))
 
 

@@ -40,7 +40,7 @@ class Choice(Offer):
         if self.takes_tables and base is None:
             # A tree without a random state takes the first of equal columns: nobody wants another for another --seed.
             del shared["random_state"]
-        estimator.set_params(**{name: value for name, value in shared.items() if name in own} | params)
+        estimator.set_params(**{**{name: value for name, value in shared.items() if name in own}, **params})
         for each in (estimator, getattr(estimator, "estimator", None)):
             if isinstance(each, RunsOnEngine):
                 each._check()  # its own rules, before a table is read
