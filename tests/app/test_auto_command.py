@@ -128,6 +128,8 @@ def test_choice_is_explained() -> None:
     close = [trial("tree", [0.912, 0.912], 250), trial("svm", [0.913, 0.913], 250)]
     why = "because its score equals the best (91.3 %) to within 0.2 points, and it is simpler."
     assert words(close) == f"Chosen: decision tree, {why}"
+    lower = [trial("tree", [0.913, 0.913], 250), trial("svm", [0.912, 0.912], 250)]
+    assert words(lower) == "Chosen: decision tree, because its score is the best."
     as_numbers = auto_estimate.Chosen(replace(result_of(close), task=NUMBERS), Estimate(NUMBERS))
     assert "its score equals the best (R² 0.913) to within 0.002, and it is simpler." in choice_words(as_numbers)
     assert "no other learner was scored" in words(clear[:1])

@@ -127,8 +127,10 @@ def choice_words(chosen: Chosen) -> str:
     if len(scored) == 1:
         why = "no other learner was scored"
     elif ties:
-        why, top = "it is the simplest of those with the best score", max(other.mean for other in ties)
-        if top > best.mean and result.task.named(top) != result.task.named(best.mean):
+        top = max(other.mean for other in ties)
+        if result.task.named(top) == result.task.named(best.mean):
+            why = "it is the simplest of those with the best score"
+        elif top > best.mean:
             within = f"{best.resolution:.1g}" if result.task.is_number else f"{100 * best.resolution:.1g} points"
             why = f"its score equals the best ({result.task.named(top)}) to within {within}, and it is simpler"
     elif not others:
