@@ -149,8 +149,7 @@ def choice_words(chosen: Chosen) -> str:
 
 
 def tell_choice(screen: Screen, chosen: Chosen, advice: str = "") -> None:
-    """Print the estimate of the choice, its interval, how it was made, and the score of the baseline; ``advice`` is for
-    one that is not better."""
+    """Print the estimate of the choice, how it was made, and the baseline; ``advice`` is for one that is no better."""
     estimate, lines = chosen.estimate, []
     if len(set(chosen.picks)) > 1:
         picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
