@@ -17,6 +17,7 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
+    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
 )
@@ -245,6 +246,56 @@ PERCEPTRONS = Kind(
 )
 
 
+# Perceptrons with a penalty
+
+
+def _penalised(name: str, **options: Any) -> Callable[[], PenalisedPerceptronProblem]:
+    def case() -> PenalisedPerceptronProblem:
+        rows = TABLES[name]().first(N_ROWS)
+        how = {"eta": 0.5, "max_iter": 5, "seeds": (3, 1 << 40, 5), "alpha": 0.01, **options}
+        return PenalisedPerceptronProblem(rows.X, _signs(rows), rows.weight, **how)
+
+    return case
+
+
+def _penalised_and_separated(**options: Any) -> PenalisedPerceptronProblem:
+    rows = _separable(TABLES["dense"]())
+    return PenalisedPerceptronProblem(rows.X, rows.sign[None], **{"seeds": (1,), **options})
+
+
+def _check_penalised(problem: PenalisedPerceptronProblem, solution: PerceptronSolution) -> None:
+    """Finite weights; converged is separated."""
+    found = np.column_stack([solution.coef, solution.intercept])
+    assert np.isfinite(found).all()
+    X = np.hstack([dense(problem.X), np.full((problem.X.shape[0], 1), float(problem.fit_intercept))])
+    if solution.status is Status.CONVERGED:
+        assert (problem.sign * (found @ X.T) > 0)[problem.sign != 0].all()
+
+
+PENALISED = Kind(
+    PenalisedPerceptronProblem,
+    {
+        **{name: _penalised(name) for name in TABLES},
+        "l1": _penalised("weighted", l1_ratio=1.0),
+        "l2": _penalised("weighted", l1_ratio=0.0, shuffle=False, fit_intercept=False),
+        "separated": _penalised_and_separated,
+    },
+    _check_penalised,
+    _compare,
+    lambda solution: [solution.status],
+    long=lambda: PenalisedPerceptronProblem(**_noise(400, 20, 10**9)),
+    cut=lambda problem: replace(problem, max_iter=1),
+    learners={
+        "Perceptron": Learner(
+            lambda engine: margrove.Perceptron(penalty="l2", engine=engine).fit(
+                _penalised_and_separated().X, _penalised_and_separated().sign[0]
+            ),
+            lambda model: margrove.certify(model, _penalised_and_separated().X, _penalised_and_separated().sign[0]),
+        )
+    },
+)
+
+
 # Kernel perceptrons
 
 
@@ -315,4 +366,4 @@ def _points_and_signs() -> tuple[Any, Any]:
     return rows.X, rows.sign
 
 
-KINDS = (CENTROIDS, LEAST_SQUARES, PERCEPTRONS, KERNEL_PERCEPTRONS)
+KINDS = (CENTROIDS, LEAST_SQUARES, PERCEPTRONS, PENALISED, KERNEL_PERCEPTRONS)

@@ -33,6 +33,8 @@ EXCLUDED = {
     "refit_time_": "seconds",
     "scorer_": "an object of scikit-learn's",
     "tree_": "an object of scikit-learn's, made of nodes_",
+    "probA_": "deprecated as in scikit-learn; predict_proba has it",
+    "probB_": "deprecated as in scikit-learn; predict_proba has it",
 }
 _SECONDS = "_time"  # how the keys of cv_results_ that hold seconds end
 

@@ -308,7 +308,7 @@ def test_parameters_that_cannot_be_given_are_refused(wine, parameters, words, tm
 def test_text_labels_are_written_as_positions(wine, tmp_path):
     X, y = wine
     model = SVC().fit(X, np.array(["red", "white", "rosé"])[y])
-    with pytest.warns(MargroveWarning, match="'red', 'rosé', 'white'"):
+    with pytest.warns(MargroveWarning, match="red = 0, rosé = 1, white = 2"):
         write_libsvm_model(model, tmp_path / "model")
     said = answers(svm_load_model(str(tmp_path / "model")), as_dicts(X))[0]
     assert (model.classes_[said.astype(int)] == model.predict(X)).all()

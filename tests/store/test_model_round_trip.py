@@ -210,7 +210,11 @@ def test_a_loaded_support_vector_machine_gives_the_same_kinds_and_margins(make, 
     again = loaded(content(model))
     assert again.kkt_.tolist() == model.kkt_.tolist()
     for name in ("coef_", "margin_", "loo_bound_", "xi_alpha_bound_", "fit_status_", "shape_fit_"):
-        assert np.array_equal(getattr(again, name), getattr(model, name)), name
+        one, other = (
+            sp.csr_matrix(each).toarray() if sp.issparse(each) else each
+            for each in (getattr(again, name), getattr(model, name))
+        )
+        assert np.array_equal(one, other), name
     assert again.machine_decision(X).tobytes() == model.machine_decision(X).tobytes()
 
 

@@ -66,8 +66,8 @@ def take_apart(model: Any, arrays: Arrays) -> dict[str, Any]:
         return record
     kind = type(model)
     cure = (
-        "Supported are Margrove's learners, TableEncoder, scikit-learn's scalers, encoders, SimpleImputer, PCA, "
-        "ColumnTransformer, and a Pipeline of these; do any other preprocessing outside of it."
+        "Supported are Margrove's learners and TableEncoder, scikit-learn's scalers, encoders, SimpleImputer, PCA, "
+        "ColumnTransformer, and pipelines of these."
     )
     raise FaultError(
         f"a model file contains no code, and {kind.__module__}.{kind.__qualname__} is not a class that it supports",

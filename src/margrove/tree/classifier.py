@@ -55,7 +55,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
         return np.split(self.nodes_.value, np.cumsum(self.n_classes_)[:-1], axis=1)
 
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
-        return read_classes(cells, y, sample_weight, self.class_weight)
+        return read_classes(cells, y, sample_weight, self.class_weight, may_be_several=True)
 
 
 def _check_majority(name: str, value: float) -> None:

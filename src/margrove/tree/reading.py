@@ -159,10 +159,15 @@ def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...]
 
 @as_input_error
 def read_classes(
-    cells: Cells, y: Any, sample_weight: ArrayLike | None, class_weight: Mapping[Any, float] | str | None
+    cells: Cells,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+    *,
+    may_be_several: bool = False,
 ) -> TreeSample:
     """Return the sample of a target of classes, or of several."""
-    if (several := several_targets(y)) is not None:
+    if may_be_several and (several := several_targets(y)) is not None:
         _check_length(several, cells)
         found = [number_classes(_classes_in(column)) for column in several.T]
         weight = settle_weights(np.empty((cells.n_rows, 0)), None, sample_weight, None)
@@ -202,10 +207,16 @@ def _classes_in(y: NDArray[Any]) -> NDArray[Any]:
 
 @as_input_error
 def read_numbers(
-    cells: Cells, y: Any, sample_weight: ArrayLike | None, *, of_classes: str = "DecisionTreeClassifier"
+    cells: Cells,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    *,
+    of_classes: str = "DecisionTreeClassifier",
+    may_be_several: bool = False,
 ) -> TreeSample:
     """Return the sample of a target of numbers; ``of_classes`` is the estimator to recommend for classes."""
-    y = _one_column(y, cells) if several_targets(y) is None else _check_length(np.asarray(y), cells)
+    several = several_targets(y) if may_be_several else None
+    y = _one_column(y, cells) if several is None else _check_length(several, cells)
     if y.dtype.kind == "O":
         with suppress(TypeError, ValueError):
             y = y.astype(np.float64)

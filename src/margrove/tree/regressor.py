@@ -70,7 +70,7 @@ default="squared_error"
     def _read_target(self, cells: Cells, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
         if self.criterion == "poisson":
             _check_counts(np.asarray(y))
-        return read_numbers(cells, y, sample_weight)
+        return read_numbers(cells, y, sample_weight, may_be_several=True)
 
 
 def _check_counts(y: NDArray[Any]) -> None:
