@@ -198,7 +198,7 @@ def test_a_parameter_that_this_version_lacks_is_ignored_if_it_is_off(content, fo
     ("model", "words"),
     [
         (make_pipeline(FunctionTransformer(np.log1p), SVC()), "FunctionTransformer is not a class that it supports"),
-        (make_pipeline(FunctionTransformer(), SVC()), r"scikit-learn's scalers, .* do any other preprocessing outside"),
+        (make_pipeline(FunctionTransformer(), SVC()), r"scikit-learn's scalers, .* pipelines of these"),
         (ColumnTransformer([("f", FunctionTransformer(), [0])]), "FunctionTransformer is not a class that it supports"),
         (ColumnTransformer([("s", StandardScaler(), [0])], verbose_feature_names_out=str.format), "is the function"),
         (OneHotEncoder(feature_name_combiner=lambda name, value: name), "feature_name_combiner is the function"),
