@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -102,8 +103,8 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
         self._keep_certificate(sample, n * d, {"‖w‖": norm})
         return self
 
-    def _problem(self, sample: Sample) -> Problem[LinearSolution]:
-        raise NotImplementedError
+    @abstractmethod
+    def _problem(self, sample: Sample) -> Problem[LinearSolution]: ...
 
 
 @estimator

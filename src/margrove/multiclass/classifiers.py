@@ -126,7 +126,7 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
 
     @property
     def multilabel_(self) -> bool:
-        """Whether a row may have several labels."""
+        """True if a row may have several labels."""
         check_is_fitted(self)
         return self._machines.target != "classes"
 

@@ -42,7 +42,7 @@ class Question:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all rows are on one side."""
+        """True if all rows are on one side."""
         return bool((self.sign == self.sign[0]).all())
 
 

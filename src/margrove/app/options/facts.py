@@ -69,7 +69,7 @@ class Facts:
 
     @property
     def advice(self) -> str:
-        """What to do where many numbers cannot be predicted as classes; empty for other targets."""
+        """Advice where many numbers cannot be predicted as classes; empty for other targets."""
         many = f"No better than the baseline as {len(self.classes):,} classes; try --task regress."
         return many if self.is_number and len(self.classes) > _FEW_CLASSES else ""
 

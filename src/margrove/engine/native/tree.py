@@ -191,10 +191,7 @@ def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int
             arrays |= _of_numbers(problem, model, leaf, weight)
         else:
             table = np.bincount(leaf.astype(np.int64) * n_classes + problem.target, weight, m * n_classes)
-            total = table.astype(np.float64).reshape(m, n_classes)
-            for level in range(model.max_depth, 0, -1):  # from the bottom up: no difference of large sums
-                nodes = np.flatnonzero(model.depth == level)
-                np.add.at(total, model.parent[nodes], total[nodes])
+            total = _summed_up(model, table.astype(np.float64).reshape(m, n_classes))
             arrays["value"], arrays["weight"] = total, total.sum(axis=1)
     if not problem.is_regression:
         arrays["impurity"] = class_impurity(problem.growth.criterion, arrays["value"])
@@ -212,10 +209,8 @@ def _of_several(
 ) -> TreeModel:
     """Return the tree of several targets, whose impurity is the mean of theirs."""
     measure = Measure(problem.growth.criterion, problem.n_classes, outputs=problem.outputs)
-    order = np.argsort(leaf, kind="stable")  # the rows of a subtree are one run
-    first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))
-    runs = [order[begin:end] for begin, end in zip(first, last, strict=True)]
-    parts = [measure.groups(problem.target[run], weight[run], np.zeros(len(run), np.intp), 1) for run in runs]
+    rows = _rows_by_node(model, leaf)
+    parts = [measure.groups(problem.target[own], weight[own], np.zeros(len(own), np.intp), 1) for own in rows]
     arrays |= {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in ("value", "impurity", "weight")
     }
@@ -271,16 +266,20 @@ def _of_numbers(
     return {"value": value[:, None], "impurity": impurity, "weight": total, "gain": gain}
 
 
+def _summed_up(model: TreeModel, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add the sums of leaves to those of all nodes above them, from the bottom up: no difference of large sums."""
+    for level in range(model.max_depth, 0, -1):
+        nodes = np.flatnonzero(model.depth == level)
+        np.add.at(sums, model.parent[nodes], sums[nodes])
+    return sums
+
+
 def _of_counts(
     y: NDArray[np.float64], model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
     """Return the same under poisson: Σ w y ln y − s ln(s/w) of each node, from the sums of its leaves."""
-    sums = np.stack([np.bincount(leaf, each, model.n_nodes) for each in (weight, weight * y, weight * xlogy(y, y))])
-    for level in range(model.max_depth, 0, -1):
-        nodes = np.flatnonzero(model.depth == level)
-        for each in sums:
-            np.add.at(each, model.parent[nodes], each[nodes])
-    total, s, own = sums
+    sums = [np.bincount(leaf, each, model.n_nodes) for each in (weight, weight * y, weight * xlogy(y, y))]
+    total, s, own = _summed_up(model, np.stack(sums, axis=1)).T
     impurity = np.maximum(own - xlogy(s, s / total), 0) / total
     return {"value": (s / total)[:, None], "impurity": impurity, "weight": total}
 
@@ -288,13 +287,17 @@ def _of_counts(
 def _of_medians(
     target: NDArray[np.float64], model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """Return the same by the median. Sorted by leaf, the rows of a subtree are one run."""
-    order = np.argsort(leaf, kind="stable")
-    y, w = target[order], weight[order]
-    first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))
-    runs = [slice(begin, end) for begin, end in zip(first, last, strict=True)]
+    """Return the same by the median."""
+    rows = _rows_by_node(model, leaf)
     return {
-        "value": np.array([[median(y[run], w[run])] for run in runs]),
-        "impurity": np.array([absolute_error(y[run], w[run]) for run in runs]),
-        "weight": np.array([w[run].sum() for run in runs]),
+        "value": np.array([[median(target[own], weight[own])] for own in rows]),
+        "impurity": np.array([absolute_error(target[own], weight[own]) for own in rows]),
+        "weight": np.array([weight[own].sum() for own in rows]),
     }
+
+
+def _rows_by_node(model: TreeModel, leaf: NDArray[np.int32]) -> list[NDArray[np.intp]]:
+    """Return the rows of each node: sorted by leaf, those of a subtree are one run."""
+    order = np.argsort(leaf, kind="stable")
+    first, last = (np.searchsorted(leaf[order], at) for at in (np.arange(model.n_nodes), model.end))
+    return [order[begin:end] for begin, end in zip(first, last, strict=True)]
