@@ -1,7 +1,9 @@
-// The median and the distance from it: min_m Σ w |y − m|, reached at the (lower) weighted median.
+// The weighted median and the distance from it: min_m Σ w |y − m|, reached at the lower and at the upper median and
+// everywhere between. The median is their mean.
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -9,16 +11,20 @@ namespace margrove::tree {
 
 using Weighted = std::pair<double, double>;  // y, w
 
-// Reorders `rows`.
+// Of a weight: sums that differ by less are equal. `_HALF` of src/margrove/tree/impurity.py.
+constexpr double kEqualWeight = 1e-12;
+
+// Reorders `rows`, of which there must be some.
 inline double weighted_median(std::vector<Weighted>& rows) {
   std::sort(rows.begin(), rows.end());
   double half = 0;
   for (const Weighted& row : rows) half += row.second;
   half /= 2;
   double below = 0;
-  for (const Weighted& row : rows)
-    if ((below += row.second) >= half) return row.first;
-  return rows.empty() ? 0.0 : rows.back().first;
+  auto row = rows.begin();
+  while ((below += row->second) < half * (1 - kEqualWeight)) ++row;
+  const bool is_even = below <= half * (1 + kEqualWeight) && row + 1 != rows.end();
+  return is_even ? std::midpoint(row->first, row[1].first) : row->first;
 }
 
 inline double absolute_error(std::vector<Weighted>& rows) {
@@ -52,7 +58,11 @@ class GrowingMedian {
       push_high(moved);
     }
   }
-  double median() const { return low_.empty() ? 0.0 : low_.front().first; }
+  double median() const {
+    if (low_.empty()) return 0.0;
+    const bool is_even = !high_.empty() && low_weight_ <= high_weight_ * (1 + 2 * kEqualWeight);
+    return is_even ? std::midpoint(low_.front().first, high_.front().first) : low_.front().first;
+  }
   double error() const {
     if (low_.empty()) return 0;
     const double median = low_.front().first;

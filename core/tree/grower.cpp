@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
-#include "tree/absolute.hpp"
 #include "tree/partition.hpp"
 
 namespace margrove::tree {
@@ -46,9 +44,6 @@ void add_weighted_two(const ScanRules& rules, NodeSums& sums, const std::uint32_
   sums.seen[0] += size - seen;
   sums.seen[1] += seen;
 }
-
-// Σ w (y − mean)². The shift is the mean but for rounding, which is much where numbers lie far from zero.
-double squares_around_mean(const NodeSums& sums) { return sums.sum[1] - sums.sum[0] * (sums.sum[0] / sums.weight); }
 
 }  // namespace
 
@@ -189,7 +184,8 @@ void Grower::plant() {
   summarise(root);
   weight_ = root.sums.weight;
   if (rules_.measure.criterion == Criterion::gaussian_entropy)
-    rules_.measure.floor *= squares_around_mean(root.sums) / root.sums.weight;  // it came as a share of the variance
+    // It came as a share of the variance.
+    rules_.measure.floor *= squares_around_mean(root.sums.sum.data(), root.sums.weight) / root.sums.weight;
   if (!n_classes_) summarise(root);
   stack_.push_back(std::move(root));
 }
@@ -234,112 +230,12 @@ void Grower::weigh(Open& node) {
   sums.whole_weight = std::accumulate(sums.whole_sum.begin(), sums.whole_sum.end(), std::int64_t{0});
 }
 
-// From the class weights, or from the rows themselves where the target is a number: what the criterion makes of a node.
+// What the criterion makes of a node, from its class counts or from its rows.
 void Grower::summarise(Open& node) const {
-  NodeSums& sums = node.sums;
-  const Criterion criterion = rules_.measure.criterion;
-  if (n_classes_) {
-    if (has_row_list()) add_rows(sums, rows_.tag + node.rows.begin, node.rows.size);
-    return summarise_classes(rules_, sums);
-  }
   const std::uint32_t* row = rows_.tag + node.rows.begin;
-  if (rules_.measure.has_several()) return summarise_several(sums, row, node.rows.size);
-  double mean = 0, least = rules_.number[row[0]], most = least;
-  sums.rows = node.rows.size;
-  sums.weight = 0;
-  for (std::uint32_t i = 0; i < node.rows.size; ++i) {
-    const double w = rules_.weight_of(row[i]), y = rules_.number[row[i]];
-    sums.weight += w;
-    mean += w * y;
-    least = std::min(least, y);
-    most = std::max(most, y);
-  }
-  sums.shift = criterion == Criterion::poisson ? 0.0 : mean / sums.weight;
-  sums.sum = {0.0, 0.0};
-  for (std::uint32_t i = 0; i < node.rows.size; ++i) {
-    const double w = rules_.weight_of(row[i]), y = rules_.number[row[i]] - sums.shift;
-    sums.sum[0] += w * y;
-    sums.sum[1] += w * y * y;
-  }
-  sums.is_pure = least == most;
-  sums.mass = squares_around_mean(sums);
-  if (criterion == Criterion::absolute_error) {
-    std::vector<Weighted> rows;
-    for (std::uint32_t i = 0; i < node.rows.size; ++i)
-      rows.emplace_back(rules_.number[row[i]] - sums.shift, rules_.weight_of(row[i]));
-    sums.mass = absolute_error(rows);
-    sums.centre = sums.shift + weighted_median(rows);
-    sums.purity = -sums.mass;
-  } else {
-    sums.purity = rules_.measure.purity(sums.sum.data(), sums.weight);
-    sums.centre = mean / sums.weight;
-    if (criterion == Criterion::poisson) {  // Σ w y ln(y / mean)
-      sums.mass = 0;
-      for (std::uint32_t i = 0; i < node.rows.size; ++i) {
-        const double y = rules_.number[row[i]];
-        if (y > 0) sums.mass += rules_.weight_of(row[i]) * y * std::log(y / sums.centre);
-      }
-    }
-    if (criterion == Criterion::gaussian_entropy)  // w · ½ (1 + ln 2π + ln σ²), which may be negative
-      sums.mass = 0.5 * sums.weight * (1 + std::log(2 * std::numbers::pi)) - sums.purity;
-  }
-  // The purities of these two have digits that the mass has not.
-  const double besides = criterion == Criterion::gaussian_entropy ? sums.weight
-                         : criterion == Criterion::poisson        ? sums.sum[0]
-                                                                  : 0.0;
-  sums.tolerance = kEqualGain * (std::abs(sums.mass) + besides);
-}
-
-// The same of several targets, numbers around their means in the node.
-void Grower::summarise_several(NodeSums& sums, const std::uint32_t* row, std::uint32_t size) const {
-  const Measure& measure = rules_.measure;
-  const std::size_t n_targets = measure.n_targets();
-  const bool has_classes = !rules_.labels.empty();
-  sums.rows = size;
-  sums.weight = 0;
-  for (std::uint32_t i = 0; i < size; ++i) sums.weight += rules_.weight_of(row[i]);
-  const auto is_same = [&](std::size_t at, std::size_t other) {
-    return has_classes ? rules_.labels[at] == rules_.labels[other] : rules_.number[at] == rules_.number[other];
-  };
-  sums.is_pure = true;
-  sums.shifts.assign(n_targets, 0.0);
-  for (std::size_t t = 0; t < n_targets; ++t) {
-    double mean = 0;
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const std::size_t at = row[i] * n_targets + t;
-      sums.is_pure = sums.is_pure && is_same(at, row[0] * n_targets + t);
-      if (!has_classes) mean += rules_.weight_of(row[i]) * rules_.number[at];
-    }
-    if (measure.criterion != Criterion::poisson) sums.shifts[t] = mean / sums.weight;
-  }
-  sums.sum.assign(measure.width, 0.0);
-  for (std::uint32_t i = 0; i < size; ++i) add_row(rules_, sums, row[i], sums.sum.data());
-  sums.purity = measure.purity(sums.sum.data(), sums.weight);
-  // w imp(S), as a sum over the targets: what the purity is subtracted from.
-  double mass = 0, besides = 0;
-  for (std::size_t t = 0; t < n_targets; ++t) {
-    const double* own = sums.sum.data() + measure.start[t];
-    if (has_classes) {
-      const double purity = measure.purity_of_one(own, measure.start[t + 1] - measure.start[t], sums.weight);
-      mass += measure.criterion == Criterion::entropy ? -purity : sums.weight - purity;
-    } else if (measure.criterion == Criterion::absolute_error) {
-      std::vector<Weighted> rows;
-      for (std::uint32_t i = 0; i < size; ++i)
-        rows.emplace_back(rules_.number[row[i] * n_targets + t] - sums.shifts[t], rules_.weight_of(row[i]));
-      mass += absolute_error(rows);
-    } else if (measure.criterion == Criterion::poisson) {
-      for (std::uint32_t i = 0; i < size; ++i) {
-        const double y = rules_.number[row[i] * n_targets + t];
-        if (y > 0) mass += rules_.weight_of(row[i]) * y * std::log(y / (own[0] / sums.weight));
-      }
-      besides += own[0];
-    } else {
-      mass += own[1] - own[0] * (own[0] / sums.weight);
-    }
-  }
-  sums.mass = mass / static_cast<double>(n_targets);
-  if (measure.criterion == Criterion::absolute_error) sums.purity = -sums.mass;
-  sums.tolerance = kEqualGain * (sums.mass + besides / static_cast<double>(n_targets));
+  if (!n_classes_) return summarise_rows(rules_, {row, node.rows.size}, node.sums);
+  if (has_row_list()) add_rows(node.sums, row, node.rows.size);
+  summarise_classes(rules_, node.sums);
 }
 
 // The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.

@@ -55,7 +55,6 @@ class Grower : public Growing {
   void weigh(Open& node);
   bool run_best_first(Time until);
   void summarise(Open& node) const;
-  void summarise_several(NodeSums& sums, const std::uint32_t* row, std::uint32_t size) const;
   bool can_share(const Open& node) const;
   bool can_share_runs() const;
   void search(Open& node, Space& space);

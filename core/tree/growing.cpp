@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <utility>
 
 #include "index.hpp"
+#include "tree/absolute.hpp"
 
 namespace margrove::tree {
 
@@ -148,6 +150,83 @@ void summarise_classes(const ScanRules& rules, NodeSums& sums) {
   sums.whole = 0;
   for (const std::uint32_t count : sums.seen)
     sums.whole += rules.x_log_x.empty() ? std::int64_t{count} * count : rules.x_log_x[count];
+}
+
+namespace {
+
+// Of one target: w imp(S), what else its purity has digits of, and the median where that is predicted.
+struct TargetSums {
+  double mass, besides = 0, median = 0;
+};
+
+TargetSums sums_of(const ScanRules& rules, std::span<const std::uint32_t> rows, const NodeSums& sums, std::size_t t) {
+  const Measure& measure = rules.measure;
+  const std::size_t n_targets = measure.n_targets();
+  const int first = measure.has_several() ? measure.start[t] : 0;
+  const double* own = sums.sum.data() + first;
+  const auto number = [&](std::uint32_t row) { return rules.number[row * n_targets + t]; };
+  switch (measure.criterion) {
+    case Criterion::absolute_error: {
+      std::vector<Weighted> cells;
+      for (const std::uint32_t row : rows) cells.emplace_back(number(row) - sums.shifts[t], rules.weight_of(row));
+      const double mass = absolute_error(cells);
+      return {mass, 0, sums.shifts[t] + weighted_median(cells)};
+    }
+    case Criterion::poisson: {  // Σ w y ln(y / mean)
+      double mass = 0;
+      for (const std::uint32_t row : rows)
+        if (const double y = number(row); y > 0)
+          mass += rules.weight_of(row) * y * std::log(y / (own[0] / sums.weight));
+      return {mass, own[0]};
+    }
+    case Criterion::squared_error:
+      return {squares_around_mean(own, sums.weight)};
+    case Criterion::gaussian_entropy:  // w · ½ (1 + ln 2π + ln σ²), which may be negative
+      return {0.5 * sums.weight * (1 + std::log(2 * std::numbers::pi)) - sums.purity, sums.weight};
+    default:
+      const double purity = measure.purity_of_one(own, measure.start[t + 1] - first, sums.weight);
+      return {measure.criterion == Criterion::entropy ? -purity : sums.weight - purity};
+  }
+}
+
+}  // namespace
+
+void summarise_rows(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums) {
+  const Measure& measure = rules.measure;
+  const std::size_t n_targets = measure.n_targets();
+  const bool has_classes = !rules.labels.empty();
+  sums.rows = length(rows);
+  sums.weight = 0;
+  for (const std::uint32_t row : rows) sums.weight += rules.weight_of(row);
+  sums.is_pure = true;
+  sums.shifts.assign(n_targets, 0.0);
+  for (std::size_t t = 0; t < n_targets; ++t) {
+    const auto is_as_first = [&](const auto& target) {
+      const auto first = target[rows[0] * n_targets + t];
+      return std::all_of(rows.begin(), rows.end(),
+                         [&](std::uint32_t row) { return target[row * n_targets + t] == first; });
+    };
+    sums.is_pure = sums.is_pure && (has_classes ? is_as_first(rules.labels) : is_as_first(rules.number));
+    if (has_classes || measure.criterion == Criterion::poisson) continue;
+    double sum = 0;
+    for (const std::uint32_t row : rows) sum += rules.weight_of(row) * rules.number[row * n_targets + t];
+    sums.shifts[t] = sum / sums.weight;
+  }
+  sums.shift = sums.shifts[0];
+  sums.sum.assign(measure.width, 0.0);
+  for (const std::uint32_t row : rows) add_row(rules, sums, row, sums.sum.data());
+  sums.purity = measure.purity(sums.sum.data(), sums.weight);
+  sums.centre = sums.shift + sums.sum[0] / sums.weight;
+  sums.mass = 0;
+  double besides = 0;
+  for (std::size_t t = 0; t < n_targets; ++t) {
+    const TargetSums own = sums_of(rules, rows, sums, t);
+    sums.mass += own.mass / static_cast<double>(n_targets);
+    besides += own.besides / static_cast<double>(n_targets);
+    if (measure.criterion == Criterion::absolute_error) sums.centre = own.median;
+  }
+  if (measure.criterion == Criterion::absolute_error) sums.purity = -sums.mass;
+  sums.tolerance = kEqualGain * (std::abs(sums.mass) + besides);
 }
 
 }  // namespace margrove::tree

@@ -123,6 +123,11 @@ double threshold_of(const Lists& lists, std::size_t column, const Candidate& tes
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth);
 // From the weight and the rows of each class: what the criterion makes of them.
 void summarise_classes(const ScanRules& rules, NodeSums& sums);
+// The same from the rows, where the target is a number or where there are several.
+void summarise_rows(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums);
+// Σ w (y − mean)² from {Σ w (y − shift), Σ w (y − shift)²}. The shift is the mean but for rounding, which is much where
+// numbers lie far from zero.
+inline double squares_around_mean(const double* sum, double weight) { return sum[1] - sum[0] * (sum[0] / weight); }
 
 // A tree under way.
 class Growing {

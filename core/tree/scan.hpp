@@ -25,7 +25,7 @@ struct NodeSums {
   double unit = 0;
   double shift = 0;            // the mean of the node's numbers, around which sums lose no digits
   std::vector<double> shifts;  // the same of several targets
-  double centre = 0;           // what the node predicts where the target is a number: mean or median
+  double centre = 0;           // what the node predicts where the target is one number: mean or median
   double purity = 0;           // U(S)
   double mass = 0;             // w(S) imp(S): what excesses are compared with
   double tolerance = 0;        // excesses that differ by less are equal

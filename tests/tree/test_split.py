@@ -393,6 +393,22 @@ def test_zero_weight_has_zero_impurity():
         assert of(np.zeros((2, 3))).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("y", "w", "expected"),
+    [
+        ([3.0], None, 3.0),
+        ([1.0, 4.0], None, 2.5),
+        ([4.0, 1.0, 9.0], None, 4.0),
+        ([1.0, 2.0, 8.0], [1.0, 1.0, 2.0], 5.0),  # half of the weight lies on each side of 2 … 8
+        ([1.0, 2.0, 8.0], [1.0, 1.0, 2.1], 8.0),
+        ([1.0, 2.0, 3.0, 4.0], [0.1, 0.2, 0.1, 0.2], 2.5),  # 0.1 + 0.2 is not quite half of their sum
+        ([-1e308, 1.5e308], None, 0.25e308),
+    ],
+)
+def test_median_of_an_even_weight_is_the_mean_of_the_two_in_the_middle(y, w, expected):
+    assert impurity.median(y, w) == pytest.approx(expected, rel=1e-12)
+
+
 @settings(max_examples=100, deadline=None)
 @given(seed=seeds)
 def test_running_absolute_error_is_that_of_each_prefix(seed):

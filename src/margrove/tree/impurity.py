@@ -81,11 +81,17 @@ def moments(y: ArrayLike, w: ArrayLike | None = None) -> tuple[float, float]:
 
 
 def median(y: ArrayLike, w: ArrayLike | None = None) -> float:
-    """Return the smallest value that, with all below it, has half of the weight: the lower one, of two."""
+    """Return the value below and above which lies half of the weight; of two such values their mean."""
     y, w = _values(y, w)
     order = np.argsort(y, kind="stable")
     reached = np.cumsum(w[order])
-    return float(y[order[np.searchsorted(reached, _HALF * reached[-1])]])
+    first, last = np.searchsorted(reached, reached[-1] * np.array([_HALF, 1 - _HALF]))
+    return _between(float(y[order[first]]), float(y[order[last]]))
+
+
+def _between(low: float, high: float) -> float:
+    """Return the mean of two numbers, whose sum may be beyond the largest float."""
+    return low if low == high else low / 2 + high / 2
 
 
 def running_absolute_error(
@@ -93,8 +99,8 @@ def running_absolute_error(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return `absolute_error` and `median` of the first 1, 2, …, n rows.
 
-    The rows so far lie in two heaps. Invariant: ``low`` holds the median and all values below it, so its weight reaches
-    half of all and would not without its top; ``high`` holds the rest.
+    The rows so far lie in two heaps. Invariant: ``low`` holds the lower median and all values below it, so its weight
+    reaches half of all and would not without its top; ``high`` holds the rest.
     """
     errors, medians = np.empty(len(y)), np.empty(len(y))
     low: list[tuple[float, float]] = []  # (−y, w): the largest on top
@@ -121,7 +127,9 @@ def running_absolute_error(
             weight_high, sum_high = weight_high + weight, sum_high - weight * negative
         middle = -low[0][0]
         distance = (sum_high - middle * weight_high) + (middle * weight_low - sum_low)
-        errors[i], medians[i] = max(0.0, distance) / (weight_low + weight_high), middle + centre
+        is_even = high and weight_low <= (1 - _HALF) * (weight_low + weight_high)
+        errors[i] = max(0.0, distance) / (weight_low + weight_high)
+        medians[i] = centre + (_between(middle, high[0][0]) if is_even else middle)
     return errors, medians
 
 

@@ -49,7 +49,7 @@ Impurities (T3), with class shares p_k or a target of mean μ and variance σ²:
 
     entropy −Σ p_k log2 p_k · gini Σ p_k (1 − p_k) · error 1 − max p_k · squared_error σ² ·
     gaussian_entropy ½ (1 + ln 2π + ln σ²), σ² at least 1e-9 of the variance of all rows · absolute_error, the mean
-    distance from the median (the lower one, of two) · poisson, the mean of y ln(y/μ), y ≥ 0, where no branch may have
+    distance from the median · poisson, the mean of y ln(y/μ), y ≥ 0, where no branch may have
     μ = 0 (less than 1e-12 of the node's sum of y is 0)
 
 With several targets the impurity is the mean of those of the targets, and a node is pure if it is in every target.
