@@ -69,8 +69,7 @@ bool BinnedGrower<Amount>::can_share(std::int64_t rows) const {
 // One column's bins, by row. Of a column of two values, one of them rare, only the rows of that one are kept: in
 // `rare_rows_`.
 template <class Amount>
-std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::span<const std::uint32_t> bits,
-                                                           SortSpace& space) {
+std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, const ColumnBits& bits, SortSpace& space) {
   const Column& column = columns_[j];
   const std::size_t n = n_;
   std::vector<std::uint8_t> bins;
@@ -78,7 +77,7 @@ std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::s
   const auto bin_of = [&](std::uint32_t rank) {
     return static_cast<std::uint8_t>(rank == kMissing ? binning.cuts().size() + 1 : binning.bin(rank));
   };
-  if (!bits.empty() && space.few.find(bits)) {
+  if (space.few.find(bits.narrow)) {
     const FewValues& few = space.few;
     for (std::uint32_t r = 0; r < few.n_ranks(); ++r) binning.add(few.a_row(r), few.rows(r));
     binning.finish(column, growth_.n_bins);
@@ -94,7 +93,7 @@ std::vector<std::uint8_t> BinnedGrower<Amount>::bin_column(std::size_t j, std::s
     for (std::size_t i = 0; i < n; ++i) bins[i] = bin_of(few.rank(i));
     return bins;
   }
-  const std::uint64_t* ranked = ranked_rows(column, n, bits, space);
+  const std::uint64_t* ranked = ranked_rows(bits, space);
   const auto rank = [&](std::size_t i) { return static_cast<std::uint32_t>(ranked[i] >> 32); };
   for (std::size_t i = 0, begin = 0; i < n && rank(i) != kMissing; ++i) {
     if (i + 1 < n && rank(i + 1) == rank(i)) continue;

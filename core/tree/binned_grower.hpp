@@ -48,7 +48,7 @@ class BinnedGrower final : public Growing {
   std::span<const Amount> amounts(const NodeSums& node) const;
   void settle_sums(NodeSums& sums) const;
   bool bin_columns(std::chrono::steady_clock::time_point until);
-  std::vector<std::uint8_t> bin_column(std::size_t column, std::span<const std::uint32_t> bits, SortSpace& space);
+  std::vector<std::uint8_t> bin_column(std::size_t column, const ColumnBits& bits, SortSpace& space);
   void bundle(std::vector<std::vector<std::uint8_t>>& tracks);
   void count(const Open& node, Counts& counts) const;
   void search(Open& node, const Counts& counts) const;

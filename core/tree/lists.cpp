@@ -94,13 +94,13 @@ bool Lists::can_serve(std::int64_t n, std::size_t columns, int n_bins, bool may_
 
 bool Lists::sort(std::chrono::steady_clock::time_point until) {
   if (is_sorted_) return true;
-  // Columns fetched in one go, half a line of floats. Chosen, not measured: more need more memory.
-  constexpr std::size_t kTogether = 8;
-  const std::size_t groups = (columns_.size() + kTogether - 1) / kTogether;
+  // Columns sorted in one go: as few as leave a group to each thread, but four lie side by side in a vector.
+  const std::size_t share = (columns_.size() / static_cast<std::size_t>(threads_) + 3) / 4 * 4;
+  const std::size_t size = std::clamp<std::size_t>(share, 4, SortSpace::kTogether);
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
-  is_sorted_ = go_on(next_, groups, threads_, until, [&](std::int64_t g) {
+  is_sorted_ = go_on(next_, (columns_.size() + size - 1) / size, threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
-    const std::size_t first = g * kTogether, last = std::min(first + kTogether, columns_.size());
+    const std::size_t first = g * size, last = std::min(first + size, columns_.size());
     const auto bits = space.fetch(columns_.subspan(first, last - first), n_);
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns_[j].cells))
@@ -116,12 +116,12 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
 }
 
 // Numbers, dense: keys are ranks, or bins.
-void Lists::sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, SortSpace& space) {
+void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const std::size_t n = n_;
-  if (n_bins_ == 0 && may_leave_out_ && !bits.empty() && space.few.find(bits) && list_few(j, space.few)) return;
-  const std::uint64_t* pairs = ranked_rows(column, n, bits, space);
+  if (n_bins_ == 0 && space.few.find(bits.narrow)) return list_few(j, space.few);
+  const std::uint64_t* pairs = ranked_rows(bits, space);
   for (std::size_t i = 0; i < n; ++i) {
     list.key[i] = pairs[i] >> 32;
     list.tag[i] = pairs[i];
@@ -140,30 +140,39 @@ void Lists::sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, Sor
   settle(j, n);
 }
 
-// A column of few values, one of which most rows have, is listed without touching these rows' memory.
-bool Lists::list_few(std::size_t j, const FewValues& few) {
-  std::uint32_t mode = kMissing, most = few.missing();
-  for (std::uint32_t r = 0; r < few.n_ranks(); ++r)
-    if (few.rows(r) > most) mode = r, most = few.rows(r);
-  if (most <= n_ / 2) return false;
+// A column of few values: rows are counted into place.
+void Lists::list_few(std::size_t j, const FewValues& few) {
   List& list = lists_[j];
-  std::vector<std::uint32_t> place(few.n_ranks() + 1);
-  for (std::uint32_t r = 0; r < few.n_ranks(); ++r) {
-    place[r] = list.size;
-    if (r != mode) list.size += few.rows(r);
+  const std::span<const std::uint16_t> codes = few.ordered_codes();
+  const auto is_most = [&](std::size_t rank) { return may_leave_out_ && few.rows(rank) > n_ / 2; };
+  std::vector<std::uint32_t> place(few.n_codes()), step(few.n_codes(), 1);
+  for (std::size_t rank = 0; rank < codes.size(); ++rank) {
+    const std::uint32_t key = rank < few.n_ranks() ? static_cast<std::uint32_t>(rank) : kMissing;
+    if (is_most(rank)) {
+      list.mode = key;
+      if (key != kMissing) mode_value_[j] = columns_[j].number(few.a_row(rank));
+      continue;
+    }
+    place[codes[rank]] = list.size;
+    std::fill_n(list.key + list.size, few.rows(rank), key);
+    list.size += few.rows(rank);
   }
-  place.back() = list.size;
-  if (mode != kMissing) list.size += few.missing();
-  for (std::uint32_t i = 0; i < n_; ++i) {
-    const std::uint32_t rank = few.rank(i);
-    if (rank == mode) continue;
-    const std::uint32_t at = place[std::min(rank, few.n_ranks())]++;
-    list.key[at] = rank;
-    list.tag[at] = tag_of(i);
-  }
-  list.mode = mode;
-  if (mode != kMissing) mode_value_[j] = columns_[j].number(few.a_row(mode));
-  return true;
+  // Rows of the mode are written too, behind the others and one over the other: no branch to guess.
+  for (std::size_t rank = 0; rank < codes.size(); ++rank)
+    if (is_most(rank)) place[codes[rank]] = list.size, step[codes[rank]] = 0;
+  const auto put = [&, tag = list.tag, at = place.data(), by = step.data()](auto tag_of) {
+    for (std::uint32_t i = 0; i < n_; ++i) {
+      const std::uint32_t code = few.code(i);
+      tag[at[code]] = tag_of(i);
+      at[code] += by[code];
+    }
+  };
+  if (label_.empty() || tags_.label)
+    put([](std::uint32_t i) { return i; });
+  else
+    put([label = label_.data(), shift = tags_.shift](std::uint32_t i) {
+      return i << shift | static_cast<std::uint32_t>(label[i]);
+    });
 }
 
 // Codes and intervals: keys are known beforehand, rows are counted into place.

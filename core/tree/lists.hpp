@@ -71,8 +71,8 @@ class Lists {
   double threshold(std::size_t column, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const;
 
  private:
-  void sort_numbers(std::size_t j, std::span<const std::uint32_t> bits, SortSpace& space);
-  bool list_few(std::size_t j, const FewValues& few);
+  void sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space);
+  void list_few(std::size_t j, const FewValues& few);
   void sort_codes(std::size_t j, SortSpace& space);
   void sort_sparse(std::size_t j);
   void bin_sparse(std::size_t j, std::int64_t zeros);

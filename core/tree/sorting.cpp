@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
+#include "dispatch.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -51,26 +55,152 @@ void rank(std::uint64_t* pairs, std::size_t n, Bits bits_of) {
   }
 }
 
+// The same as `ordered_bits`, of four floats.
+MARGROVE_INLINE Simd<std::uint32_t, 4> ordered_four(Simd<float, 4> x) {
+  const auto bits = std::bit_cast<Simd<std::uint32_t, 4>>(x + 0.0f);
+  const auto sign = std::bit_cast<Simd<std::uint32_t, 4>>(std::bit_cast<Simd<std::int32_t, 4>>(bits) >> 31);
+  return (bits ^ (sign | 0x80000000u)) | std::bit_cast<Simd<std::uint32_t, 4>>(x != x);
+}
+
+// Four columns that lie side by side in rows of `stride` floats. Column k goes to out + k n.
+void write_four(const float* cell, std::int64_t stride, std::size_t rows, std::size_t n, std::uint32_t* out) {
+  using Four = Simd<float, 4>;
+  std::size_t i = 0;
+  for (; i + 4 <= rows; i += 4, cell += 4 * stride) {
+    const auto a = load<Four>(cell), b = load<Four>(cell + stride), c = load<Four>(cell + 2 * stride),
+               d = load<Four>(cell + 3 * stride);
+    const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const Four ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(out + i, ordered_four(__builtin_shufflevector(ab, cd, 0, 1, 4, 5)));
+    store(out + n + i, ordered_four(__builtin_shufflevector(ab, cd, 2, 3, 6, 7)));
+    store(out + 2 * n + i, ordered_four(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5)));
+    store(out + 3 * n + i, ordered_four(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)));
+  }
+  for (; i < rows; ++i, cell += stride)
+    for (std::size_t k = 0; k < 4; ++k) out[k * n + i] = ordered_bits(cell[k]);
+}
+
+template <class Number, class Bits>
+void write_one(const Number* cell, std::int64_t stride, std::size_t rows, Bits* out) {
+  for (std::size_t i = 0; i < rows; ++i, cell += stride) out[i] = ordered_bits(*cell);
+}
+
+// Whether these columns lie side by side in rows of floats.
+bool are_side_by_side(std::span<const Column> columns) {
+  const auto* first = static_cast<const float*>(columns[0].data);
+  for (std::size_t k = 0; k < columns.size(); ++k)
+    if (columns[k].cells != CellKind::f32 || columns[k].stride != columns[0].stride || columns[k].data != first + k)
+      return false;
+  return true;
+}
+
+// Cells that are looked at before a column of other numbers is given up.
+constexpr std::size_t kLook = 1024;
+
+MARGROVE_CLONES bool are_two_values(const std::uint32_t* bits, std::size_t n, std::uint32_t one, std::uint32_t other) {
+  for (std::size_t first = 0; first < n; first += kLook) {
+    const std::size_t last = std::min(first + kLook, n);
+    std::uint32_t is_third = 0;
+    for (std::size_t i = first; i < last; ++i) is_third |= (bits[i] != one) & (bits[i] != other);
+    if (is_third) return false;
+  }
+  return true;
+}
+
+// Code 1 for all other bits than `zero`. Returns how many there are.
+MARGROVE_CLONES std::uint32_t mark_others(const std::uint32_t* bits, std::size_t n, std::uint32_t zero,
+                                          std::uint16_t* code) {
+  std::uint32_t ones = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    code[i] = bits[i] != zero;
+    ones += bits[i] != zero;
+  }
+  return ones;
+}
+
+// The number whose ordered bits these are.
+MARGROVE_INLINE float number_of(std::uint32_t bits) {
+  return std::bit_cast<float>(bits >> 31 ? bits ^ 0x80000000u : ~bits);
+}
+
+// Whether these ordered bits of doubles are those of floats: `narrow`.
+MARGROVE_CLONES bool are_floats(const std::uint64_t* wide, std::size_t n, std::uint32_t* narrow) {
+  for (std::size_t first = 0; first < n; first += kLook) {
+    const std::size_t last = std::min(first + kLook, n);
+    std::uint64_t is_other = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const std::uint64_t bits = wide[i] >> 63 ? wide[i] ^ std::uint64_t{1} << 63 : ~wide[i];
+      const auto x = std::bit_cast<double>(bits);
+      const auto single = static_cast<float>(x);
+      narrow[i] = ordered_bits(single);
+      is_other |= static_cast<double>(single) != x && x == x;
+    }
+    if (is_other) return false;
+  }
+  return true;
+}
+
+// Whether these are whole numbers of which the largest is less than `most` above the least: `low`.
+MARGROVE_CLONES bool are_whole(const std::uint32_t* bits, std::size_t n, std::int32_t most, std::int32_t& low) {
+  constexpr float kLargest = 1 << 24;  // of the floats between which there is no other whole number
+  std::int32_t least = std::numeric_limits<std::int32_t>::max(), largest = -least;
+  for (std::size_t first = 0; first < n; first += kLook) {
+    const std::size_t last = std::min(first + kLook, n);
+    std::int32_t is_other = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const float x = number_of(bits[i]);
+      const bool is_small = x > -kLargest && x < kLargest;  // NaN is not
+      const auto whole = static_cast<std::int32_t>(is_small ? x : 0.0f);
+      is_other |= !is_small | (static_cast<float>(whole) != x);
+      least = std::min(least, whole);
+      largest = std::max(largest, whole);
+    }
+    if (is_other || largest - least >= most) return false;
+  }
+  low = least;
+  return true;
+}
+
+MARGROVE_CLONES void write_offsets(const std::uint32_t* bits, std::size_t n, std::int32_t low, std::uint16_t* code) {
+  for (std::size_t i = 0; i < n; ++i)
+    code[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>(number_of(bits[i])) - low);
+}
+
 }  // namespace
 
-std::vector<std::span<const std::uint32_t>> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
-  constexpr std::size_t kRows = 256;  // rows read at a time: their lines, 16 KiB, stay in L1 from column to column
-  const auto is_float = [](const Column& column) { return column.cells == CellKind::f32; };
-  const std::size_t floats = std::count_if(columns.begin(), columns.end(), is_float);
-  if (fetched_.size() < floats * n) fetched_.resize(floats * n);
-  std::vector<std::span<const std::uint32_t>> found(columns.size());
-  for (std::size_t j = 0, at = 0; j < columns.size(); ++j)
-    if (is_float(columns[j])) found[j] = {fetched_.data() + n * at++, n};
+std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
+  constexpr std::size_t kRows = 64;  // rows read at a time: their lines, 8 KiB, stay in L1 from column to column
+  const auto is_double = [](const Column& column) { return column.cells == CellKind::f64; };
+  const std::size_t doubles = std::count_if(columns.begin(), columns.end(), is_double);
+  if (narrow_.size() < columns.size() * n) narrow_.resize(columns.size() * n);
+  if (wide_.size() < doubles * n) wide_.resize(doubles * n);
   for (std::size_t first = 0; first < n; first += kRows) {
-    const std::size_t last = std::min(first + kRows, n);
-    std::uint32_t* to = fetched_.data();
-    for (const Column& column : columns) {
-      if (!is_float(column)) continue;
-      const auto* cell = static_cast<const float*>(column.data);
-      for (std::size_t i = first; i < last; ++i)
-        to[i] = ordered_bits(cell[static_cast<std::int64_t>(i) * column.stride]);
-      to += n;
+    const std::size_t rows = std::min(kRows, n - first);
+    std::uint64_t* wide = wide_.data() + first;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      const Column& column = columns[j];
+      const std::int64_t from = static_cast<std::int64_t>(first) * column.stride;
+      std::uint32_t* narrow = narrow_.data() + j * n + first;
+      if (j + 4 <= columns.size() && are_side_by_side(columns.subspan(j, 4))) {
+        write_four(static_cast<const float*>(column.data) + from, column.stride, rows, n, narrow);
+        j += 3;
+      } else if (column.cells == CellKind::f32) {
+        write_one(static_cast<const float*>(column.data) + from, column.stride, rows, narrow);
+      } else if (is_double(column)) {
+        write_one(static_cast<const double*>(column.data) + from, column.stride, rows, wide);
+        wide += n;
+      }
     }
+  }
+  std::vector<ColumnBits> found(columns.size());
+  const std::uint64_t* wide = wide_.data();
+  for (std::size_t j = 0; j < columns.size(); ++j) {
+    std::uint32_t* narrow = narrow_.data() + j * n;
+    if (columns[j].cells == CellKind::f32 || (is_double(columns[j]) && are_floats(wide, n, narrow)))
+      found[j].narrow = {narrow, n};
+    else if (is_double(columns[j]))
+      found[j].wide = {wide, n};
+    if (is_double(columns[j])) wide += n;
   }
   return found;
 }
@@ -81,84 +211,118 @@ SortSpace& SortSpaces::own() {
   return *mine;
 }
 
-int FewValues::slot_of(std::uint32_t bits, std::uint32_t row) {
-  std::size_t slot = bits * 2654435761u >> 24;
-  while (rows_[slot]) {
-    if (bits_[slot] == bits) return static_cast<int>(slot);
-    slot = (slot + 1) % kSlots;
-  }
-  if (n_used_ == kMost) return -1;
-  bits_[slot] = bits;
-  row_[slot] = row;
-  used_[n_used_++] = static_cast<std::uint8_t>(slot);
-  return static_cast<int>(slot);
+bool FewValues::find(std::span<const std::uint32_t> bits) {
+  code_.resize(bits.size());
+  return !bits.empty() && (find_two(bits) || find_whole(bits) || find_in_table(bits));
 }
 
-bool FewValues::find(std::span<const std::uint32_t> bits) {
-  slot_.resize(bits.size());
-  rows_.fill(0);
-  n_used_ = n_missing_ = 0;
-  std::uint32_t before = bits.empty() ? 0 : ~bits[0];
-  int slot = -1;
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    if (bits[i] != before) slot = slot_of(before = bits[i], static_cast<std::uint32_t>(i));
-    if (slot < 0) return false;
-    ++rows_[slot];
-    slot_[i] = static_cast<std::uint8_t>(slot);
-  }
-  std::sort(used_.begin(), used_.begin() + n_used_,
-            [&](std::uint8_t a, std::uint8_t b) { return bits_[a] < bits_[b]; });
-  n_ranks_ = n_used_;
-  for (std::uint32_t r = 0; r < n_used_; ++r) rank_of_slot_[used_[r]] = r;
-  if (n_used_ && bits_[used_[n_used_ - 1]] == kMissing) {
-    --n_ranks_;
-    n_missing_ = rows_[used_[n_used_ - 1]];
-    rank_of_slot_[used_[n_used_ - 1]] = kMissing;
-  }
+bool FewValues::find_two(std::span<const std::uint32_t> bits) {
+  const std::size_t n = bits.size();
+  const auto second = static_cast<std::size_t>(
+      std::find_if(bits.begin(), bits.end(), [&](std::uint32_t b) { return b != bits[0]; }) - bits.begin());
+  if (second == n || !are_two_values(bits.data(), n, bits[0], bits[second])) return false;
+  const std::uint32_t low = std::min(bits[0], bits[second]), high = std::max(bits[0], bits[second]);
+  const std::uint32_t ones = mark_others(bits.data(), n, low, code_.data());
+  const auto some = static_cast<std::uint32_t>(second);
+  rows_ = {static_cast<std::uint32_t>(n) - ones, ones};
+  row_ = bits[0] == low ? std::vector<std::uint32_t>{0, some} : std::vector<std::uint32_t>{some, 0};
+  used_ = {0, 1};
+  n_missing_ = high == kMissing ? ones : 0;
+  n_ranks_ = high == kMissing ? 1 : 2;
+  rank_of_ = {0, high == kMissing ? kMissing : 1};
   return true;
 }
 
-void FewValues::write(std::uint64_t* out) const {
-  std::array<std::uint32_t, kSlots> place;
-  std::uint32_t next = 0;
-  for (std::uint32_t r = 0; r < n_used_; ++r) {
-    place[used_[r]] = next;
-    next += rows_[used_[r]];
-  }
-  for (std::size_t i = 0; i < slot_.size(); ++i) out[place[slot_[i]]++] = std::uint64_t{rank(i)} << 32 | i;
+bool FewValues::find_whole(std::span<const std::uint32_t> bits) {
+  // As many codes as there are numbers of 16 bits, and not more than there are rows: the tables are cleared.
+  constexpr std::size_t kMostWhole = std::size_t{1} << 16;
+  const auto most = static_cast<std::int32_t>(std::min(kMostWhole, std::max(bits.size(), kPlaces)));
+  std::int32_t low = 0;
+  if (!are_whole(bits.data(), bits.size(), most, low)) return false;
+  write_offsets(bits.data(), bits.size(), low, code_.data());
+  count(bits, most);
+  return true;
 }
 
-const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<const std::uint32_t> bits,
-                                 SortSpace& space) {
-  std::uint64_t *pairs = space.pairs.data(), *other = space.other.data();
-  bool is_single = !bits.empty();
-  if (!is_single) {  // numbers that are no wider than a float are sorted as floats
-    is_single = true;
-    space.bits.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      const double x = column.number(static_cast<std::int64_t>(i));
-      const float narrow = x;
-      is_single &= std::isnan(x) || narrow == x;
-      space.bits[i] = ordered_bits(narrow);
-    }
-    bits = space.bits;
+bool FewValues::find_in_table(std::span<const std::uint32_t> bits) {
+  std::array<std::uint32_t, kPlaces> value;
+  std::array<bool, kPlaces> is_full{};
+  std::size_t n_full = 0;
+  const auto place_of = [&](std::uint32_t b) {
+    std::size_t place = b * 2654435761u >> 24;
+    while (is_full[place] && value[place] != b) place = (place + 1) % kPlaces;
+    n_full += !is_full[place];
+    is_full[place] = true;
+    value[place] = b;
+    return static_cast<std::uint16_t>(place);
+  };
+  std::uint32_t before = ~bits[0];
+  std::uint16_t place = 0;
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    if (bits[i] != before) place = place_of(before = bits[i]);
+    if (n_full > kMost) return false;
+    code_[i] = place;
   }
-  if (is_single) {
-    if (n >= kFewRows && space.few.find(bits)) {
+  count(bits, kPlaces);
+  return true;
+}
+
+// The rows of each code, and the codes by rank.
+void FewValues::count(std::span<const std::uint32_t> bits, std::size_t n_codes) {
+  rows_.assign(n_codes, 0);
+  row_.resize(n_codes);
+  rank_of_.resize(n_codes);
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    ++rows_[code_[i]];
+    row_[code_[i]] = static_cast<std::uint32_t>(i);
+  }
+  used_.clear();
+  for (std::size_t code = 0; code < n_codes; ++code)
+    if (rows_[code]) used_.push_back(static_cast<std::uint16_t>(code));
+  const auto is_less = [&](std::uint16_t a, std::uint16_t b) { return bits[row_[a]] < bits[row_[b]]; };
+  if (!std::is_sorted(used_.begin(), used_.end(), is_less)) std::sort(used_.begin(), used_.end(), is_less);
+  for (std::size_t rank = 0; rank < used_.size(); ++rank) rank_of_[used_[rank]] = static_cast<std::uint32_t>(rank);
+  n_ranks_ = static_cast<std::uint32_t>(used_.size());
+  n_missing_ = 0;
+  if (bits[row_[used_.back()]] != kMissing) return;
+  --n_ranks_;
+  n_missing_ = rows_[used_.back()];
+  rank_of_[used_.back()] = kMissing;
+}
+
+void FewValues::write(std::uint64_t* out) const {
+  std::vector<std::uint32_t> place(n_codes());
+  std::uint32_t next = 0;
+  for (const std::uint16_t code : used_) {
+    place[code] = next;
+    next += rows_[code];
+  }
+  for (std::size_t i = 0; i < code_.size(); ++i) out[place[code_[i]]++] = std::uint64_t{rank(i)} << 32 | i;
+}
+
+const std::uint64_t* ranked_rows(const ColumnBits& bits, SortSpace& space) {
+  std::uint64_t *pairs = space.pairs.data(), *other = space.other.data();
+  if (!bits.narrow.empty()) {
+    const std::size_t n = bits.narrow.size();
+    if (space.few.find(bits.narrow)) {
       space.few.write(pairs);
       return pairs;
     }
-    for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits[i]} << 32 | i;
+    for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits.narrow[i]} << 32 | i;
     pairs = sort_pairs(pairs, other, n);
     rank(pairs, n, [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); });
     return pairs;
   }
-  const auto bits_of = [&](std::uint64_t row) { return ordered_bits(column.number(static_cast<std::uint32_t>(row))); };
-  for (std::size_t i = 0; i < n; ++i) pairs[i] = bits_of(i) << 32 | i;
-  pairs = sort_pairs(pairs, other, n);  // by the low half, then, stably, by the high one
-  other = pairs == space.pairs.data() ? space.other.data() : space.pairs.data();
-  for (std::size_t i = 0; i < n; ++i) pairs[i] = (bits_of(pairs[i]) >> 32 << 32) | static_cast<std::uint32_t>(pairs[i]);
+  const std::size_t n = bits.wide.size();
+  const auto bits_of = [&](std::uint64_t pair) { return bits.wide[static_cast<std::uint32_t>(pair)]; };
+  for (std::size_t i = 0; i < n; ++i) pairs[i] = (bits.wide[i] >> 32 << 32) | i;
   pairs = sort_pairs(pairs, other, n);
+  // By their high halves they are sorted; few numbers have the same.
+  for (std::size_t begin = 0, end; begin < n; begin = end) {
+    for (end = begin + 1; end < n && pairs[end] >> 32 == pairs[begin] >> 32;) ++end;
+    const auto is_less = [&](std::uint64_t a, std::uint64_t b) { return bits_of(a) < bits_of(b); };
+    if (!std::is_sorted(pairs + begin, pairs + end, is_less)) std::stable_sort(pairs + begin, pairs + end, is_less);
+  }
   rank(pairs, n, bits_of);
   return pairs;
 }

@@ -24,45 +24,58 @@ inline std::uint64_t ordered_bits(double x) {
   return x != x ? ~std::uint64_t{0} : bits ^ (bits >> 63 ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
 }
 
-// The rows of a column with few different values, found by looking them up in a small table: several times faster than
-// sorting. The first rows tell others, which are given up.
+// The cells of a column with few different values as small codes: counting rows by their code is several times faster
+// than sorting them. Codes are the offsets of whole numbers from the least, or places in a small table of the values.
 class FewValues {
  public:
-  // Whether there are few.
+  // Whether there are few. The first rows tell columns of other numbers, which are given up.
   bool find(std::span<const std::uint32_t> bits);
 
-  std::uint32_t n_ranks() const { return n_ranks_; }                               // without the missing cells
-  std::uint32_t rank(std::size_t row) const { return rank_of_slot_[slot_[row]]; }  // kMissing, if so
+  std::uint32_t n_ranks() const { return n_ranks_; }  // without the missing cells
   std::uint32_t rows(std::uint32_t rank) const { return rows_[used_[rank]]; }
   std::uint32_t a_row(std::uint32_t rank) const { return row_[used_[rank]]; }  // of this rank
   std::uint32_t missing() const { return n_missing_; }
+  std::uint32_t rank(std::size_t row) const { return rank_of_[code_[row]]; }  // kMissing, if so
+  std::size_t n_codes() const { return rows_.size(); }
+  std::uint32_t code(std::size_t row) const { return code_[row]; }
+  // The codes that occur, in the order of their values; that of missing cells is the last.
+  std::span<const std::uint16_t> ordered_codes() const { return used_; }
   // rank << 32 | row, ascending.
   void write(std::uint64_t* out) const;
 
  private:
-  // Slots numbered by a byte; at most half of them full, so that searches stay short.
-  static constexpr std::size_t kSlots = 256, kMost = 128;
-  int slot_of(std::uint32_t bits, std::uint32_t row);
+  // Of the table, whose places are numbered by a byte; at most half of them full, so that searches stay short.
+  static constexpr std::size_t kPlaces = 256, kMost = 128;
+  bool find_two(std::span<const std::uint32_t> bits);
+  bool find_whole(std::span<const std::uint32_t> bits);
+  bool find_in_table(std::span<const std::uint32_t> bits);
+  void count(std::span<const std::uint32_t> bits, std::size_t n_codes);
 
-  std::array<std::uint32_t, kSlots> bits_, rows_, row_, rank_of_slot_;
-  std::array<std::uint8_t, kMost> used_;  // the slots by rank
-  std::uint32_t n_used_ = 0, n_ranks_ = 0, n_missing_ = 0;
-  std::vector<std::uint8_t> slot_;  // of each row
+  std::vector<std::uint16_t> code_, used_;           // of each row; by rank
+  std::vector<std::uint32_t> rows_, row_, rank_of_;  // by code
+  std::uint32_t n_ranks_ = 0, n_missing_ = 0;
+};
+
+// The ordered bits of a dense column of numbers: of floats, and of doubles all of which are floats, as floats.
+struct ColumnBits {
+  std::span<const std::uint32_t> narrow;
+  std::span<const std::uint64_t> wide;
 };
 
 // Room to sort n rows in, for one thread. It is kept from column to column: fresh memory is expensive.
 struct SortSpace {
+  static constexpr std::size_t kTogether = 16;  // columns that are best fetched in one go: a line of floats
   std::vector<std::uint64_t> pairs, other;
-  std::vector<std::uint32_t> bits;
   FewValues few;
   explicit SortSpace(std::size_t n) : pairs(n), other(n) {}
 
-  // The bits of those of the columns that are floats; nothing for others. They lie side by side in memory, so some rows
-  // are read at a time: going through all rows once for each column would fetch every line once for each.
-  std::vector<std::span<const std::uint32_t>> fetch(std::span<const Column> columns, std::size_t n);
+  // The bits of those of the columns that are dense numbers; nothing for others. They lie side by side in memory, so
+  // some rows are read at a time: going through all rows once for each column would fetch every line once for each.
+  std::vector<ColumnBits> fetch(std::span<const Column> columns, std::size_t n);
 
  private:
-  std::vector<std::uint32_t> fetched_;
+  std::vector<std::uint32_t> narrow_;
+  std::vector<std::uint64_t> wide_;
 };
 
 // A space for each thread, made when it is first used.
@@ -77,9 +90,8 @@ class SortSpaces {
 };
 
 // The rows of a dense column of numbers, ascending: rank << 32 | row, where equal values have equal ranks, counted from
-// 0, and missing cells the rank kMissing. `bits` are those of a column of floats; empty for doubles.
-const std::uint64_t* ranked_rows(const Column& column, std::size_t n, std::span<const std::uint32_t> bits,
-                                 SortSpace& space);
+// 0, and missing cells the rank kMissing.
+const std::uint64_t* ranked_rows(const ColumnBits& bits, SortSpace& space);
 
 // A column cut into at most n_bins bins at quantiles: `quantile_cuts` of src/margrove/tree/thresholds.py.
 class Binning {
