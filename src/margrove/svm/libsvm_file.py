@@ -205,8 +205,8 @@ def _theirs(model: Any) -> LibsvmModel:
     if not theirs.is_classifier:
         return theirs
     theirs.labels, theirs.n_support = _whole_labels(model.classes_), model.n_support_.astype(np.int64)
-    if hasattr(model, "probA_"):
-        theirs.prob_a, theirs.prob_b = model.probA_ + 0.0, model.probB_ + 0.0
+    if model._calibration is not None:
+        theirs.prob_a, theirs.prob_b = (each + 0.0 for each in model._calibration)
     if len(model.classes_) == 2:
         theirs = _turned(theirs)
     return _in_order(theirs, model.label_order_) if hasattr(model, "label_order_") else theirs
