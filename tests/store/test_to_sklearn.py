@@ -280,3 +280,10 @@ def test_every_model_with_a_peer_can_be_converted():
     names = [each.name for each in learners() if each.key.startswith("margrove.") and each.peers]
     assert names == [each.name for each in learners() if each.to_peer is not None and each.peers]
     assert all(hasattr(margrove, name) for name in names)
+
+
+@pytest.mark.filterwarnings("ignore:Label 1 is present")
+def test_a_constant_machine_is_refused():
+    ours = OneVsRestClassifier(LinearSVC()).fit(X, np.stack([Y == 0, Y >= 0], axis=1).astype(int))
+    with pytest.raises(InputError, match="ConstantMachine cannot be converted to scikit-learn"):
+        to_sklearn(ours)
