@@ -60,7 +60,7 @@ class Learner:
     search: type | str | None = None  # its cross-validated search, such as `SVCCV`
     offer: Offer | None = None  # without one ``train`` and ``compare`` leave it out
     adopt: Callable[[type, Any], Any] | str | None = None  # (estimator, peer): convert a fitted peer
-    to_peer: Callable[[type, Any], Any] | str | None = None  # (class of the first peer, model): the other direction
+    to_peer: Callable[..., Any] | str | None = None  # (model, class of the first peer): the other direction
 
     @property
     def key(self) -> str:

@@ -218,6 +218,18 @@ def test_skops_keeps_predictions_and_certificate(model, iris):
         skops.loads(data)
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_skops_trusts_what_is_converted_but_for_the_nodes_of_trees(model, iris):
+    skops = pytest.importorskip("skops.io")
+    X, y = iris[0][:100].astype(np.float32), iris[1][:100]
+    fitted = clone(model).fit(X, y)
+    data = skops.dumps(margrove.to_sklearn(fitted))
+    unknown = skops.get_untrusted_types(data=data)
+    is_of_trees = isinstance(model, margrove.DecisionTreeClassifier | margrove.AdaBoostClassifier)
+    assert unknown == (["sklearn.tree._tree.Tree"] if is_of_trees else [])
+    np.testing.assert_array_equal(skops.loads(data, trusted=unknown).predict(X), fitted.predict(X))
+
+
 @pytest.mark.filterwarnings(  # mlflow's own use of SQLAlchemy, and its own type hints
     "ignore:The ``noload`` loader strategy is deprecated", "ignore:.*Any type hint is inferred as AnyType:UserWarning"
 )

@@ -118,6 +118,21 @@ def test_shap_explains_each_tree_of_a_boosted_model(progress):
 
 
 @pytest.mark.slow
+def test_shap_explains_each_stump_of_a_boosted_model(flowers):
+    shap = pytest.importorskip("shap")
+    X, y = flowers[1].to_numpy()[50:], flowers[2].to_numpy()[50:]
+    boosted = margrove.AdaBoostClassifier(n_estimators=4).fit(X, y)
+    theirs = margrove.to_sklearn(boosted)
+    for stump, ours in zip(theirs.estimators_, boosted.estimators_, strict=True):
+        explainer = shap.TreeExplainer(stump)
+        share = explainer.shap_values(X).sum(axis=1) + explainer.expected_value  # (n, classes)
+        np.testing.assert_allclose(share, ours.predict_proba(X), atol=1e-9)
+    assert (theirs.predict(X) == boosted.predict(X)).all()
+    with pytest.raises(Exception, match="not yet supported"):  # shap has no AdaBoost
+        shap.TreeExplainer(theirs)
+
+
+@pytest.mark.slow
 def test_treeinterpreter_divides_a_probability_among_the_columns(flowers):
     interpreter = pytest.importorskip("treeinterpreter.treeinterpreter")
     tree, X, y = flowers

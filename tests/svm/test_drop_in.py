@@ -10,8 +10,9 @@ import scipy.sparse as sp
 import sklearn.svm as peers
 from sklearn.base import clone
 
-from margrove import SVC, SVR, NuSVC, NuSVR, OneClassSVM, certify, load, save
-from margrove.errors import InfeasibleError, InputError, MargroveError
+from margrove import SVC, SVR, NuSVC, NuSVR, OneClassSVM, OneVsRestClassifier, certify, load, save
+from margrove.errors import InfeasibleError, InputError, MargroveError, ModelFileError
+from margrove.store import write_libsvm_model
 
 MACHINES = [SVC(kernel="linear"), NuSVC(kernel="linear"), SVR(kernel="linear"), NuSVR(kernel="linear"), OneClassSVM()]
 WORDS = ["A A", "A", "B", "B B", "A B"]
@@ -224,3 +225,18 @@ def test_calibration_attributes_warn_as_those_of_scikit_learn(rng):
         model = SVC(probability=probability).fit(X, y)
         with pytest.warns(FutureWarning, match="Attribute `probA_` was deprecated"):
             assert model.probA_.shape == (size,)
+
+
+def test_nothing_of_ours_reads_the_deprecated_attributes(rng, tmp_path):
+    """Warnings are errors here."""
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    model = SVC(probability=True).fit(X, y)
+    model.predict_proba(X)
+    save(model, tmp_path / "model.margrove")
+    write_libsvm_model(model, tmp_path / "model.libsvm")
+    one_vs_rest = OneVsRestClassifier(SVC(probability=True)).fit(X, y)
+    assert one_vs_rest.predict_proba(X).shape == (60, 3)
+    assert one_vs_rest.estimators_[0].predict_proba(X).shape == (60, 2)
+    uncalibrated = SVC().fit(X, y).set_params(probability=True)
+    with pytest.raises(ModelFileError, match="no 'probA_'"):
+        save(uncalibrated, tmp_path / "model.margrove")

@@ -8,7 +8,6 @@ from sklearn import tree as theirs
 from sklearn.datasets import load_diabetes, load_iris
 
 from margrove import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor, load_penguins, to_sklearn
-from margrove.errors import InputError
 
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 
@@ -92,6 +91,7 @@ def test_a_new_fit_makes_a_new_tree():
     assert tree.set_params(max_depth=None).fit(*IRIS).tree_.node_count == 17
 
 
-def test_models_without_a_counterpart_are_refused():
-    with pytest.raises(InputError, match="DecisionStump cannot be converted to scikit-learn"):
-        to_sklearn(DecisionStump().fit(*IRIS))
+def test_a_stump_is_a_tree_of_depth_one():
+    other = DecisionStump(min_samples_leaf=3).fit(*IRIS).to_sklearn()
+    assert type(other) is theirs.DecisionTreeClassifier
+    assert (other.max_depth, other.min_samples_leaf, other.get_depth()) == (1, 3, 1)

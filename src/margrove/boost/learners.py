@@ -11,6 +11,7 @@ register(
         file="margrove.boost.file:CLASSES_FILE",
         onnx="margrove.boost.onnx:boosted_classes",
         peers=("sklearn.ensemble:AdaBoostClassifier",),
+        to_peer="margrove.store.adoption:with_learners_of",
         # Of depths 1 to 6, 50 to 400 rounds, with and without early stopping: the best mean on 23 real tables, but for
         # settings with more knobs that are within noise of it (docs/guide/boosting.md). Subsets of very many levels,
         # such as titanic's tickets, fit whatever rows weigh most: one level against the rest has 81 % there, not 67.
@@ -35,6 +36,7 @@ register(
         file="margrove.boost.file:NUMBERS_FILE",
         onnx="margrove.boost.onnx:boosted_numbers",
         peers=("sklearn.ensemble:AdaBoostRegressor",),
+        to_peer="margrove.store.adoption:with_learners_of",
         # 3-fold on nine real tables (1,500 rows at most) the mean R² is 0.44; a tree alone has 0.35, trees of depth 3
         # or 4 have 0.34, 200 trees of depth 8 0.46 in eight times the time; one level at a time 0.44.
         offer=Offer(

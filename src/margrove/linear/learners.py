@@ -29,6 +29,7 @@ register(
         file="margrove.linear.file:PERCEPTRON_FILE",
         onnx="margrove.linear.onnx:perceptron",
         peers=("sklearn.linear_model:Perceptron",),
+        to_peer="margrove.linear.adopted:to_sklearn",
         # Averaged, because real tables are seldom separable and then the last weights are as good as any. On the 23
         # tables 100 passes are as accurate as 1000 (mean 87.7 and 87.8 %) in a tenth of the time.
         offer=Offer(

@@ -14,6 +14,7 @@ register(
         onnx="margrove.onnx.prediction:linear_classifier",
         peers=("sklearn.svm:LinearSVC",),
         adopt="margrove.linear_svm.adopted:adopt_sklearn",
+        to_peer="margrove.store.adoption:with_parameters_of",
         search="margrove.linear_svm.search:LinearSVCCV",
         # Sparse numbers as they are: on reuters (tf-idf) 97.4 % of the test rows at the best C, 97.0 with each column
         # divided by its root mean square, which blows up rare words; on a9a and w8a (zeros and ones) the same.
@@ -29,6 +30,7 @@ register(
         onnx="margrove.onnx.prediction:linear_regression",
         peers=("sklearn.svm:LinearSVR",),
         adopt="margrove.linear_svm.adopted:adopt_sklearn",
+        to_peer="margrove.store.adoption:with_parameters_of",
         search="margrove.linear_svm.search:LinearSVRCV",
         # A squared loss and a free intercept: the unit and the zero of the target do not matter.
         offer=Offer(

@@ -12,6 +12,7 @@ def _scheme(name: str, called: str, *peers: str) -> Learner:
         file="margrove.multiclass.file:SCHEME_FILE",
         onnx="margrove.multiclass.onnx:coded_classifier",
         peers=peers,
+        to_peer="margrove.store.adoption:with_learners_of" if peers else None,
     )
 
 

@@ -118,8 +118,8 @@ class FittedMachines:
         """Return the probability of each machine's positive side, shape (n, machines)."""
         if not self.is_shared:
             return self._asked(lambda each, part: each.predict_proba(part)[:, 1], X)
-        machine = self.estimators[0]
-        q = expit(-(machine.machine_decision(X) * machine.probA_ + machine.probB_))
+        a, b = self.estimators[0]._calibration
+        q = expit(-(self.estimators[0].machine_decision(X) * a + b))
         return np.asarray(1 - q if self.flips else q)
 
     def _asked(self, ask: Callable[[Any, Any], NDArray[np.float64]], X: Any) -> NDArray[np.float64]:
@@ -175,9 +175,9 @@ def separated(machines: FittedMachines, code: NDArray[np.int8]) -> list[Any]:
         machine.norm_, machine.n_iter_ = shared.norm_[[number]], shared.n_iter_[[number]]
         if hasattr(shared, "n_kernel_rows_"):  # older files lack it
             machine.n_kernel_rows_ = shared.n_kernel_rows_[[number]]
-        if hasattr(shared, "probA_"):  # P = σ(−(A f + B)); of the other side, with −f, it is σ(−(A f − B))
-            a, b = shared.probA_[[number]], turned * shared.probB_[[number]]
-            vars(machine).update(probA_=a, probB_=b)
+        if shared._calibration is not None:  # P = σ(−(A f + B)); of the other side, with −f, it is σ(−(A f − B))
+            a, b = shared._calibration
+            vars(machine).update(probA_=a[[number]], probB_=turned * b[[number]])
         machine.loo_bound_ = len(own) / machine.n_rows_ if shared.status_ is Status.CONVERGED else 1.0
         machine.xi_alpha_bound_ = 1.0  # it needs the slack of every row
         machine._cache_weights()

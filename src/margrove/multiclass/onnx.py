@@ -53,7 +53,7 @@ def _machines(model: Any, columns: Columns) -> tuple[GraphValue, GraphValue | No
     if machines.is_shared:
         svc = machines.estimators[0]
         values = machine_values(svc, columns.numbers())
-        has_probabilities = svc._is_calibrated and hasattr(svc, "probA_")
+        has_probabilities = svc._is_calibrated and svc._calibration is not None
         q = sigmoid(positive_sides(svc, values)) if has_probabilities else None
         if machines.flips:
             return -values, None if q is None else 1.0 - q

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from copy import copy, deepcopy
 from typing import Any
 
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.errors import InputError
-from margrove.learner import key_of, learner_of, learners, loaded
+from margrove.learner import Learner, key_of, learner_of, learners, loaded
 
+# What fitted models of both libraries have, by the same name and with the same meaning.
+_COMMON = (
+    *("classes_", "n_classes_", "n_features_in_", "feature_names_in_", "coef_", "intercept_", "n_iter_"),
+    *("estimator_weights_", "estimator_errors_", "label_binarizer_", "pairwise_indices_"),
+    *("class_weight_", "fit_status_", "offset_", "tree_", "n_outputs_", "max_features_"),
+)
 _CURES = {
     "Pipeline": "Convert its last step, model[-1].",
     "GridSearchCV": "Convert its best_estimator_.",
@@ -17,7 +27,7 @@ _CURES = {
     "RandomForestRegressor": "Convert one of its estimators_, which are trees.",
     "ExtraTreeClassifier": "Fit a DecisionTreeClassifier.",
     "ExtraTreeRegressor": "Fit a DecisionTreeRegressor.",
-}
+} | dict.fromkeys(("SVCCV", "SVRCV", "LinearSVCCV", "LinearSVRCV"), "Convert its best_estimator_.")
 
 
 def from_sklearn(model: Any) -> Any:
@@ -57,10 +67,7 @@ def from_sklearn(model: Any) -> Any:
     ways = {peer: learner for learner in learners() if learner.adopt is not None for peer in learner.peers}
     found = ways.get(key_of(kind))
     if found is None or found.adopt is None:
-        known = ", ".join(learner.name for learner in ways.values())
-        cure = _CURES.get(kind.__name__, f"Models that can be converted: {known}.")
-        if kind.__module__.startswith("margrove."):
-            cure = "It is already a Margrove model."
+        cure = "It is already a Margrove model." if is_ours(model) else _cure(kind, ways.values())
         raise InputError(f"{kind.__module__}.{kind.__qualname__} cannot be converted", cure=cure)
     check_is_fitted(model)
     ours = loaded(found.adopt)(loaded(found.estimator), model)
@@ -75,17 +82,29 @@ def to_sklearn(model: Any) -> Any:
     Parameters
     ----------
     model : fitted estimator
-        One that scikit-learn has too. Of a tree every test must be x ≤ θ.
+        One that scikit-learn has too: a support vector machine with a kernel of LIBSVM's or a callable one, and one
+        machine for each pair of classes; `LinearSVC`, `LinearSVR`; a `Perceptron`, unless it is voted; a tree or stump
+        whose tests are all x ≤ θ; `AdaBoostClassifier`, `AdaBoostRegressor`, `OneVsRestClassifier` and
+        `OneVsOneClassifier` over these or over scikit-learn's own; or a pipeline that ends in one of them, of which the
+        other steps stay as they are.
 
     Returns
     -------
     fitted estimator
-        With the parameters that both have. Its predictions are the same; of a tree, which scikit-learn applies to cells
-        rounded to float32, they are the same for cells that float32 represents.
+        With the parameters that both have. Its predictions, decision values and probabilities are the same but for
+        these: scikit-learn applies trees to cells rounded to float32, so they are the same for cells that float32
+        represents; LIBSVM computes probabilities to 0.005, and they may contradict ``predict``; scikit-learn's
+        one-vs-one adds the vote to the value of two classes. With a callable kernel ``support_`` counts the support
+        vectors alone.
+
+    Raises
+    ------
+    InputError
+        If scikit-learn has no such model; an AttributeError if a tree has other tests.
 
     Examples
     --------
-    >>> from margrove import DecisionTreeClassifier, to_sklearn
+    >>> from margrove import AdaBoostClassifier, DecisionTreeClassifier, to_sklearn
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import export_text
     >>> X, y = load_iris(return_X_y=True)
@@ -96,22 +115,53 @@ def to_sklearn(model: Any) -> Any:
     |--- feature_2 >  2.45
     |   |--- class: 1
     <BLANKLINE>
+    >>> boosted = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    >>> theirs = to_sklearn(boosted)
+    >>> type(theirs).__module__, bool((theirs.predict(X) == boosted.predict(X)).all())
+    ('sklearn.ensemble._weight_boosting', True)
     """
     check_is_fitted(model)
+    if isinstance(model, Pipeline):
+        theirs = copy(model)
+        theirs.steps = [*model.steps[:-1], (model.steps[-1][0], to_sklearn(model[-1]))]
+        return theirs
     found = learner_of(model)
     if found is None or found.to_peer is None:
-        known = ", ".join(learner.name for learner in learners() if learner.to_peer is not None)
+        convertible = [learner for learner in learners() if learner.to_peer is not None]
         problem = f"{type(model).__name__} cannot be converted to scikit-learn"
-        raise InputError(problem, cure=f"Models that can be converted: {known}.")
-    theirs = loaded(found.to_peer)(loaded(found.peers[0]), model)
-    for name in ("classes_", "n_classes_", "n_features_in_", "feature_names_in_"):
-        if hasattr(model, name):
-            setattr(theirs, name, getattr(model, name))
+        raise InputError(problem, cure=_cure(type(model), convertible))
+    theirs = loaded(found.to_peer)(model, *map(loaded, found.peers[:1]))
+    for name in _COMMON:
+        if not isinstance(getattr(type(theirs), name, None), property) and hasattr(model, name):
+            setattr(theirs, name, deepcopy(getattr(model, name)))
     return theirs
 
 
-def with_parameters_of(model: Any, estimator: type, **others: Any) -> Any:
+def _cure(kind: type, convertible: Iterable[Learner]) -> str:
+    known = ", ".join(learner.name for learner in convertible)
+    return _CURES.get(kind.__name__, f"Models that can be converted: {known}.")
+
+
+def is_ours(model: object) -> bool:
+    """Return whether the model, or the last step of a pipeline, is of a class of Margrove's or derived from one."""
+    last = model[-1] if isinstance(model, Pipeline) else model
+    return any(kind.__module__.startswith("margrove.") for kind in type(last).__mro__)
+
+
+def with_parameters_of(model: Any, estimator: Any, /, **others: Any) -> Any:
     """Return the estimator with the parameters that both have."""
-    known = estimator().get_params()
-    given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
+    given = {name: getattr(model, name) for name in estimator._get_param_names() if hasattr(model, name)}
     return estimator(**{**given, **others})
+
+
+def with_learners_of(model: Any, estimator: Any) -> Any:
+    """Return our ensemble as an ``estimator`` of scikit-learn's, with its learners converted."""
+    learners = [to_sklearn(each) if is_ours(each) else copy(each) for each in model.estimators_]
+    if estimator.__name__ != "OneVsRestClassifier":  # which passes frames on to its learners; others pass arrays
+        for learner in learners:
+            vars(learner).pop("feature_names_in_", None)
+    theirs = with_parameters_of(model, estimator, estimator=clone(learners[0]))
+    theirs.estimators_ = learners
+    if hasattr(model, "estimator_"):
+        theirs.estimator_ = theirs.estimator
+    return theirs

@@ -66,10 +66,9 @@ class Arrays:
         return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
     def put_all(self, specs: Sequence[Array], owner: Any) -> dict[str, str]:
-        """Keep those of these arrays that the owner has; return how they lay."""
-        return {
-            spec.name: self.put(spec.name, array) for spec in specs if (array := _kept(owner, spec.name)) is not None
-        }
+        """Keep those of these arrays that the owner has, past properties of their names; return how they lay."""
+        kept = vars(owner)
+        return {spec.name: self.put(spec.name, kept[spec.name]) for spec in specs if kept.get(spec.name) is not None}
 
     def pop(self, name: str) -> Any:
         """Take an array out."""
@@ -111,12 +110,6 @@ class Arrays:
         shape = (indptr.size - 1, d)
         check_shape(spec, shape, symbols)
         return _SPARSE[layout]((data, indices, indptr), shape=shape)
-
-
-def _kept(owner: Any, name: str) -> Any:
-    """Return an attribute as the owner keeps it, past a property of that name, or None."""
-    kept = vars(owner)
-    return kept[name] if name in kept else getattr(owner, name, None)
 
 
 def check_shape(spec: Array, shape: tuple[int, ...], symbols: dict[str, int]) -> None:

@@ -1,5 +1,5 @@
 """A support vector machine that was solved elsewhere, as an estimator of ours, with all that ``fit`` leaves as far as
-it can be known from support vectors, their coefficients and the offsets.
+it can be known from support vectors, their coefficients and the offsets; and ours as scikit-learn's.
 
 What cannot be known is marked as such:
 
@@ -33,6 +33,7 @@ from margrove.svm.kernels import Kernel, Matrix, kernel_of
 from margrove.svm.kkt import EASY, HARD, MARGINAL
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 
+LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 _AT_BOUND = 1 - 1e-9  # as a share of the bound
 
 
@@ -136,3 +137,55 @@ def _take_probabilities(ours: Any, model: Any) -> None:
         return
     ours.set_params(probability=True)
     ours.probA_, ours.probB_ = a.copy(), (-b if len(model.classes_) == 2 else b) + 0.0
+
+
+def unknown_to_libsvm(model: Any, *, takes_functions: bool = False) -> tuple[str, Advice] | None:
+    """Return what LIBSVM does not have of a fitted machine, and the remedy; None if it has everything."""
+    is_function = callable(model.kernel)
+    if not (takes_functions if is_function else model.kernel in LIBSVM_KERNELS):
+        cure = f"Use one of {', '.join(LIBSVM_KERNELS)}; 'precomputed', with your Gram matrix, gives the same machine."
+        return f"LIBSVM has no {'function' if is_function else model.kernel} kernel", Advice(cure)
+    multiclass = getattr(model, "multiclass", "ovo")
+    if isinstance(multiclass, str) and (multiclass == "ovo" or len(getattr(model, "classes_", ())) == 2):
+        return None
+    scheme = multiclass if isinstance(multiclass, str) else "a code matrix"
+    problem = f"LIBSVM supports only one machine for each pair of labels, and multiclass is {scheme}"
+    return problem, Advice("Fit with ", Setting("multiclass", "ovo"), ".")
+
+
+def to_sklearn(model: Any, estimator: Any) -> Any:
+    """Return our machine as an ``estimator`` of scikit-learn's, with the arrays that it hands to LIBSVM."""
+    unknown = unknown_to_libsvm(model, takes_functions=True)
+    if unknown is not None:
+        raise InputError(unknown[0], cure=unknown[1])
+    others, default = {"degree": int(model.degree)}, estimator()
+    if model.sigma is not None or model.gamma == "median":
+        others["gamma"] = model.gamma_
+    if isinstance(model.cache_size, str):
+        others["cache_size"] = default.cache_size
+    if is_classifier(model) and not model._is_calibrated:
+        others["probability"] = default.probability
+    theirs = with_parameters_of(model, estimator, **others)
+    theirs.support_, theirs.shape_fit_, vectors = model.support_, model.shape_fit_, model.support_vectors_
+    if callable(model.kernel):  # scikit-learn keeps the training rows; ours are support vectors, unless no numbers
+        rows = model._fit_rows
+        if rows is None:
+            rows, theirs.shape_fit_ = vectors, vectors.shape
+            theirs.support_ = np.arange(vectors.shape[0], dtype=np.int32)
+        theirs._BaseLibSVM__Xfit, vectors = rows, np.empty((0, 0))
+    theirs._sparse, dual = sp.issparse(vectors), np.array(model._dual, order="C")
+    if theirs._sparse:  # LIBSVM reads a coefficient of every support vector, also those that are 0
+        vectors = sp.csr_matrix(vectors, dtype=np.float64).sorted_indices()
+        places, starts = np.tile(np.arange(dual.shape[1]), len(dual)), dual.shape[1] * np.arange(len(dual) + 1)
+        dual = sp.csr_matrix((dual.ravel(), places, starts), shape=dual.shape)
+    else:
+        vectors = np.array(vectors, dtype=np.float64, order="C")
+    theirs.support_vectors_, theirs.dual_coef_ = vectors, dual
+    sign = -1 if len(getattr(model, "classes_", ())) == 2 else 1  # LIBSVM's f of two classes is −f
+    theirs._dual_coef_, theirs._intercept_ = sign * dual, sign * model.intercept_
+    a, b = getattr(model, "_calibration", None) or (np.empty(0), np.empty(0))
+    theirs._probA, theirs._probB, theirs._effective_probability = np.array(a), sign * b, len(a) > 0
+    theirs._n_support = model.n_support_ if is_classifier(model) else np.repeat(model.n_support_, 2)
+    theirs._gamma = 0.0 if kernel_of(model).name in ("precomputed", "callable") else model.gamma_
+    theirs._num_iter = np.atleast_1d(model.n_iter_)
+    return theirs

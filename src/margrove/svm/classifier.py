@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -59,12 +58,10 @@ def _gives_probabilities(model: SupportVectorClassifier) -> bool:
 
 
 def _deprecated(name: str) -> Any:
-    """Return a read-only property that warns, outside Margrove, that scikit-learn removes the attribute."""
+    """Return a read-only property that warns that scikit-learn removes the attribute; `_calibration` does not."""
     kept = read_only(name)
 
     def get(model: Any) -> Any:
-        if str(sys._getframe(1).f_globals.get("__name__")).startswith("margrove."):
-            return kept.fget(model)
         check_is_fitted(model)
         words = (
             f"Attribute `{name}` was deprecated in version 1.8 of scikit-learn and will be removed in its version 1.10"
@@ -159,6 +156,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         return bool(self.probability) and self.probability != "deprecated"
 
     @property
+    def _calibration(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """A and B of each machine, or None; ``probA_`` and ``probB_`` of the user."""
+        return (vars(self)["probA_"], vars(self)["probB_"]) if "probA_" in vars(self) else None
+
+    @property
     def _is_one_vs_one(self) -> bool:
         return isinstance(self.multiclass, str) and self.multiclass == "ovo"
 
@@ -244,10 +246,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         The most probable class is always the one that `predict` returns; see `margrove.svm.probability`.
         """
         check_is_fitted(self)
-        if "probA_" not in self.__dict__:
+        if self._calibration is None:
             raise NotFittedError(_UNCALIBRATED)
-        values = self.machine_decision(X)
-        sides = -(values * self.probA_ + self.probB_)
+        values, (a, b) = self.machine_decision(X), self._calibration
+        sides = -(values * a + b)
         code = code_matrix(self.multiclass, len(self.classes_))
         p = coupled(expit(sides), len(self.classes_)) if self._lies_by_pairs else by_code(sides, code)
         return with_law(p, np.searchsorted(self.classes_, self._decided(values)))

@@ -14,6 +14,7 @@ def _machine(place: str, *, certify: str, file: str, onnx: str, **others: Any) -
         onnx=f"margrove.svm.onnx:{onnx}",
         peers=(f"sklearn.svm:{place.partition(':')[2]}",),
         adopt="margrove.svm.adopted:adopt_sklearn",
+        to_peer="margrove.svm.adopted:to_sklearn",
         **others,
     )
 

@@ -31,7 +31,7 @@ from margrove.errors import InputError, MargroveWarning, ParameterError, check_w
 from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.svm.adopted import complete
+from margrove.svm.adopted import complete, unknown_to_libsvm
 from margrove.svm.layout import class_slices, dense, pairs_of
 from margrove.svm.libsvm_rows import rows_of_labels, rows_of_values
 from margrove.svm.libsvm_text import KERNEL_TYPES, MOST_INDEX, SVM_TYPES, LibsvmModel, parsed, written
@@ -179,16 +179,9 @@ def _check_is_known_there(model: Any) -> None:
             ", which supports any model.",
         )
         raise FaultError(problem, cure)
-    if not isinstance(model.kernel, str) or model.kernel not in _KERNEL_TYPES:
-        cure = f"Use one of {', '.join(_KERNEL_TYPES)}; 'precomputed', with your Gram matrix, gives the same machine."
-        name = model.kernel if isinstance(model.kernel, str) else "function"
-        raise FaultError(f"LIBSVM has no {name} kernel", cure)
-    multiclass = getattr(model, "multiclass", "ovo")
-    if isinstance(multiclass, str) and (multiclass == "ovo" or len(getattr(model, "classes_", ())) == 2):
-        return
-    scheme = multiclass if isinstance(multiclass, str) else "a code matrix"
-    problem = f"LIBSVM supports only one machine for each pair of labels, and multiclass is {scheme}"
-    raise FaultError(problem, Advice("Fit with ", Setting("multiclass", "ovo"), "."))
+    unknown = unknown_to_libsvm(model)
+    if unknown is not None:
+        raise FaultError(*unknown)
 
 
 def _theirs(model: Any) -> LibsvmModel:
@@ -205,8 +198,8 @@ def _theirs(model: Any) -> LibsvmModel:
     if not theirs.is_classifier:
         return theirs
     theirs.labels, theirs.n_support = _whole_labels(model.classes_), model.n_support_.astype(np.int64)
-    if hasattr(model, "probA_"):
-        theirs.prob_a, theirs.prob_b = model.probA_ + 0.0, model.probB_ + 0.0
+    if model._calibration is not None:
+        theirs.prob_a, theirs.prob_b = (each + 0.0 for each in model._calibration)
     if len(model.classes_) == 2:
         theirs = _turned(theirs)
     return _in_order(theirs, model.label_order_) if hasattr(model, "label_order_") else theirs

@@ -44,7 +44,7 @@ def support_vector_classifier(model: Any, columns: Columns) -> Prediction:
     values, k = machine_values(model, columns.numbers()), len(model.classes_)
     place = _place(model, values)
     prediction = Prediction(model.classes_, place, *_scores(model, values))
-    if not (model._is_calibrated and hasattr(model, "probA_")):
+    if not model._is_calibrated or model._calibration is None:
         return prediction
     sides = positive_sides(model, values)
     if lies_by_pairs(model.multiclass, k):
@@ -215,7 +215,8 @@ def _away_from_zero(model: Any, values: GraphValue, order: NDArray[np.int32]) ->
 
 def positive_sides(model: Any, values: GraphValue) -> GraphValue:
     """−(A f + B) of each machine: the log-odds of its positive side."""
-    sides: GraphValue = values * -model.probA_ - model.probB_
+    a, b = model._calibration
+    sides: GraphValue = values * -a - b
     return sides
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
+from sklearn.tree import DecisionTreeClassifier
 
 from margrove.data.frames import array_names
 from margrove.engine import default
@@ -132,8 +133,7 @@ def adopt_sklearn(estimator: type, model: Any) -> Any:
     return ours
 
 
-def to_sklearn(estimator: type, model: Any) -> Any:
-    """Return our tree as an ``estimator`` of scikit-learn's."""
-    theirs = with_parameters_of(model, estimator)
-    theirs.tree_, theirs.n_outputs_, theirs.max_features_ = model.tree_, model.n_outputs_, model.max_features_
-    return theirs
+def to_sklearn(model: Any, estimator: type = DecisionTreeClassifier) -> Any:
+    """Return our tree or stump as an ``estimator`` of scikit-learn's."""
+    model.tree_  # noqa: B018 an AttributeError names the test that scikit-learn does not have
+    return with_parameters_of(model, estimator)

@@ -55,5 +55,6 @@ register(
         explain="margrove.tree.explain:TreeExplanation",
         file="margrove.tree.file:CLASSIFIER_FILE",
         onnx="margrove.tree.onnx:tree_classifier",
+        to_peer="margrove.tree.adopted:to_sklearn",
     ),
 )
