@@ -272,18 +272,33 @@ def _check_penalised(problem: PenalisedPerceptronProblem, solution: PerceptronSo
         assert (problem.sign * (found @ X.T) > 0)[problem.sign != 0].all()
 
 
+def _penalised_rows_left_out() -> PenalisedPerceptronProblem:
+    rows = _rows_left_out()
+    return PenalisedPerceptronProblem(rows.X, rows.sign, max_iter=5, seeds=rows.seeds, alpha=0.01)
+
+
 PENALISED = Kind(
     PenalisedPerceptronProblem,
     {
         **{name: _penalised(name) for name in TABLES},
         "l1": _penalised("weighted", l1_ratio=1.0),
+        "l1 of sparse": _penalised("sparse", l1_ratio=1.0, max_iter=40),
         "l2": _penalised("weighted", l1_ratio=0.0, shuffle=False, fit_intercept=False),
+        "l2 of sparse": _penalised("sparse", l1_ratio=0.0),
+        "shrinks fast": _penalised("weighted", alpha=1.5),
+        "shrinks fast, sparse": _penalised("sparse", alpha=1.5),
+        "shrinks to 0": _penalised("sparse", alpha=30.0, l1_ratio=0.0),
+        "pays far too much": _penalised("sparse", alpha=1e300, l1_ratio=1.0),
+        "stalled": _penalised("weighted", tol=0.01, n_iter_no_change=2, max_iter=50),
         "separated": _penalised_and_separated,
+        "from a start": lambda: _penalised_and_separated(start=(np.array([[-1.0, 0.5, 0.2]]), np.array([3.0]))),
+        "rows left out": _penalised_rows_left_out,
     },
     _check_penalised,
-    _compare,
+    _compare_perceptrons,
     lambda solution: [solution.status],
-    long=lambda: PenalisedPerceptronProblem(**_noise(400, 20, 10**9)),
+    long=lambda: PenalisedPerceptronProblem(**_noise(4000, 20, 10**9)),
+    large=lambda: PenalisedPerceptronProblem(**_noise(4000, 20, 30)),
     cut=lambda problem: replace(problem, max_iter=1),
     learners={
         "Perceptron": Learner(

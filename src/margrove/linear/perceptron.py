@@ -40,9 +40,8 @@ class Perceptron(MistakeDriven):
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
-        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. Such
-        a walk is computed in Python, some microseconds a row: set ``tol`` or ``max_iter`` for large data. `LinearSVC`
-        minimises its penalty exactly.
+        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. For
+        sparse rows, too, every w_j pays its l1 penalty at every step. `LinearSVC` minimises its penalty exactly.
     alpha : float
         The size of the penalty. 0 is no penalty.
     l1_ratio : float

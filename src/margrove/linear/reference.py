@@ -224,22 +224,16 @@ class PenalisedMachine:
 
 
 def penalised_perceptron(problem: PenalisedPerceptronProblem) -> PerceptronSolution:
-    """Let each machine make its passes one after another."""
+    """Let each machine make its passes one after another. The solution has no α: w is not a sum of the corrections."""
     machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
     for machine in machines:
         while machine.status is None:
             machine.run_pass()
-    return penalised_solution(machines, worst(machine.status or Status.CONVERGED for machine in machines))
-
-
-def penalised_solution(machines: list[PenalisedMachine], status: Status) -> PerceptronSolution:
-    """Return the solution as the machines stand. It has no α: w is not a sum of the corrections."""
-    coef, intercept = np.array([m.w for m in machines]), np.array([m.b for m in machines])
-    is_finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+    is_finite = all(np.isfinite(m.w).all() and np.isfinite(m.b) for m in machines)
     return PerceptronSolution(
-        coef,
-        intercept,
-        status if is_finite else Status.NONFINITE,
+        coef=np.array([m.w for m in machines]),
+        intercept=np.array([m.b for m in machines]),
+        status=worst(m.status or Status.CONVERGED for m in machines) if is_finite else Status.NONFINITE,
         n_iter=max(m.passes for m in machines),
         mistakes=np.array([m.mistakes for m in machines], np.int64),
         last_pass=np.array([m.pass_mistakes for m in machines], np.int64),

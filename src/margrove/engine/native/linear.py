@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,6 @@ from margrove.linear.problem import (
     WalkProblem,
     column_sizes,
 )
-from margrove.linear.reference import PenalisedMachine, penalised_solution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -151,9 +150,7 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
         tolerance=problem.tol or 0.0,
         kept_bytes=int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
     )
-    if problem.start is not None:
-        for machine in machines:
-            solver.start_from(machine, problem.start[0][machine], float(problem.start[1][machine]))
+    _start(solver, problem)
     threads = threads_for(effort.n_jobs)
 
     def run(seconds: float) -> None:
@@ -173,17 +170,34 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
         # The core keeps Σ (t − 1) × correction of step t (its lag); the mean over all T steps is w − lag/T.
         w -= np.array([state.lag_w for state in states]) / steps[:, None]
         b -= np.array([state.lag_b for state in states]) / steps
+    return replace(
+        _perceptron_solution(w, b, status, standings),
+        alpha=np.array([state.alpha for state in states]),
+        walks=()
+        if problem.variant == "last"
+        else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
+    )
+
+
+def _start(
+    solver: core.Perceptron | core.PenalisedPerceptron, problem: PerceptronProblem | PenalisedPerceptronProblem
+) -> None:
+    """Start from the w and b of the problem, if it has them."""
+    if problem.start is not None:
+        for machine, (w, b) in enumerate(zip(*problem.start, strict=True)):
+            solver.start_from(machine, w, float(b))
+
+
+def _perceptron_solution(
+    w: NDArray[np.float64], b: NDArray[np.float64], status: Status, standings: list[core.WalkStanding]
+) -> PerceptronSolution:
     return PerceptronSolution(
         coef=w,
         intercept=b,
         status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
         n_iter=max(standing.passes for standing in standings),
-        alpha=np.array([state.alpha for state in states]),
         mistakes=np.array([standing.mistakes for standing in standings], np.int64),
         last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
-        walks=()
-        if problem.variant == "last"
-        else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
     )
 
 
@@ -202,7 +216,7 @@ def _walk(problem: WalkProblem[Any]) -> core.Walk:
 def _run(
     stage: str,
     problem: WalkProblem[Any],
-    solver: core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
+    solver: core.Perceptron | core.PenalisedPerceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
     run: Callable[[float], None],
     effort: Effort,
 ) -> tuple[list[core.WalkStanding], Status]:
@@ -232,24 +246,23 @@ def _run(
 
 @register(NAME, PenalisedPerceptronProblem)
 def _(engine: Engine, problem: PenalisedPerceptronProblem, effort: Effort) -> PerceptronSolution:
-    """The core has no penalised walk: the passes are those of the reference, under the limits of a fit."""
-    machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
-
-    def advance(seconds: float) -> Status | None:
-        deadline = time.monotonic() + seconds
-        for machine in machines:
-            while machine.status is None:
-                if time.monotonic() > deadline:
-                    return None
-                machine.run_pass()
-        return worst(machine.status or Status.CONVERGED for machine in machines)
-
-    def on_slice() -> None:
-        done = sum(problem.max_iter if machine.status else machine.passes for machine in machines)
-        mistakes = sum(machine.pass_mistakes for machine in machines)
-        report(Progress("perceptron", done, problem.max_iter * len(machines), mistakes, "mistakes in the pass"))
-
-    return penalised_solution(machines, run_in_slices(advance, effort, on_slice))
+    solver = core.PenalisedPerceptron(
+        points_of(problem.X),
+        _walk(problem),
+        alpha=problem.alpha,
+        l1_ratio=problem.l1_ratio,
+        patience=0 if problem.tol is None else problem.n_iter_no_change,
+        tolerance=problem.tol or 0.0,
+    )
+    _start(solver, problem)
+    threads = threads_for(effort.n_jobs)
+    standings, status = _run(
+        "perceptron", problem, solver, lambda seconds: solver.run(problem.max_iter, seconds, threads), effort
+    )
+    machines = range(len(problem.sign))
+    w = np.array([solver.weights(machine) for machine in machines])
+    b = np.array([solver.intercept(machine) for machine in machines])
+    return _perceptron_solution(w, b, status, standings)
 
 
 @register(NAME, KernelPerceptronProblem)
