@@ -147,6 +147,18 @@ PerceptronState perceptron_state(const BoundPerceptron& p, std::size_t machine) 
           to_numpy(m.makers)};
 }
 
+// Without what only a perceptron without a penalty keeps.
+PerceptronState penalised_state(const BoundPenalisedPerceptron& p, std::size_t machine) {
+  PerceptronState state{};
+  const AlignedVector w = p.solver().weights(machine);
+  state.w = to_numpy(w.data(), {w.size()});
+  state.b = p.solver().machines().at(machine).b;
+  state.alpha = state.lag_w = to_numpy(std::vector<double>{});
+  state.prototypes = to_numpy(std::vector<double>{}, {0, w.size() + 1});
+  state.times = state.makers = to_numpy(std::vector<std::int64_t>{});
+  return state;
+}
+
 // ---- kernel perceptron
 
 template <class T>
@@ -344,16 +356,7 @@ NB_MODULE(_core, m) {
                 PenalisedSettings{walk.eta, alpha, l1_ratio, walk.fit_intercept, walk.shuffle, patience, tolerance});
           },
           "points"_a, "walk"_a, nb::kw_only(), "alpha"_a, "l1_ratio"_a, "patience"_a, "tolerance"_a)
-      .def(
-          "weights",
-          [](const BoundPenalisedPerceptron& p, std::size_t k) {
-            const AlignedVector w = p.solver().weights(k);
-            return to_numpy(w.data(), {w.size()});
-          },
-          "machine"_a)
-      .def(
-          "intercept", [](const BoundPenalisedPerceptron& p, std::size_t k) { return p.solver().machines().at(k).b; },
-          "machine"_a);
+      .def("state", &penalised_state, "machine"_a);
 
   bind_kernel_perceptron<float>(m, "KernelPerceptron32");
   bind_kernel_perceptron<double>(m, "KernelPerceptron64");

@@ -9,7 +9,7 @@
 //
 // Returned: (w, b) and the number of mistakes. A machine has separated when after a pass without a mistake the shrunken
 // w separates the rows. Reference: Tsuruoka, Tsujii and Ananiadou 2009; the same walk in Python is
-// margrove.linear.reference.PenalisedMachine.
+// margrove.linear.reference.perceptron.
 #pragma once
 
 #include <cstdint>

@@ -77,10 +77,9 @@ def test_perceptron_refuses_machines_and_starts_that_are_not_there(solver):
     for machine, w in ((1, np.zeros(2)), (0, np.zeros(3))):
         with pytest.raises(ValueError, match="start must be"):
             found.start_from(machine, w, 0.0)
-    with pytest.raises(IndexError):
-        found.standing(1)
-    with pytest.raises(IndexError):
-        penalised(core.dense_points(np.zeros((4, 2))), walk(np.ones((1, 4)))).weights(1)
+    for asked in (found.standing, found.state):
+        with pytest.raises(IndexError):
+            asked(1)
 
 
 def test_labels_outside_the_classes_are_refused():

@@ -15,7 +15,6 @@ from margrove.linear.problem import (
     CentroidProblem,
     KernelPerceptronProblem,
     LeastSquaresProblem,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
 )
 from margrove.svm.kernels import NATIVE_KERNELS, Kernel
@@ -122,10 +121,10 @@ def test_a_penalised_walk_is_that_of_the_reference(l1_ratio, alpha, d, form, rng
     sign[:, ::7] = 0
     weight = rng.uniform(0.5, 2, size=60) if d == 3 else None
     start = (rng.normal(size=(3, d)), rng.normal(size=3)) if d == 8 else None
-    problem = PenalisedPerceptronProblem(
+    problem = PerceptronProblem(
         X, sign, weight, eta=0.5, max_iter=9, seeds=(3, 1 << 40, 5), start=start, alpha=alpha, l1_ratio=l1_ratio
     )
-    found, expected = Native().solve(problem, EFFORT), reference.penalised_perceptron(problem)
+    found, expected = Native().solve(problem, EFFORT), reference.perceptron(problem)
     np.testing.assert_array_equal(found.mistakes, expected.mistakes)
     np.testing.assert_array_equal(found.last_pass, expected.last_pass)
     np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-9, atol=1e-9)
@@ -148,10 +147,10 @@ def test_a_penalised_walk_on_sparse_rows_stops_anywhere(rng):
     while cut.standing(0).passes < 2:
         cut.run(2, 0.0, 1)
         dense.run(2, 0.0, 1)
-        np.testing.assert_allclose(cut.weights(0), dense.weights(0), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(cut.state(0).w, dense.state(0).w, rtol=1e-9, atol=1e-9)
         slices += 1
     assert slices > 5
-    np.testing.assert_array_equal(whole.weights(0), cut.weights(0))
+    np.testing.assert_array_equal(whole.state(0).w, cut.state(0).w)
 
 
 @pytest.mark.parametrize("name", NATIVE_KERNELS)

@@ -18,7 +18,6 @@ from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import (
     VARIANTS,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Variant,
@@ -213,13 +212,17 @@ class Perceptron(MistakeDriven):
 
     def _problem(
         self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    ) -> PerceptronProblem | PenalisedPerceptronProblem:
-        walk = self._walk(sample) | {"max_iter": max_iter, "tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
-        if not self._is_penalised:
-            return PerceptronProblem(sample.X, **walk, variant=self.variant, start=start)
-        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(str(self.penalty), float(self.l1_ratio))
-        alpha = float(self.alpha)
-        return PenalisedPerceptronProblem(sample.X, **walk, start=start, alpha=alpha, l1_ratio=l1_ratio)
+    ) -> PerceptronProblem:
+        return PerceptronProblem(
+            sample.X,
+            **self._walk(sample) | {"max_iter": max_iter},
+            variant=self.variant,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            start=start,
+            alpha=float(self.alpha) if self._is_penalised else 0.0,
+            l1_ratio={"l1": 1.0, "l2": 0.0}.get(str(self.penalty), float(self.l1_ratio)),
+        )
 
     @property
     def _is_penalised(self) -> bool:

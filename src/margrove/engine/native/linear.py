@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Walk,
@@ -142,20 +140,15 @@ def _sparse_least_squares(
 @register(NAME, PerceptronProblem)
 def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     machines = range(len(problem.sign))
-    solver = core.Perceptron(
-        points_of(problem.X),
-        _walk(problem),
-        variant=core.Variant[problem.variant],
-        patience=0 if problem.tol is None else problem.n_iter_no_change,
-        tolerance=problem.tol or 0.0,
-        kept_bytes=int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
-    )
-    _start(solver, problem)
+    solver = _perceptron(problem)
+    if problem.start is not None:
+        for machine in machines:
+            solver.start_from(machine, problem.start[0][machine], float(problem.start[1][machine]))
     threads = threads_for(effort.n_jobs)
 
     def run(seconds: float) -> None:
         solver.run(problem.max_iter, seconds, threads)
-        if any(solver.out_of_room(machine) for machine in machines):
+        if isinstance(solver, core.Perceptron) and any(solver.out_of_room(machine) for machine in machines):
             raise MemoryError(
                 f"variant={problem.variant!r} keeps {_KEPT[problem.variant]}, and they no longer fit in memory. "
                 f"Use variant={_LIGHTER[problem.variant]!r}, or a smaller max_iter."
@@ -170,35 +163,30 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
         # The core keeps Σ (t − 1) × correction of step t (its lag); the mean over all T steps is w − lag/T.
         w -= np.array([state.lag_w for state in states]) / steps[:, None]
         b -= np.array([state.lag_b for state in states]) / steps
-    return replace(
-        _perceptron_solution(w, b, status, standings),
+    return PerceptronSolution(
+        coef=w,
+        intercept=b,
+        status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
+        n_iter=max(standing.passes for standing in standings),
         alpha=np.array([state.alpha for state in states]),
+        mistakes=np.array([standing.mistakes for standing in standings], np.int64),
+        last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
         walks=()
         if problem.variant == "last"
         else tuple(Walk(state.makers, state.times, state.steps, state.prototypes) for state in states),
     )
 
 
-def _start(
-    solver: core.Perceptron | core.PenalisedPerceptron, problem: PerceptronProblem | PenalisedPerceptronProblem
-) -> None:
-    """Start from the w and b of the problem, if it has them."""
-    if problem.start is not None:
-        for machine, (w, b) in enumerate(zip(*problem.start, strict=True)):
-            solver.start_from(machine, w, float(b))
-
-
-def _perceptron_solution(
-    w: NDArray[np.float64], b: NDArray[np.float64], status: Status, standings: list[core.WalkStanding]
-) -> PerceptronSolution:
-    return PerceptronSolution(
-        coef=w,
-        intercept=b,
-        status=status if np.isfinite(w).all() and np.isfinite(b).all() else Status.NONFINITE,
-        n_iter=max(standing.passes for standing in standings),
-        mistakes=np.array([standing.mistakes for standing in standings], np.int64),
-        last_pass=np.array([standing.pass_mistakes for standing in standings], np.int64),
-    )
+def _perceptron(problem: PerceptronProblem) -> core.Perceptron | core.PenalisedPerceptron:
+    rows, walk = points_of(problem.X), _walk(problem)
+    patience, tolerance = 0 if problem.tol is None else problem.n_iter_no_change, problem.tol or 0.0
+    if problem.is_penalised:
+        return core.PenalisedPerceptron(
+            rows, walk, alpha=problem.alpha, l1_ratio=problem.l1_ratio, patience=patience, tolerance=tolerance
+        )
+    kept_bytes = int(free_memory() * _KEPT_SHARE) // len(problem.sign) if problem.variant != "last" else 0
+    variant = core.Variant[problem.variant]
+    return core.Perceptron(rows, walk, variant=variant, patience=patience, tolerance=tolerance, kept_bytes=kept_bytes)
 
 
 def _walk(problem: WalkProblem[Any]) -> core.Walk:
@@ -242,27 +230,6 @@ def _run(
 
     status = run_in_slices(advance, effort, on_slice)
     return standings(), status
-
-
-@register(NAME, PenalisedPerceptronProblem)
-def _(engine: Engine, problem: PenalisedPerceptronProblem, effort: Effort) -> PerceptronSolution:
-    solver = core.PenalisedPerceptron(
-        points_of(problem.X),
-        _walk(problem),
-        alpha=problem.alpha,
-        l1_ratio=problem.l1_ratio,
-        patience=0 if problem.tol is None else problem.n_iter_no_change,
-        tolerance=problem.tol or 0.0,
-    )
-    _start(solver, problem)
-    threads = threads_for(effort.n_jobs)
-    standings, status = _run(
-        "perceptron", problem, solver, lambda seconds: solver.run(problem.max_iter, seconds, threads), effort
-    )
-    machines = range(len(problem.sign))
-    w = np.array([solver.weights(machine) for machine in machines])
-    b = np.array([solver.intercept(machine) for machine in machines])
-    return _perceptron_solution(w, b, status, standings)
 
 
 @register(NAME, KernelPerceptronProblem)
