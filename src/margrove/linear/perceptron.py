@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from margrove.advice import Advice, Setting, Value
 from margrove.certificate import read_only
-from margrove.data.sample import Sample, read_piece, read_sample
+from margrove.data.sample import Sample, classes_of_pieces, read_piece, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
@@ -162,11 +162,7 @@ class Perceptron(MistakeDriven):
         """
         self._check()
         is_first = not hasattr(self, "classes_")
-        if is_first and classes is None:
-            raise ParameterError("the first call of partial_fit needs classes: all labels that can occur in any call.")
-        known = np.unique(np.asarray(classes)) if is_first else self.classes_
-        if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit had {listed(known)}.")
+        known = classes_of_pieces(classes, None if is_first else self.classes_)
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
         solution = self._solve(self._problem(sample, 1, start))
