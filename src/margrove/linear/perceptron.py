@@ -162,7 +162,7 @@ class Perceptron(MistakeDriven):
         """
         self._check()
         is_first = not hasattr(self, "classes_")
-        known = classes_of_pieces(classes, None if is_first else self.classes_)
+        known = classes_of_pieces(classes, None if is_first else self.classes_, least=1)
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
         solution = self._solve(self._problem(sample, 1, start))
