@@ -12,6 +12,7 @@
 #include "kernel/row_source.hpp"
 #include "linear/centroid.hpp"
 #include "linear/kernel_perceptron.hpp"
+#include "linear/penalised_perceptron.hpp"
 #include "linear/perceptron.hpp"
 #include "parallel.hpp"
 
@@ -79,14 +80,14 @@ WalkStanding standing(const Machine& m) {
 
 // ---- perceptron
 
-class BoundPerceptron {
+template <class Solver>
+class BoundWalk {
  public:
-  BoundPerceptron(Points points, const Walk& walk, Variant variant, std::int64_t patience, double tolerance,
-                  std::int64_t kept_bytes)
-      : points_(std::move(points)),
+  template <class Settings>
+  BoundWalk(const Points& points, const Walk& walk, const Settings& settings)
+      : points_(points),
         walk_(walk.of_rows(points_.n)),
-        solver_(points_.rows, walk_.sign_span(), walk_.weight_span(), walk_.seeds,
-                {walk.eta, walk.fit_intercept, walk.shuffle, variant, patience, tolerance, kept_bytes}) {}
+        solver_(points_.rows, walk_.sign_span(), walk_.weight_span(), walk_.seeds, settings) {}
 
   void run(std::int64_t max_passes, double seconds, int threads) {
     nb::gil_scoped_release unlocked;
@@ -99,14 +100,27 @@ class BoundPerceptron {
     solver_.start_from(machine, span_of(w), b);
   }
 
-  const std::vector<PerceptronMachine>& machines() const { return solver_.machines(); }
+  const Solver& solver() const { return solver_; }
   std::int64_t d() const { return points_.d; }
 
  private:
   Points points_;
   Walk walk_;
-  Perceptron solver_;
+  Solver solver_;
 };
+using BoundPerceptron = BoundWalk<Perceptron>;
+using BoundPenalisedPerceptron = BoundWalk<PenalisedPerceptron>;
+
+// What is called the same on both.
+template <class Solver>
+nb::class_<BoundWalk<Solver>> bind_walk(nb::module_& m, const char* name) {
+  using Bound = BoundWalk<Solver>;
+  return nb::class_<Bound>(m, name)
+      .def("run", &Bound::run, "max_passes"_a, "seconds"_a, "threads"_a)
+      .def("start_from", &Bound::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
+      .def(
+          "standing", [](const Bound& p, std::size_t k) { return standing(p.solver().machines().at(k)); }, "machine"_a);
+}
 
 struct PerceptronState {
   Array<double> w;  // (d)
@@ -120,7 +134,7 @@ struct PerceptronState {
 };
 
 PerceptronState perceptron_state(const BoundPerceptron& p, std::size_t machine) {
-  const PerceptronMachine& m = p.machines().at(machine);
+  const PerceptronMachine& m = p.solver().machines().at(machine);
   const std::size_t kept = m.prototypes.empty() ? 0 : m.makers.size();
   return {to_numpy(m.w.data(), {m.w.size()}),
           m.b,
@@ -131,6 +145,18 @@ PerceptronState perceptron_state(const BoundPerceptron& p, std::size_t machine) 
           to_numpy(m.prototypes.data(), {kept, static_cast<std::size_t>(p.d()) + 1}),
           to_numpy(m.times),
           to_numpy(m.makers)};
+}
+
+// Without what only a perceptron without a penalty keeps.
+PerceptronState penalised_state(const BoundPenalisedPerceptron& p, std::size_t machine) {
+  PerceptronState state{};
+  const AlignedVector w = p.solver().weights(machine);
+  state.w = to_numpy(w.data(), {w.size()});
+  state.b = p.solver().machines().at(machine).b;
+  state.alpha = state.lag_w = to_numpy(std::vector<double>{});
+  state.prototypes = to_numpy(std::vector<double>{}, {0, w.size() + 1});
+  state.times = state.makers = to_numpy(std::vector<std::int64_t>{});
+  return state;
 }
 
 // ---- kernel perceptron
@@ -306,17 +332,31 @@ NB_MODULE(_core, m) {
       .value("averaged", Variant::averaged)
       .value("voted", Variant::voted);
 
-  nb::class_<BoundPerceptron>(m, "Perceptron")
-      .def(nb::init<Points, const Walk&, Variant, std::int64_t, double, std::int64_t>(), "points"_a, "walk"_a,
-           nb::kw_only(), "variant"_a, "patience"_a, "tolerance"_a, "kept_bytes"_a)
-      .def("run", &BoundPerceptron::run, "max_passes"_a, "seconds"_a, "threads"_a)
-      .def("start_from", &BoundPerceptron::start_from, "machine"_a, "w"_a.noconvert(), "b"_a)
+  bind_walk<Perceptron>(m, "Perceptron")
       .def(
-          "standing", [](const BoundPerceptron& p, std::size_t k) { return standing(p.machines().at(k)); }, "machine"_a)
+          "__init__",
+          [](BoundPerceptron* self, const Points& points, const Walk& walk, Variant variant, std::int64_t patience,
+             double tolerance, std::int64_t kept_bytes) {
+            new (self) BoundPerceptron(points, walk,
+                                       PerceptronSettings{walk.eta, walk.fit_intercept, walk.shuffle, variant, patience,
+                                                          tolerance, kept_bytes});
+          },
+          "points"_a, "walk"_a, nb::kw_only(), "variant"_a, "patience"_a, "tolerance"_a, "kept_bytes"_a)
       .def(
-          "out_of_room", [](const BoundPerceptron& p, std::size_t k) { return p.machines().at(k).out_of_room; },
-          "machine"_a)
+          "out_of_room",
+          [](const BoundPerceptron& p, std::size_t k) { return p.solver().machines().at(k).out_of_room; }, "machine"_a)
       .def("state", &perceptron_state, "machine"_a);
+  bind_walk<PenalisedPerceptron>(m, "PenalisedPerceptron")
+      .def(
+          "__init__",
+          [](BoundPenalisedPerceptron* self, const Points& points, const Walk& walk, double alpha, double l1_ratio,
+             std::int64_t patience, double tolerance) {
+            new (self) BoundPenalisedPerceptron(
+                points, walk,
+                PenalisedSettings{walk.eta, alpha, l1_ratio, walk.fit_intercept, walk.shuffle, patience, tolerance});
+          },
+          "points"_a, "walk"_a, nb::kw_only(), "alpha"_a, "l1_ratio"_a, "patience"_a, "tolerance"_a)
+      .def("state", &penalised_state, "machine"_a);
 
   bind_kernel_perceptron<float>(m, "KernelPerceptron32");
   bind_kernel_perceptron<double>(m, "KernelPerceptron64");

@@ -5,19 +5,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "index.hpp"
-#include "parallel.hpp"
-
 namespace margrove {
 namespace {
-
-// Between two looks at the clock a machine does about this many multiplications: some 20 microseconds.
-constexpr std::int64_t kWorkBetweenLooks = 1 << 17;
-
-// Multiplications of a turn, before another machine has its own: 32 looks, below a millisecond.
-constexpr std::int64_t kWorkOfATurn = 1 << 22;
-
-std::int64_t stretch_rows(std::int64_t d) { return std::max<std::int64_t>(1, kWorkBetweenLooks / (d + 16)); }
 
 // Rows to a mistake: with no more than this the next pass avoids the branch, as a wrong guess costs 35 ns (below). Five
 // itself is chosen, not measured.
@@ -243,34 +232,17 @@ void run_stretch(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
   }
 }
 
-// Counts the passes since the mistakes of one last fell by more than `least_fall`.
-void note_pass(PerceptronMachine& m, double least_fall, std::int64_t patience) {
-  if (static_cast<double>(m.pass_mistakes) < static_cast<double>(m.best_pass) - least_fall) {
-    m.best_pass = m.pass_mistakes;
-    m.waited = 0;
-  } else {
-    ++m.waited;
-  }
-  m.stalled = m.waited >= patience;
-}
-
 template <class Rows>
 void run_machine(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign, const double* weight,
                  const PerceptronSettings& settings, std::int64_t max_passes,
                  std::chrono::steady_clock::time_point until) {
   const std::int64_t stretch = stretch_rows(rows.d);
   while (!m.separated && !m.stalled && !m.out_of_room && m.passes < max_passes) {
-    if (m.position == 0) {
-      m.pass_mistakes = 0;
-      if (settings.shuffle) m.order.shuffle();
-    }
+    if (m.position == 0) m.begin_pass(settings.shuffle);
     run_stretch(rows, m, sign, weight, settings, std::min(rows.n, m.position + stretch));
     if (m.position == rows.n) {
-      m.position = 0;
-      ++m.passes;
       m.expects_mistakes = m.pass_mistakes * kManyMistakes > rows.n;
-      m.separated = m.pass_mistakes == 0;
-      if (!m.separated && settings.patience > 0) note_pass(m, settings.tolerance * rows.n, settings.patience);
+      m.end_pass(m.pass_mistakes == 0, settings.tolerance * rows.n, settings.patience);
     }
     if (std::chrono::steady_clock::now() >= until) return;
   }
@@ -279,7 +251,7 @@ void run_machine(const Rows& rows, PerceptronMachine& m, const std::int8_t* sign
 }  // namespace
 
 PerceptronMachine::PerceptronMachine(std::int64_t n, std::int64_t d, std::uint64_t seed)
-    : w(d), alpha(n), order(n, seed) {}
+    : PassRecord(n, seed), w(d), alpha(n) {}
 
 Perceptron::Perceptron(AnyRows rows, std::span<const std::int8_t> sign, std::span<const double> weight,
                        std::vector<std::uint64_t> seeds, PerceptronSettings settings)
@@ -305,23 +277,17 @@ void Perceptron::start_from(std::size_t machine, std::span<const double> w, doub
 }
 
 void Perceptron::run(std::int64_t max_passes, double seconds, int threads) {
-  using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  // Machines take turns, so that one that never ends does not use up the time of the others. A turn is one pass, or as
-  // many as make it worth a thread's while.
-  const std::int64_t turn = std::max<std::int64_t>(1, kWorkOfATurn / std::max<std::int64_t>(1, n_ * (d_ + 16)));
-  const auto is_done = [&](const PerceptronMachine& m) {
-    return m.separated || m.stalled || m.out_of_room || m.passes >= max_passes;
-  };
+  const double* weight = weight_.empty() ? nullptr : weight_.data();
   std::visit(
       [&](const auto& rows) {
-        do {
-          parallel_for(length(machines_), threads, [&](std::int64_t k) {
-            PerceptronMachine& m = machines_[k];
-            run_machine(rows, m, sign_.data() + k * n_, weight_.empty() ? nullptr : weight_.data(), settings_,
-                        std::min(max_passes, m.passes + turn), until);
-          });
-        } while (!std::all_of(machines_.begin(), machines_.end(), is_done) && Clock::now() < until);
+        run_in_turns(
+            machines_, n_, d_, max_passes, seconds, threads,
+            [&](std::int64_t k, std::int64_t most, std::chrono::steady_clock::time_point until) {
+              run_machine(rows, machines_[k], sign_.data() + k * n_, weight, settings_, most, until);
+            },
+            [&](const PerceptronMachine& m) {
+              return m.separated || m.stalled || m.out_of_room || m.passes >= max_passes;
+            });
       },
       rows_);
 }

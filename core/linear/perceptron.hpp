@@ -11,11 +11,10 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
 #include <span>
 #include <vector>
 
-#include "linear/order.hpp"
+#include "linear/passes.hpp"
 #include "rows.hpp"
 
 namespace margrove {
@@ -32,33 +31,15 @@ struct PerceptronSettings {
   std::int64_t kept_bytes = 0;  // room for what `averaged` and `voted` keep, per machine
 };
 
-// Starts on a cache line: a wide load that crosses lines cannot be served from a store still under way.
-template <class T>
-struct LineAllocator {
-  using value_type = T;
-  LineAllocator() = default;
-  template <class U>
-  LineAllocator(const LineAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
-  bool operator==(const LineAllocator&) const = default;
-};
-using AlignedVector = std::vector<double, LineAllocator<double>>;
-
 // One machine's state between slices.
-struct PerceptronMachine {
+struct PerceptronMachine : PassRecord {
   PerceptronMachine(std::int64_t n, std::int64_t d, std::uint64_t seed);
 
   AlignedVector w;  // (d)
   double b = 0;
-  std::vector<double> alpha;  // (n) mistakes made on each row
-  std::int64_t passes = 0;    // whole passes made
-  std::int64_t mistakes = 0;
-  std::int64_t pass_mistakes = 0;                  // in the pass under way, or in the last one when it is over
-  bool expects_mistakes = true;                    // many in the last pass; at the start nearly every row is one
-  std::int64_t best_pass = INT64_MAX, waited = 0;  // the fewest mistakes of a pass, and the passes since
-  bool separated = false, stalled = false;
-  bool out_of_room = false;  // kept_bytes are full
+  std::vector<double> alpha;     // (n) mistakes made on each row
+  bool expects_mistakes = true;  // many in the last pass; at the start nearly every row is one
+  bool out_of_room = false;      // kept_bytes are full
 
   // The average over all steps is (w, b) - (lag_w, lag_b) / steps: a step taken at time t is missing from the
   // t - 1 weight vectors before it.
@@ -73,9 +54,6 @@ struct PerceptronMachine {
 
   AlignedVector ring;                // scratch room for three rows, where rows are visited without guessing
   std::vector<std::uint32_t> noted;  // and for the rows of a stretch
-
-  VisitOrder order;
-  std::int64_t position = 0;  // in the pass under way
 };
 
 class Perceptron {

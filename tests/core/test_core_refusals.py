@@ -59,11 +59,27 @@ def perceptron(points, walk):
     return core.Perceptron(points, walk, variant=core.Variant.last, patience=0, tolerance=0.0, kept_bytes=0)
 
 
+def penalised(points, walk):
+    return core.PenalisedPerceptron(points, walk, alpha=0.1, l1_ratio=0.5, patience=0, tolerance=0.0)
+
+
 @pytest.mark.parametrize(("sign_shape", "weight"), [((1, 3), np.empty(0)), ((2, 4), np.empty(0)), ((1, 4), np.ones(3))])
-def test_perceptron_refuses_signs_and_weights_of_another_length(sign_shape, weight):
+@pytest.mark.parametrize("solver", [perceptron, penalised])
+def test_perceptron_refuses_signs_and_weights_of_another_length(solver, sign_shape, weight):
     points = core.dense_points(np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"sign|weight"):
-        perceptron(points, walk(np.ones(sign_shape), weight))
+        solver(points, walk(np.ones(sign_shape), weight))
+
+
+@pytest.mark.parametrize("solver", [perceptron, penalised])
+def test_perceptron_refuses_machines_and_starts_that_are_not_there(solver):
+    found = solver(core.dense_points(np.zeros((4, 2))), walk(np.ones((1, 4))))
+    for machine, w in ((1, np.zeros(2)), (0, np.zeros(3))):
+        with pytest.raises(ValueError, match="start must be"):
+            found.start_from(machine, w, 0.0)
+    for asked in (found.standing, found.state):
+        with pytest.raises(IndexError):
+            asked(1)
 
 
 def test_labels_outside_the_classes_are_refused():

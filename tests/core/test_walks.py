@@ -105,6 +105,54 @@ def test_slices_of_time_change_nothing(rng):
     np.testing.assert_array_equal(solvers[0].state(0).w, solvers[1].state(0).w)
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("alpha", [0.001, 0.2, 1.5])  # the last shrinks too fast for columns to wait
+@pytest.mark.parametrize("d", [1, 3, 8, 50])
+@pytest.mark.parametrize("form", ["float64", "float32", "csr"])
+def test_a_penalised_walk_is_that_of_the_reference(l1_ratio, alpha, d, form, rng):
+    """Many visits, so that weights become 0 between two rows that have the column, and powers of the factor end."""
+    X, codes = blobs(rng, 60, d, 3, 2.0)
+    X = {
+        "float64": X,
+        "float32": X.astype(np.float32),
+        "csr": sp.csr_matrix(np.where(rng.random(X.shape) < 0.2, X, 0)),
+    }[form]
+    sign = one_vs_rest_signs(codes, 3)
+    sign[:, ::7] = 0
+    weight = rng.uniform(0.5, 2, size=60) if d == 3 else None
+    start = (rng.normal(size=(3, d)), rng.normal(size=3)) if d == 8 else None
+    problem = PerceptronProblem(
+        X, sign, weight, eta=0.5, max_iter=9, seeds=(3, 1 << 40, 5), start=start, alpha=alpha, l1_ratio=l1_ratio
+    )
+    found, expected = Native().solve(problem, EFFORT), reference.perceptron(problem)
+    np.testing.assert_array_equal(found.mistakes, expected.mistakes)
+    np.testing.assert_array_equal(found.last_pass, expected.last_pass)
+    np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(found.coef == 0, expected.coef == 0)
+    np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-9, atol=1e-9)
+    assert (found.status, found.n_iter) == (expected.status, expected.n_iter)
+
+
+def test_a_penalised_walk_on_sparse_rows_stops_anywhere(rng):
+    """Columns that wait are up to date in a model that is taken in the middle of a pass, and the walk goes on alike."""
+    from margrove.engine.native.core import core, points_of
+
+    X = sp.csr_matrix(np.where(rng.random((20000, 30)) < 0.1, rng.normal(size=(20000, 30)), 0))
+    sign = np.where(rng.random((1, 20000)) < 0.5, 1, -1).astype(np.int8)
+    walk = core.Walk(sign=sign, weight=np.empty(0), seeds=[7], eta=1.0, fit_intercept=True, shuffle=True)
+    rules = {"alpha": 0.01, "l1_ratio": 0.2, "patience": 0, "tolerance": 0.0}
+    whole, cut, dense = (core.PenalisedPerceptron(points_of(rows), walk, **rules) for rows in (X, X, X.toarray()))
+    whole.run(2, 60.0, 1)
+    slices = 0
+    while cut.standing(0).passes < 2:
+        cut.run(2, 0.0, 1)
+        dense.run(2, 0.0, 1)
+        np.testing.assert_allclose(cut.state(0).w, dense.state(0).w, rtol=1e-9, atol=1e-9)
+        slices += 1
+    assert slices > 5
+    np.testing.assert_array_equal(whole.state(0).w, cut.state(0).w)
+
+
 @pytest.mark.parametrize("name", NATIVE_KERNELS)
 @pytest.mark.parametrize("form", ["float64", "float32", "csr"])
 def test_kernel_perceptron_makes_the_corrections_of_the_reference(name, form, rng):

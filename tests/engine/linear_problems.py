@@ -17,7 +17,6 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
 )
@@ -26,6 +25,7 @@ from margrove.svm.kernels import Kernel
 
 N_ROWS = 24  # the reference goes over single rows in Python
 RBF = Kernel("rbf", gamma=0.3)
+START = (np.array([[-1.0, 0.5, 0.2]]), np.array([3.0]))  # w and b of one machine
 
 
 def _signs(rows: Table) -> np.ndarray:
@@ -174,10 +174,13 @@ def _rows_left_out() -> PerceptronProblem:
 
 def _check_perceptron(problem: PerceptronProblem, solution: PerceptronSolution) -> None:
     """w = start + η Σ α s y (x, 1); a walk's corrections are those that α counts; converged is separated."""
+    assert (solution.last_pass <= solution.mistakes).all()
+    if problem.is_penalised:
+        _check_penalised(problem, solution)
+        return
     X = np.hstack([dense(problem.X), np.full((problem.X.shape[0], 1), float(problem.fit_intercept))])
     weight = np.ones(len(X)) if problem.weight is None else problem.weight
     assert (solution.mistakes == solution.alpha.sum(axis=1)).all()
-    assert (solution.last_pass <= solution.mistakes).all()
     start = np.zeros((len(problem.sign), X.shape[1]))
     if problem.start is not None:
         start = np.column_stack(problem.start)
@@ -195,9 +198,19 @@ def _check_perceptron(problem: PerceptronProblem, solution: PerceptronSolution) 
             lived = (walk.steps - walk.times + 1) / walk.steps
             np.testing.assert_allclose(found[machine], start[machine] + (step * lived) @ X[walk.makers], atol=1e-9)
     if solution.status is Status.CONVERGED:
-        f = last @ X.T
+        f = last[:, :-1] @ X[:, :-1].T + last[:, -1:]
         assert (problem.sign * f > 0)[problem.sign != 0].all()
         assert not solution.last_pass.any()
+
+
+def _check_penalised(problem: PerceptronProblem, solution: PerceptronSolution) -> None:
+    """Finite weights, and no α; converged is separated."""
+    assert np.isfinite(solution.coef).all()
+    assert np.isfinite(solution.intercept).all()
+    assert not solution.alpha.size
+    if solution.status is Status.CONVERGED:
+        f = solution.coef @ dense(problem.X).T + solution.intercept[:, None]
+        assert (problem.sign * f > 0)[problem.sign != 0].all()
 
 
 def _compare_perceptrons(problem: PerceptronProblem, solution: Any, expected: Any) -> None:
@@ -218,6 +231,28 @@ def _noise(n: int, d: int, max_iter: int) -> dict[str, Any]:
     return {"rows": rng.normal(size=(n, d)), "sign": sign, "max_iter": max_iter, "seeds": (1, 2)}
 
 
+def _penalised(name: str, **options: Any) -> Callable[[], PerceptronProblem]:
+    return _perceptron(name, **{"alpha": 0.01, **options})
+
+
+_PENALISED: dict[str, Callable[[], PerceptronProblem]] = {
+    **{name: _penalised(name) for name in TABLES},
+    "l1": _penalised("weighted", l1_ratio=1.0),
+    "l1 of sparse": _penalised("sparse", l1_ratio=1.0, max_iter=40),
+    "l2": _penalised("weighted", l1_ratio=0.0, shuffle=False, fit_intercept=False),
+    "l2 of sparse": _penalised("sparse", l1_ratio=0.0),
+    "shrinks fast": _penalised("weighted", alpha=1.5),
+    "shrinks fast, sparse": _penalised("sparse", alpha=1.5),
+    "shrinks to 0": _penalised("sparse", alpha=30.0, l1_ratio=0.0),
+    "pays far too much": _penalised("sparse", alpha=1e300, l1_ratio=1.0),
+    "stalled": _penalised("weighted", tol=0.01, n_iter_no_change=2, max_iter=50),
+    "separated": lambda: _separated(alpha=1e-4),
+    "from a start": lambda: _separated(alpha=1e-4, start=START),
+    "from a start, b fixed": lambda: _separated(alpha=1e-4, start=START, fit_intercept=False),
+    "rows left out": lambda: replace(_rows_left_out(), alpha=0.01),
+}
+
+
 PERCEPTRONS = Kind(
     PerceptronProblem,
     {
@@ -228,8 +263,10 @@ PERCEPTRONS = Kind(
         "stalled": _perceptron("weighted", tol=0.01, n_iter_no_change=2, max_iter=50),
         "separated": _separated,
         "separated and averaged": lambda: _separated(variant="averaged"),
-        "from a start": lambda: _separated(start=(np.array([[-1.0, 0.5, 0.2]]), np.array([3.0]))),
+        "from a start": lambda: _separated(start=START),
+        "from a start, b fixed": lambda: _separated(start=START, fit_intercept=False),
         "rows left out": _rows_left_out,
+        **{f"penalty: {name}": case for name, case in _PENALISED.items()},
     },
     _check_perceptron,
     _compare_perceptrons,
@@ -238,60 +275,14 @@ PERCEPTRONS = Kind(
     large=lambda: PerceptronProblem(**_noise(4000, 20, 30)),
     cut=lambda problem: replace(problem, max_iter=1),
     learners={
+        "Perceptron with a penalty": Learner(
+            lambda engine: margrove.Perceptron(engine=engine, penalty="l2").fit(_separated().X, _separated().sign[0]),
+            lambda model: margrove.certify(model, _separated().X, _separated().sign[0]),
+        ),
         "Perceptron": Learner(
             lambda engine: margrove.Perceptron(engine=engine).fit(_separated().X, _separated().sign[0]),
             lambda model: margrove.certify(model, _separated().X, _separated().sign[0]),
-        )
-    },
-)
-
-
-# Perceptrons with a penalty
-
-
-def _penalised(name: str, **options: Any) -> Callable[[], PenalisedPerceptronProblem]:
-    def case() -> PenalisedPerceptronProblem:
-        rows = TABLES[name]().first(N_ROWS)
-        how = {"eta": 0.5, "max_iter": 5, "seeds": (3, 1 << 40, 5), "alpha": 0.01, **options}
-        return PenalisedPerceptronProblem(rows.X, _signs(rows), rows.weight, **how)
-
-    return case
-
-
-def _penalised_and_separated(**options: Any) -> PenalisedPerceptronProblem:
-    rows = _separable(TABLES["dense"]())
-    return PenalisedPerceptronProblem(rows.X, rows.sign[None], **{"seeds": (1,), **options})
-
-
-def _check_penalised(problem: PenalisedPerceptronProblem, solution: PerceptronSolution) -> None:
-    """Finite weights; converged is separated."""
-    found = np.column_stack([solution.coef, solution.intercept])
-    assert np.isfinite(found).all()
-    X = np.hstack([dense(problem.X), np.full((problem.X.shape[0], 1), float(problem.fit_intercept))])
-    if solution.status is Status.CONVERGED:
-        assert (problem.sign * (found @ X.T) > 0)[problem.sign != 0].all()
-
-
-PENALISED = Kind(
-    PenalisedPerceptronProblem,
-    {
-        **{name: _penalised(name) for name in TABLES},
-        "l1": _penalised("weighted", l1_ratio=1.0),
-        "l2": _penalised("weighted", l1_ratio=0.0, shuffle=False, fit_intercept=False),
-        "separated": _penalised_and_separated,
-    },
-    _check_penalised,
-    _compare,
-    lambda solution: [solution.status],
-    long=lambda: PenalisedPerceptronProblem(**_noise(400, 20, 10**9)),
-    cut=lambda problem: replace(problem, max_iter=1),
-    learners={
-        "Perceptron": Learner(
-            lambda engine: margrove.Perceptron(penalty="l2", engine=engine).fit(
-                _penalised_and_separated().X, _penalised_and_separated().sign[0]
-            ),
-            lambda model: margrove.certify(model, _penalised_and_separated().X, _penalised_and_separated().sign[0]),
-        )
+        ),
     },
 )
 
@@ -366,4 +357,4 @@ def _points_and_signs() -> tuple[Any, Any]:
     return rows.X, rows.sign
 
 
-KINDS = (CENTROIDS, LEAST_SQUARES, PERCEPTRONS, PENALISED, KERNEL_PERCEPTRONS)
+KINDS = (CENTROIDS, LEAST_SQUARES, PERCEPTRONS, KERNEL_PERCEPTRONS)

@@ -47,6 +47,7 @@ def endless(rng):
 
 LONG = [
     Perceptron(max_iter=10**7),
+    Perceptron(max_iter=10**7, penalty="elasticnet"),
     KernelPerceptron(max_iter=10**7, kernel="linear"),
     Perceptron(max_iter=10**7, variant="averaged"),
 ]
@@ -151,6 +152,7 @@ def at_first_report(progress):
 
 INTERRUPTED = [
     Perceptron(max_iter=10**7),
+    Perceptron(max_iter=10**7, penalty="elasticnet"),
     KernelPerceptron(max_iter=10**7, kernel="linear"),
     SVC(tol=1e-9),
     NuSVC(nu=0.3, tol=1e-9),

@@ -199,7 +199,7 @@ def test_partial_fit_passes_over_pieces(rng):
     assert certify(model, X, y).source == "recomputed"
     with pytest.raises(InputError, match="label 2 is not one of the classes"):
         model.partial_fit(X[:2], [0, 2])
-    with pytest.raises(ParameterError, match="needs classes"):
+    with pytest.raises(ParameterError, match="classes must be passed on the first call"):
         Perceptron().partial_fit(X, y)
     assert not hasattr(Perceptron(variant="voted"), "partial_fit")
 

@@ -420,7 +420,7 @@ def test_pieces_are_not_to_be_had_where_they_cannot_be_learned(parameters, words
 
 def test_pieces_are_refused_where_they_cannot_be_learned():
     X, y = rows_of(15)
-    with pytest.raises(ParameterError, match="needs classes"):
+    with pytest.raises(ParameterError, match="classes must be passed on the first call"):
         LinearSVC().partial_fit(X, y)
     with pytest.raises(ParameterError, match="the first call of partial_fit had 0, 1"):
         LinearSVC().fit(X, y).partial_fit(X, y, classes=[0, 1, 2])

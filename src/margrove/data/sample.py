@@ -299,6 +299,20 @@ def read_piece(
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
+def classes_of_pieces(classes: ArrayLike | None, known: NDArray[Any] | None, least: int = 2) -> NDArray[Any]:
+    """Return the labels of all calls of ``partial_fit``, which the first call names; ``known`` are those of an earlier
+    call, None in the first. There must be at least ``least``."""
+    if known is None and classes is None:
+        raise ParameterError("classes must be passed on the first call to partial_fit: the labels of all calls.")
+    named = known if classes is None else np.unique(np.asarray(classes))
+    assert named is not None
+    if known is not None and not np.array_equal(named, known):
+        raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit had {listed(known)}.")
+    if len(named) < least:
+        raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
+    return named
+
+
 def check_class_weight(class_weight: Mapping[Any, Any], label: object) -> float:
     """Return the weight of one class, 1 if none is given."""
     value = class_weight.get(label.item() if hasattr(label, "item") else label, 1.0)

@@ -11,14 +11,13 @@ from sklearn.utils.metaestimators import available_if
 
 from margrove.advice import Advice, Setting, Value
 from margrove.certificate import read_only
-from margrove.data.sample import Sample, read_piece, read_sample
+from margrove.data.sample import Sample, classes_of_pieces, read_piece, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
 from margrove.linear.problem import (
     VARIANTS,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Variant,
@@ -40,9 +39,8 @@ class Perceptron(MistakeDriven):
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
-        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. Such
-        a walk is computed in Python, some microseconds a row: set ``tol`` or ``max_iter`` for large data. `LinearSVC`
-        minimises its penalty exactly.
+        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. For
+        sparse rows, too, every w_j pays its l1 penalty at every step. `LinearSVC` minimises its penalty exactly.
     alpha : float
         The size of the penalty. 0 is no penalty.
     l1_ratio : float
@@ -164,11 +162,7 @@ class Perceptron(MistakeDriven):
         """
         self._check()
         is_first = not hasattr(self, "classes_")
-        if is_first and classes is None:
-            raise ParameterError("the first call of partial_fit needs classes: all labels that can occur in any call.")
-        known = np.unique(np.asarray(classes)) if is_first else self.classes_
-        if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {classes!r}; the first call of partial_fit had {listed(known)}.")
+        known = classes_of_pieces(classes, None if is_first else self.classes_, least=1)
         sample = read_piece(self, X, y, known, sample_weight, self.class_weight, is_first=is_first)
         start = None if is_first else (self.coef_, self.intercept_)
         solution = self._solve(self._problem(sample, 1, start))
@@ -214,13 +208,17 @@ class Perceptron(MistakeDriven):
 
     def _problem(
         self, sample: Sample, max_iter: int, start: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    ) -> PerceptronProblem | PenalisedPerceptronProblem:
-        walk = self._walk(sample) | {"max_iter": max_iter, "tol": self.tol, "n_iter_no_change": self.n_iter_no_change}
-        if not self._is_penalised:
-            return PerceptronProblem(sample.X, **walk, variant=self.variant, start=start)
-        l1_ratio = {"l1": 1.0, "l2": 0.0}.get(str(self.penalty), float(self.l1_ratio))
-        alpha = float(self.alpha)
-        return PenalisedPerceptronProblem(sample.X, **walk, start=start, alpha=alpha, l1_ratio=l1_ratio)
+    ) -> PerceptronProblem:
+        return PerceptronProblem(
+            sample.X,
+            **self._walk(sample) | {"max_iter": max_iter},
+            variant=self.variant,
+            tol=self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            start=start,
+            alpha=float(self.alpha) if self._is_penalised else 0.0,
+            l1_ratio={"l1": 1.0, "l2": 0.0}.get(str(self.penalty), float(self.l1_ratio)),
+        )
 
     @property
     def _is_penalised(self) -> bool:

@@ -82,23 +82,20 @@ class WalkProblem(RowsProblem[S]):
 
 @dataclass(frozen=True)
 class PerceptronProblem(WalkProblem["PerceptronSolution"]):
-    """A separating w."""
+    """A separating w. With a penalty (variant "last" only) w shrinks at every step: by the factor 1 − η α (1 − ρ), and
+    towards 0 by η α ρ."""
 
     variant: Variant = "last"
     tol: float | None = None  # stop when the mistakes of a pass have not fallen by tol · n ...
     n_iter_no_change: int = 5  # ... for so many passes
     start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None  # w (machines, d), b (machines,)
-
-
-@dataclass(frozen=True)
-class PenalisedPerceptronProblem(WalkProblem["PerceptronSolution"]):
-    """A separating w that shrinks at every step: by the factor 1 − η α (1 − ρ), and towards 0 by η α ρ."""
-
-    tol: float | None = None  # as in `PerceptronProblem`
-    n_iter_no_change: int = 5
-    start: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-    alpha: float = 1e-4
+    alpha: float = 0.0  # 0 is no penalty
     l1_ratio: float = 0.15  # ρ
+
+    @property
+    def is_penalised(self) -> bool:
+        """True if w shrinks."""
+        return self.alpha > 0
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Walk:
 
 @dataclass(frozen=True)
 class PerceptronSolution(LinearSolution):
-    """A linear solution with α: w = η Σ α_i s_i y_i x_i."""
+    """A linear solution with α: w = η Σ α_i s_i y_i x_i. With a penalty w is no such sum, and there is no α."""
 
     alpha: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # (machines, n)
     mistakes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))  # (machines,)

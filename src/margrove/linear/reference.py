@@ -19,7 +19,6 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Variant,
@@ -95,14 +94,21 @@ def least_squares(problem: LeastSquaresProblem) -> LinearSolution:
 
 
 def perceptron(problem: PerceptronProblem, trace: Trace | None = None) -> PerceptronSolution:
-    """Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass."""
+    """Visit the rows; at each mistake y_i (w·x_i + b) ≤ 0 add η s_i y_i (x_i, 1) to (w, b); stop after a clean pass.
+
+    With a penalty as in scikit-learn's stochastic gradient descent: at every step w ← (1 − η α (1 − ρ)) w; a mistake
+    adds its correction; then each w_j pays what it owes of the l1 penalty, which grows by η α ρ with every step, but
+    not beyond 0 (Tsuruoka, Tsujii and Ananiadou, 2009). A w_j that has become 0 owes nothing until a correction moves
+    it. The machine has converged when after a clean pass the shrunken w separates the rows.
+    """
     machines = [_perceptron_machine(problem, machine, trace) for machine in range(len(problem.sign))]
+    is_finite = all(np.isfinite(m.v).all() for m in machines)
     return PerceptronSolution(
         coef=np.array([m.v[:-1] for m in machines]),
         intercept=np.array([m.v[-1] for m in machines]),
-        status=worst(m.status for m in machines),
+        status=worst(m.status for m in machines) if is_finite else Status.NONFINITE,
         n_iter=max(m.passes for m in machines),
-        alpha=np.array([m.alpha for m in machines]),
+        alpha=np.array([m.alpha[: 0 if problem.is_penalised else None] for m in machines]),
         mistakes=np.array([len(m.makers) for m in machines], np.int64),
         last_pass=np.array([m.pass_mistakes for m in machines], np.int64),
         walks=() if problem.variant == "last" else tuple(m.walk(problem.variant) for m in machines),
@@ -132,10 +138,15 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
     n, d = X.shape
     s = np.ones(n) if problem.weight is None else problem.weight
     y = problem.sign[machine]
-    x = np.hstack([X, np.full((n, 1), float(problem.fit_intercept))])  # homogeneous coordinates
+    x = np.hstack([X, np.ones((n, 1))])  # homogeneous coordinates
+    corrections = x * np.append(np.ones(d), float(problem.fit_intercept))  # b stays where it starts if it is not fitted
     m = _Machine(np.zeros(d + 1), np.zeros(n))
     if problem.start is not None:
         m.v = np.append(problem.start[0][machine], problem.start[1][machine])
+    shrinks = np.arange(d + 1) < d  # not b
+    kept = np.where(shrinks, max(0.0, 1 - (1 - problem.l1_ratio) * problem.eta * problem.alpha), 1.0)
+    toll = np.where(shrinks, problem.l1_ratio * problem.eta * problem.alpha, 0.0)
+    owed, paid = np.zeros(d + 1), np.zeros(d + 1)  # of the l1 penalty: in all, and what each has paid, signed
     sum_v = np.zeros(d + 1)  # over every step, for the average
     best_pass, waited = np.inf, 0
     orders = visit_order(n, problem.seeds[machine], problem.shuffle)
@@ -143,18 +154,26 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
         m.pass_mistakes = 0
         for i in next(orders):
             m.steps += 1
-            if y[i] != 0 and not y[i] * (x[i] @ m.v) > 0:
-                if trace is not None:
-                    trace(Correction(machine, m.steps, i, float(x[i] @ m.v), m.v.copy()))
-                m.v = m.v + problem.eta * s[i] * y[i] * x[i]
+            is_mistake = y[i] != 0 and not y[i] * (x[i] @ m.v) > 0
+            if is_mistake and trace is not None:
+                trace(Correction(machine, m.steps, i, float(x[i] @ m.v), m.v.copy()))
+            if y[i] != 0:
+                m.v = kept * m.v
+            if is_mistake:
+                m.v = m.v + problem.eta * s[i] * y[i] * corrections[i]
                 m.alpha[i] += 1
                 m.pass_mistakes += 1
                 m.prototypes.append(m.v)
                 m.makers.append(i)
                 m.times.append(m.steps)
+            if y[i] != 0 and toll.any():
+                owed += toll
+                before, sign = m.v, np.sign(m.v)
+                m.v = np.where(shrinks, sign * np.maximum(0.0, np.abs(before) - (owed + sign * paid)), before)
+                paid += m.v - before
             sum_v += m.v
         m.passes += 1
-        if m.pass_mistakes == 0:
+        if m.pass_mistakes == 0 and (not problem.is_penalised or (y * (x @ m.v) > 0)[y != 0].all()):
             m.status = Status.CONVERGED
         elif problem.tol is not None:
             fell = m.pass_mistakes < best_pass - problem.tol * n
@@ -164,86 +183,6 @@ def _perceptron_machine(problem: PerceptronProblem, machine: int, trace: Trace |
     if problem.variant == "averaged" and m.steps:
         m.v = sum_v / m.steps
     return m
-
-
-class PenalisedMachine:
-    """One machine of the perceptron with a penalty, as scikit-learn's stochastic gradient descent has it.
-
-    At every step w ← (1 − η α (1 − ρ)) w; a mistake adds η s_i y_i x_i; then each w_j pays what it owes of the l1
-    penalty, which grows by η α ρ with every step, but not beyond 0 (Tsuruoka, Tsujii and Ananiadou, 2009). A w_j that
-    has become 0 owes nothing until a correction moves it. The machine has converged when after a pass without a mistake
-    the shrunken w separates the rows.
-    """
-
-    def __init__(self, problem: PenalisedPerceptronProblem, machine: int) -> None:
-        self.problem, self.y = problem, problem.sign[machine].astype(np.float64)
-        n, d = problem.X.shape
-        self.w, self.b = np.zeros(d), 0.0
-        if problem.start is not None:
-            self.w, self.b = problem.start[0][machine].copy(), float(problem.start[1][machine])
-        self.owed, self.paid = 0.0, np.zeros(d)  # of the l1 penalty: of each w_j in all, and what it has paid, signed
-        self.orders = visit_order(n, problem.seeds[machine], problem.shuffle)
-        self.mistakes = self.pass_mistakes = self.passes = self.waited = 0
-        self.best_pass = np.inf
-        self.status: Status | None = None
-
-    def run_pass(self) -> None:
-        """Visit every row once, and decide whether to go on."""
-        problem, X = self.problem, self.problem.X
-        kept = max(0.0, 1 - (1 - problem.l1_ratio) * problem.eta * problem.alpha)
-        toll = problem.l1_ratio * problem.eta * problem.alpha
-        self.pass_mistakes = 0
-        for i in next(self.orders):
-            y = self.y[i]
-            if y == 0:
-                continue
-            x = X[[i]].toarray()[0] if sp.issparse(X) else X[i]
-            is_mistake = not y * (x @ self.w + self.b) > 0
-            self.w *= kept
-            if is_mistake:
-                step = problem.eta * y * (1.0 if problem.weight is None else problem.weight[i])
-                self.w += step * x
-                self.b += step * problem.fit_intercept
-                self.pass_mistakes += 1
-            if toll:
-                self.owed += toll
-                before = self.w
-                due = self.owed + np.sign(before) * self.paid
-                self.w = np.sign(before) * np.maximum(0.0, np.abs(before) - due)
-                self.paid += self.w - before
-        self.passes += 1
-        self.mistakes += self.pass_mistakes
-        if self.pass_mistakes == 0 and (self.y * (X @ self.w + self.b) > 0)[self.y != 0].all():
-            self.status = Status.CONVERGED
-        elif problem.tol is not None:
-            fell = self.pass_mistakes < self.best_pass - problem.tol * len(self.y)
-            self.best_pass, self.waited = (self.pass_mistakes, 0) if fell else (self.best_pass, self.waited + 1)
-            self.status = Status.STALLED if self.waited >= problem.n_iter_no_change else None
-        if self.status is None and self.passes == problem.max_iter:
-            self.status = Status.MAX_ITER
-
-
-def penalised_perceptron(problem: PenalisedPerceptronProblem) -> PerceptronSolution:
-    """Let each machine make its passes one after another."""
-    machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
-    for machine in machines:
-        while machine.status is None:
-            machine.run_pass()
-    return penalised_solution(machines, worst(machine.status or Status.CONVERGED for machine in machines))
-
-
-def penalised_solution(machines: list[PenalisedMachine], status: Status) -> PerceptronSolution:
-    """Return the solution as the machines stand. It has no α: w is not a sum of the corrections."""
-    coef, intercept = np.array([m.w for m in machines]), np.array([m.b for m in machines])
-    is_finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
-    return PerceptronSolution(
-        coef,
-        intercept,
-        status if is_finite else Status.NONFINITE,
-        n_iter=max(m.passes for m in machines),
-        mistakes=np.array([m.mistakes for m in machines], np.int64),
-        last_pass=np.array([m.pass_mistakes for m in machines], np.int64),
-    )
 
 
 def kernel_perceptron(problem: KernelPerceptronProblem, trace: Trace | None = None) -> KernelPerceptronSolution:

@@ -19,13 +19,14 @@ from margrove.data.sample import (
     check_class_weights,
     check_classes,
     class_weights,
+    classes_of_pieces,
     merged,
     one_vs_rest_signs,
     read_piece,
     read_sample,
     settle_weights,
 )
-from margrove.errors import ParameterError, check_choice, listed, shown
+from margrove.errors import ParameterError, check_choice
 from margrove.estimator import checked, estimator
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import read_chunked_sample
@@ -196,13 +197,7 @@ class LinearSVC(ClassifierMixin, Streaming):
 
     def _known_classes(self, classes: ArrayLike | None, *, is_first: bool) -> NDArray[Any]:
         """Return all classes that the pieces may hold, checked against those of earlier ones and ``class_weight``."""
-        if is_first and classes is None:
-            raise ParameterError("the first call of partial_fit needs classes, the labels of all calls.")
-        known = np.unique(np.asarray(classes)) if is_first else self.classes_
-        if not is_first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit had {listed(known)}.")
-        if len(known) < 2:
-            raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
+        known = classes_of_pieces(classes, None if is_first else self.classes_)
         check_class_weights(self.class_weight, known)
         if isinstance(self.class_weight, Mapping):
             check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))

@@ -11,21 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from margrove.certificate import Certificate, Claim, Source, certify
-from margrove.data.sample import codes_of
-from margrove.errors import InputError, ParameterError, as_input_error
+from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
-from margrove.multiclass.problem import (
-    ConstantMachine,
-    Question,
-    as_rows,
-    columns_of,
-    label_columns,
-    names_of_machines,
-    rows_of,
-    weights_of,
-)
+from margrove.multiclass.problem import ConstantMachine, Layout, Question, as_rows, rows_of, weights_of
 from margrove.run.progress import as_one_of
 from margrove.svm.layout import code_of
 
@@ -42,8 +33,7 @@ def certify_coded(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
             cure="Fit Margrove's estimator of the same name.",
         )
     certificates = column_certificates(model, X, y, sample_weight)
-    n_rows = y.shape[0] if hasattr(y, "shape") else len(y)
-    return _certificate(model, "recomputed", int(n_rows), certificates)
+    return _certificate(model, "recomputed", _num_samples(y), certificates)
 
 
 def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Certificate]:
@@ -64,32 +54,19 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
     if machines.is_shared:
         return [certify(machines.estimators[0], X, y, sample_weight)]
     X, found = as_rows(X, is_pairwise=machines.is_pairwise), []
-    columns, n = _columns(model, y)
+    columns = Layout.of(model).questions(y)
     for number, (estimator, column) in enumerate(zip(machines.estimators, columns, strict=True)):
         if isinstance(estimator, ConstantMachine):
             found.append(_certify_constant(estimator, column))
             continue
         part = rows_of(X, column.rows, is_pairwise=machines.is_pairwise)
-        weight = weights_of(sample_weight, column.rows, n)
+        weight = weights_of(sample_weight, column.rows, _num_samples(y))
         learner = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
         # The labels of its sides: 0 and 1, in older model files −1 and +1; a regressor has no labels.
         sides = column.targets if not hasattr(learner, "classes_") else learner.classes_[column.targets]
         with as_one_of("certificate", number, len(machines.estimators)):
             found.append(certify(estimator, part, sides, weight))
     return found
-
-
-@as_input_error
-def _columns(model: Any, y: Any) -> tuple[list[Question], int]:
-    """Return the problems of the machines for these labels, and the number of rows."""
-    if model._machines.target == "classes":
-        codes = codes_of(y, model.classes_)
-        return columns_of(model.code_ if hasattr(model, "code_") else np.array([[-1]], np.int8), codes), len(codes)
-    indicator = y if hasattr(y, "tocsc") else np.asarray(y)
-    if indicator.ndim != 2 or indicator.shape[1] != len(model._machines.estimators):
-        wanted = f"an indicator matrix of {len(model._machines.estimators)} labels was expected"
-        raise InputError(f"y has shape {indicator.shape}; {wanted}")
-    return label_columns(indicator), indicator.shape[0]
 
 
 def _certify_constant(machine: ConstantMachine, column: Question) -> Certificate:
@@ -121,8 +98,7 @@ def code_claims(model: Any) -> tuple[Claim, ...]:
     """Return the claims of the code, from its matrix alone; where there is none, that each label has a machine."""
     if not hasattr(model, "code_"):
         n, labels = len(model._machines.estimators), model.classes_
-        is_multiple = model._machines.target != "classes"
-        is_whole = np.array_equal(labels, np.arange(n)) if is_multiple else n == len(labels) == 1
+        is_whole = np.array_equal(labels, np.arange(n)) if Layout.of(model).has_several else n == len(labels) == 1
         return (Claim("labels", (float(len(labels)),), None, bool(is_whole), "each has a machine"),)
     code, fault = model.code_, _fault(model)
     if fault is not None:
@@ -207,5 +183,4 @@ def _certificate(model: Any, source: Source, n_rows: int, machines: list[Certifi
     claims = code_claims(model)
     if machines:
         claims += machines[0].claims if model._machines.is_shared else merged(machines, model.machine_names_)
-    names = names_of_machines(model.classes_, getattr(model, "code_", None), model._machines.target)
-    return Certificate.of(model, source, n_rows, names, claims)
+    return Certificate.of(model, source, n_rows, Layout.of(model).names, claims)

@@ -26,7 +26,7 @@ from margrove.multiclass.decoding import (
     votes,
 )
 from margrove.multiclass.machines import CodedProblem, shared_rows
-from margrove.multiclass.problem import Target, as_rows, label_columns
+from margrove.multiclass.problem import Layout, Target, as_rows
 
 
 @estimator
@@ -112,9 +112,8 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
         if indicator is None:
             return super()._problem(X, y, params)
         target: Target = "sparse labels" if sp.issparse(indicator) else "labels"
-        X, labels = as_rows(X, is_pairwise=self._is_pairwise), np.arange(indicator.shape[1])
-        columns = label_columns(indicator)
-        return CodedProblem(X, np.empty(0), labels, None, columns, self._scheme, target, params)
+        layout = Layout(np.arange(indicator.shape[1]), None, target)
+        return CodedProblem(as_rows(X, is_pairwise=self._is_pairwise), indicator, layout, self._scheme, params)
 
     def predict(self, X: Any) -> NDArray[Any] | Any:
         """Return the class with the highest score, the first of equals; of several labels an indicator matrix, sparse
@@ -128,7 +127,7 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
     def multilabel_(self) -> bool:
         """True if a row may have several labels."""
         check_is_fitted(self)
-        return self._machines.target != "classes"
+        return self._machines.layout.has_several
 
     @property
     def label_binarizer_(self) -> LabelBinarizer:
@@ -137,7 +136,7 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
         target: Any = self.classes_
         if self.multilabel_:
             target = sp.eye_array(len(self.classes_), dtype=int, format="csr")
-            target = target.toarray() if self._machines.target == "labels" else target
+            target = target.toarray() if self._machines.layout.target == "labels" else target
         return LabelBinarizer(sparse_output=True).fit(target)
 
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,7 +216,7 @@ engine_, certificate_
         numbers = range(self.code_.shape[1])
         rows = machines.rows
         if machines.is_shared:
-            rows = [shared_rows(machines, self.code_, number) for number in numbers]
+            rows = [shared_rows(machines, number) for number in numbers]
         return [np.arange(self.n_features_in_) if each is None else each for each in rows]
 
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -25,14 +25,13 @@ from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_f
 
 from margrove.advice import Advice, Value
 from margrove.certificate import Certificate
-from margrove.data.sample import codes_of, number_classes, plain_labels
+from margrove.data.sample import classes_of_pieces, number_classes, plain_labels
 from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
 from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import combined_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
 from margrove.multiclass.decoding import chosen
 from margrove.multiclass.machines import (
-    NOTHING,
     CodedProblem,
     FittedMachines,
     check_learner,
@@ -40,7 +39,7 @@ from margrove.multiclass.machines import (
     learn_piece,
     separated,
 )
-from margrove.multiclass.problem import Question, as_rows, columns_of, names_of_machines
+from margrove.multiclass.problem import Layout, as_rows
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
 from margrove.svm.svc import SVC
@@ -129,7 +128,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         problem = self._problem(X, y, params)
         with on_interrupt(self._on_interrupt):  # the machines are clones
             machines = fit_machines(self, self._settled_estimator(), problem)
-        self._keep(problem.classes, problem.code, machines, problem.X.shape[1] if machines.is_pairwise else None)
+        self._keep(machines, problem.X.shape[1] if machines.is_pairwise else None)
         return self
 
     @available_if(_learns_in_pieces)
@@ -155,28 +154,19 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         check_parameters(self)
         params = self._routed("partial_fit", sample_weight, partial_fit_params)
         is_first = not hasattr(self, "_machines")
-        if is_first and classes is None:
-            raise ParameterError("classes must be passed on the first call to partial_fit: the labels of all calls.")
         if not is_first and not hasattr(self, "code_"):
             words = "the last fit had several labels per row, or one class: partial_fit cannot continue from it"
             raise InputError(words, cure="Start with partial_fit(X, y, classes=…) of a new model.")
-        known = self.classes_ if classes is None else np.unique(np.asarray(classes))
-        if len(known) < 2 or (not is_first and not np.array_equal(known, self.classes_)):
-            wanted = "at least two labels" if is_first else f"those of the last call, {shown(self.classes_)}"
-            raise ParameterError(f"classes is {shown(classes)}; {wanted} were expected.")
-        labels, found, _ = read_labels(X, y)
+        known = classes_of_pieces(classes, None if is_first else self.classes_)
+        labels, found = read_labels(X, y)
         if len(np.setdiff1d(found, known)):
             words = f"Mini-batch contains {found} while {self._known_words} be subset of {known}"
             raise InputError(words, cure="Name all labels in classes of the first call.")
-        code = self._settled_code(known) if is_first else self.code_
+        layout = Layout(known, self._settled_code(known) if is_first else self.code_)
         template = self._settled_estimator()
-        before = [clone(template) for _ in code.T] if is_first else self.estimators_
-        X = as_rows(X, is_pairwise=False)
-        columns = columns_of(code, codes_of(labels, known))
-        problem = CodedProblem(X, labels, known, code, columns, self._scheme, params=params)
-        machines = learn_piece(before, problem, self.n_jobs)
-        rows: list[Any] = [None] * len(machines)
-        self._keep(known, code, FittedMachines(machines, rows, NOTHING, False, False, is_pairwise=False))
+        before = [clone(template) for _ in layout.names] if is_first else self.estimators_
+        problem = CodedProblem(as_rows(X, is_pairwise=False), labels, layout, self._scheme, params)
+        self._keep(learn_piece(before, problem, self.n_jobs))
         return self
 
     def _routed(self, method: str, sample_weight: ArrayLike | None, others: dict[str, Any]) -> dict[str, Any]:
@@ -207,36 +197,25 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return SVC() if self.estimator is None else self.estimator
 
     def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
-        labels, classes, codes = read_labels(X, y)
-        X = as_rows(X, is_pairwise=self._is_pairwise)
-        if len(classes) == 1 and self._scheme == "ovr":
-            negative = Question(None, np.full(len(labels), -1, np.int8))  # as in scikit-learn, whose label is 0
-            return CodedProblem(X, labels, classes, None, [negative], self._scheme, params=params)
-        if len(classes) == 1:
+        labels, classes = read_labels(X, y)
+        if len(classes) == 1 and self._scheme != "ovr":
             words = f"{type(self).__name__} can not be fit when only one class is present: y contains only one class, "
             raise InputError(f"{words}{shown(classes[0])}", cure="Add rows of another class.")
-        code = self._settled_code(classes)
-        return CodedProblem(X, labels, classes, code, columns_of(code, codes), self._scheme, params=params)
+        layout = Layout(classes, self._settled_code(classes) if len(classes) > 1 else None)
+        return CodedProblem(as_rows(X, is_pairwise=self._is_pairwise), labels, layout, self._scheme, params)
 
     @property
     def _is_pairwise(self) -> bool:
         return bool(get_tags(self._settled_estimator()).input_tags.pairwise)
 
-    def _keep(
-        self,
-        classes: NDArray[Any],
-        code: NDArray[np.int8] | None,
-        machines: FittedMachines,
-        n_features: int | None = None,
-    ) -> None:
+    def _keep(self, machines: FittedMachines, n_features: int | None = None) -> None:
         """Set all attributes at the end, so that an interrupted fit leaves the model as it was."""
-        first = machines.first
+        first, code = machines.first, machines.layout.code
         fields = ("certificate_", "n_features_in_", "feature_names_in_", "code_", "min_distance_", "errors_corrected_")
         for name in fields:
             self.__dict__.pop(name, None)
         self._machines = machines
-        self.classes_ = classes
-        self.machine_names_ = names_of_machines(classes, code, machines.target)
+        self.classes_, self.machine_names_ = machines.layout.classes, machines.layout.names
         if code is not None:
             self.code_ = code
             self.min_distance_, self.errors_corrected_ = minimum_distance(code), errors_corrected(code)
@@ -254,7 +233,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         made on each access."""
         check_is_fitted(self)
         machines = self._machines
-        return separated(machines, self.code_) if machines.is_shared else machines.estimators
+        return separated(machines) if machines.is_shared else machines.estimators
 
     @property
     def n_classes_(self) -> int:
@@ -325,8 +304,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
 
 @as_input_error
-def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
-    """The labels as an array, the classes, and each label's place among them."""
+def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The labels as an array, and the classes."""
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None")
     n = _num_samples(X)
@@ -343,4 +322,4 @@ def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.
     labels = plain_labels(labels)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    return labels, *number_classes(labels)
+    return labels, number_classes(labels)[0]

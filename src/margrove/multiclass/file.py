@@ -17,7 +17,7 @@ from margrove.errors import ParameterError
 from margrove.estimator import with_parameters
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
 from margrove.multiclass.machines import ONE_KERNEL, FittedMachines, last_step, sharing_of
-from margrove.multiclass.problem import TARGETS, ConstantMachine
+from margrove.multiclass.problem import TARGETS, ConstantMachine, Layout
 from margrove.store.arrays import Array, Arrays, check_entries
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of, put_together, steps_from_json, steps_to_json, take_apart
@@ -48,7 +48,7 @@ class _CodedFile(Schema):
 
     def build(self, draft: Draft) -> Any:
         model = draft.notes["model"]
-        model._keep(draft.labels, draft.notes["code"], draft.notes["machines"], draft.d)
+        model._keep(draft.notes["machines"], draft.d)
         vars(model).update(draft.fitted)
         return model
 
@@ -113,32 +113,28 @@ def _read_machines(records: Any, draft: Draft) -> None:
     model, labels, d = draft.notes["model"], draft.labels, draft.d
     target = draft.notes.get("target", TARGETS[0])
     has_code = target == TARGETS[0] and not (draft.name == "OneVsRestClassifier" and len(labels) == 1)
-    code = draft.notes["code"] = _read_code(draft) if has_code else None
-    m = code.shape[1] if code is not None else len(labels)
-    draft.counts = {"m": m}
+    layout = Layout(labels, _read_code(draft) if has_code else None, target)
+    draft.counts = {"m": layout.n_machines}
     template = model._settled_estimator()
     sharing = sharing_of(template, has_code=has_code)
     is_shared = sharing == ONE_KERNEL
-    n_records = 1 if is_shared else m
+    n_records = 1 if is_shared else layout.n_machines
     if not isinstance(records, list) or len(records) != n_records:
-        raise FaultError(f"the machines of {draft.name} do not match the {m} columns of its code")
+        raise FaultError(f"the machines of {draft.name} do not match the {layout.n_machines} columns of its code")
     estimators = [
-        _read_machine(each, draft, number, may_be_constant=code is None) for number, each in enumerate(records)
+        _read_machine(each, draft, number, may_be_constant=not has_code) for number, each in enumerate(records)
     ]
     is_pairwise = bool(get_tags(template).input_tags.pairwise)
     rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
     flips = is_shared and model._scheme == "ovo" and len(labels) > 2
-    machines = FittedMachines(
-        estimators, rows, sharing, is_shared=is_shared, flips=flips, is_pairwise=is_pairwise, target=target
-    )
     for each, own in zip(estimators, rows, strict=True):
         if not isinstance(each, ConstantMachine):
             _check_machine(each, template, labels if is_shared else None, d if own is None else len(own))
-    if is_shared and code is not None:
+    if is_shared and layout.code is not None:
         solved = code_of(estimators[0])
-        if not np.array_equal(-solved if flips else solved, code):
+        if not np.array_equal(-solved if flips else solved, layout.code):
             raise FaultError("the machines that share a kernel do not match the code")
-    draft.notes["machines"] = machines
+    draft.notes["machines"] = FittedMachines(estimators, layout, sharing, rows, is_pairwise, flips)
 
 
 def _read_machine(record: Any, draft: Draft, number: int, *, may_be_constant: bool) -> Any:
@@ -161,7 +157,7 @@ def _read_target(value: Any, draft: Draft) -> None:
 
 
 def _target(model: Any, schema: Schema, arrays: Arrays) -> str | None:
-    return None if model._machines.target == TARGETS[0] else str(model._machines.target)
+    return model._machines.layout.target if model._machines.layout.has_several else None
 
 
 def _read_code(draft: Draft) -> NDArray[np.int8]:

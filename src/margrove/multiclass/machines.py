@@ -16,7 +16,8 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,10 +44,9 @@ from margrove.errors import (
 )
 from margrove.multiclass.problem import (
     ConstantMachine,
+    Layout,
     Question,
-    Target,
     as_rows,
-    names_of_machines,
     parameters_of,
     rows_of,
     seen_columns,
@@ -69,13 +69,20 @@ class CodedProblem:
     """The two-class problems of a code, or of several labels, and their data."""
 
     X: Any
-    y: NDArray[Any]  # the labels themselves; empty where a row may have several
-    classes: NDArray[Any]
-    code: NDArray[np.int8] | None  # None for several labels per row, and for a single class
-    columns: list[Question]
+    y: Any  # the labels themselves, or the indicator matrix of several
+    layout: Layout
     scheme: str  # "ovr", "ovo" or "code": what a support vector classifier calls it
-    target: Target = "classes"
-    params: Mapping[str, Any] = field(default_factory=dict)  # of the estimator's `fit`
+    params: Mapping[str, Any]  # of the estimator's `fit`
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return int(self.y.shape[0])
+
+    @cached_property
+    def columns(self) -> list[Question]:
+        """The question of each machine."""
+        return self.layout.questions(self.y)
 
 
 @dataclass(frozen=True)
@@ -83,12 +90,16 @@ class FittedMachines:
     """Fitted machines: one estimator with all of them (``is_shared``), or one for each column."""
 
     estimators: list[Any]
-    rows: list[NDArray[np.int64] | None]  # of each machine, where X is a Gram matrix
+    layout: Layout
     sharing: str  # in words
-    is_shared: bool
-    flips: bool  # of a shared one-vs-one: its pairs have the first class as +1, the code has the second
+    rows: list[NDArray[np.int64] | None]  # of each machine, where X is a Gram matrix
     is_pairwise: bool
-    target: Target = "classes"
+    flips: bool = False  # of a shared one-vs-one: its pairs have the first class as +1, the code has the second
+
+    @property
+    def is_shared(self) -> bool:
+        """True if one estimator has all machines."""
+        return self.sharing == ONE_KERNEL
 
     @property
     def first(self) -> Any:
@@ -154,13 +165,13 @@ def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
     return 2 * predicted - 1 if is_regressor(estimator) else np.where(predicted > 0, 1.0, -1.0)
 
 
-def separated(machines: FittedMachines, code: NDArray[np.int8]) -> list[Any]:
+def separated(machines: FittedMachines) -> list[Any]:
     """Return an estimator of the labels 0 and 1 for each machine of a shared kernel: as if it had been fitted by
     itself, on the rows it sees, with the γ of all rows. They are copies; the shared one predicts."""
     shared, turned = machines.estimators[0], -1 if machines.flips else 1
     is_given, found = shared.kernel == "precomputed", []
     for number, beta in enumerate(turned * coefficients_of(shared)):
-        machine, rows = copy(shared).set_params(multiclass="ovo"), shared_rows(machines, code, number)
+        machine, rows = copy(shared).set_params(multiclass="ovo"), shared_rows(machines, number)
         own = np.flatnonzero(beta)
         own = own[np.lexsort((shared.support_[own], beta[own] > 0))]  # the negative side first
         support = shared.support_[own]
@@ -186,10 +197,11 @@ def separated(machines: FittedMachines, code: NDArray[np.int8]) -> list[Any]:
     return found
 
 
-def shared_rows(machines: FittedMachines, code: NDArray[np.int8], number: int) -> NDArray[np.intp] | None:
+def shared_rows(machines: FittedMachines, number: int) -> NDArray[np.intp] | None:
     """Return the rows that one machine of a shared kernel sees, without those of weight 0; None for all rows."""
-    grades = machines.estimators[0]._grades[:, number]
-    return None if (code[:, number] != 0).all() else np.flatnonzero(grades)
+    code = machines.layout.code
+    assert code is not None
+    return None if code[:, number].all() else np.flatnonzero(machines.estimators[0]._grades[:, number])
 
 
 def last_step(estimator: Any) -> Any:
@@ -246,7 +258,7 @@ def sharing_of(estimator: Any, *, has_code: bool = True) -> str:
 def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
     """Fit all machines of a code, as many at a time as the scheme says. Ctrl-C raises, unless they share a kernel: then
     they end together, each with its current solution."""
-    sharing = sharing_of(estimator, has_code=problem.code is not None)
+    sharing = sharing_of(estimator, has_code=problem.layout.code is not None)
     if sharing == ONE_KERNEL:
         return _fit_together(scheme, estimator, problem)
     is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
@@ -256,36 +268,35 @@ def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMa
         of_all_rows = ReadOnce(problem.X) if scheme.n_jobs in (None, 1) else None  # its order stays in its process
     fitted = _fit_each(scheme, estimator, problem, is_pairwise=is_pairwise, of_all_rows=of_all_rows)
     rows = [column.rows if is_pairwise else None for column in problem.columns]
-    return FittedMachines(
-        fitted, rows, sharing, is_shared=False, flips=False, is_pairwise=is_pairwise, target=problem.target
-    )
+    return FittedMachines(fitted, problem.layout, sharing, rows, is_pairwise)
 
 
-def learn_piece(machines: list[Any], problem: CodedProblem, n_jobs: int | None) -> list[Any]:
+def learn_piece(machines: list[Any], problem: CodedProblem, n_jobs: int | None) -> FittedMachines:
     """Return the machines after `partial_fit` on these rows; a machine that sees none of them is left as it is."""
 
     def learn(machine: Any, column: Question) -> Any:
         if column.sign.size:
-            params = parameters_of(problem.params, column.rows, len(problem.y))
+            params = parameters_of(problem.params, column.rows, problem.n)
             machine.partial_fit(rows_of(problem.X, column.rows), column.targets, classes=np.array([0, 1]), **params)
         return machine
 
     together = Parallel(n_jobs=n_jobs)
-    return list(together(delayed(learn)(*each) for each in zip(machines, problem.columns, strict=True)))
+    learnt = list(together(delayed(learn)(*each) for each in zip(machines, problem.columns, strict=True)))
+    return FittedMachines(learnt, problem.layout, NOTHING, [None] * len(learnt), is_pairwise=False)
 
 
 def _fit_together(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMachines:
-    assert problem.code is not None
+    code = problem.layout.code
+    assert code is not None
     machine = clone(estimator).set_params(
-        multiclass=problem.code if problem.scheme == "code" else problem.scheme,
+        multiclass=code if problem.scheme == "code" else problem.scheme,
         decision_function_shape="ovr",
         break_ties=False,
         verbose=estimator.verbose or scheme.verbose,
     )
     machine.fit(problem.X, problem.y, **problem.params)
-    flips = problem.scheme == "ovo" and len(problem.code) > 2
-    is_pairwise = machine.kernel == "precomputed"
-    return FittedMachines([machine], [None], ONE_KERNEL, is_shared=True, flips=flips, is_pairwise=is_pairwise)
+    flips = problem.scheme == "ovo" and len(code) > 2
+    return FittedMachines([machine], problem.layout, ONE_KERNEL, [None], machine.kernel == "precomputed", flips)
 
 
 def _fit_each(
@@ -294,21 +305,19 @@ def _fit_each(
     total = len(problem.columns)
     estimator = clone(estimator)  # once: for a machine of a few rows, get_params takes longer than the fit
 
-    n = len(problem.columns[0].sign) if problem.code is None else len(problem.y)
-
     def data_of(number: int) -> tuple[Any, NDArray[np.int64], dict[str, Any] | None]:
         column = problem.columns[number]
-        if problem.code is None and column.is_constant:
-            label = f"{'' if column.sign[0] > 0 else 'not '}{problem.classes[number]}"
+        if problem.layout.code is None and column.is_constant:
+            label = f"{'' if column.sign[0] > 0 else 'not '}{problem.layout.classes[number]}"
             words = f"Label {label} is present in all training examples."  # scikit-learn's words
             warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
             return problem.X, column.targets, None
         X = rows_of(problem.X, column.rows, is_pairwise=is_pairwise)
         if column.rows is None and of_all_rows is not None:
             X = of_all_rows
-        return X, column.targets, parameters_of(problem.params, column.rows, n)
+        return X, column.targets, parameters_of(problem.params, column.rows, problem.n)
 
-    machines, names = [], names_of_machines(problem.classes, problem.code, problem.target)
+    machines, names = [], problem.layout.names
     if scheme.n_jobs in (None, 1):
         found = (_fit_within(estimator, data_of(number), number, total) for number in range(total))
     else:

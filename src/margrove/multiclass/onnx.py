@@ -35,7 +35,7 @@ _AT_ZERO = {"hamming": 0.5, "hinge": 1.0, "exponential": 1.0, "linear": 0.0}
 def coded_classifier(model: Any, columns: Columns) -> Prediction:
     """`OneVsRestClassifier`, `OneVsOneClassifier` and `BitStringClassifier`."""
     if not hasattr(model, "code_"):
-        kind = "several labels per row" if model._machines.target != "classes" else "a single class"
+        kind = "several labels per row" if model._machines.layout.has_several else "a single class"
         raise FaultError(
             f"{type(model).__name__} of {kind} cannot be exported to ONNX",
             "Export the estimators_ one by one; a constant needs no model.",

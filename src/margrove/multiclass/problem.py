@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, validate_data
 
 from margrove.data.frames import as_array
+from margrove.data.sample import codes_of
 from margrove.data.table import Table
 from margrove.errors import InputError, as_input_error
 from margrove.svm.layout import machine_names
@@ -89,18 +90,54 @@ def label_columns(indicator: Any) -> list[Question]:
     return [Question(None, np.where(has_it, 1, -1).astype(np.int8)) for has_it in columns]
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What the machines decide on: the classes, by a code; or several labels per row, a machine for each."""
+
+    classes: NDArray[Any]
+    code: NDArray[np.int8] | None = None  # None for several labels per row, and for a single class
+    target: Target = "classes"
+
+    @classmethod
+    def of(cls, model: Any) -> Layout:
+        """Return the layout that the attributes of a fitted scheme state."""
+        return cls(model.classes_, getattr(model, "code_", None), model._machines.layout.target)
+
+    @property
+    def n_machines(self) -> int:
+        """The number of machines."""
+        return len(self.classes) if self.code is None else self.code.shape[1]
+
+    @property
+    def has_several(self) -> bool:
+        """True if a row may have several labels."""
+        return self.target != "classes"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the machines: the classes that each one separates, or its label."""
+        if self.code is not None:
+            return machine_names(self.classes, self.code)
+        return tuple(f"{label} vs not {label}" if self.has_several else f"{label}" for label in self.classes)
+
+    @as_input_error
+    def questions(self, y: Any) -> list[Question]:
+        """Return the questions of all machines about rows with these labels."""
+        if not self.has_several:
+            negative = np.array([[-1]], np.int8)  # of a single class, as in scikit-learn, whose label is 0
+            return columns_of(negative if self.code is None else self.code, codes_of(y, self.classes))
+        indicator = y if sp.issparse(y) else np.asarray(y)
+        if indicator.ndim != 2 or indicator.shape[1] != self.n_machines:
+            wanted = f"an indicator matrix of {self.n_machines} labels was expected"
+            raise InputError(f"y has shape {indicator.shape}; {wanted}")
+        return label_columns(indicator)
+
+
 def as_rows(X: Any, *, is_pairwise: bool) -> Any:
     """X as rows can be taken from it: a sparse matrix by rows, kernel values as an array, anything else as it is."""
     if sp.issparse(X):
         return as_array(X).tocsr()
     return np.asarray(X) if is_pairwise else X
-
-
-def names_of_machines(classes: NDArray[Any], code: NDArray[np.int8] | None, target: Target) -> tuple[str, ...]:
-    """Return the names of the machines: the classes that each one separates, or its label."""
-    if code is not None:
-        return machine_names(classes, code)
-    return tuple(f"{label}" if target == "classes" else f"{label} vs not {label}" for label in classes)
 
 
 @as_input_error

@@ -336,25 +336,29 @@ class Schema:
         """Return the arrays of a model with these parameters."""
         return [spec for spec in self.arrays if spec.given is None or parameters[spec.given[0]] in spec.given[1]]
 
-    def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        """Return the parameters; refuse what cannot be in a file."""
-        owner = type(model).__name__
-        given = model.get_params(deep=False)
+    def given_parameters(self, model: Any) -> dict[str, Any]:
+        """Return the parameters as a file keeps them."""
+        given: dict[str, Any] = model.get_params(deep=False)
         if hasattr(model, "_drawn_seed") and "random_state" in given:
             given["random_state"] = model._drawn_seed  # what the fit drew: the same tree again, the same certificate
-        elif isinstance(given.get("random_state"), np.random.RandomState):
-            arrays.left_out.append(f"{owner}: random_state is a generator, which is not saved; None is saved instead.")
-            given["random_state"] = None
         if "engine" in given:  # an object has a name; where it was fitted says nothing of where it is loaded
             given["engine"] = getattr(given["engine"], "name", given["engine"])
         if "checkpoint" in given:
             given["checkpoint"] = None  # of the fit, not of the model
-        for name, value in given.items():
-            if callable(value):
-                cure = Advice("Use a kernel by name, or ", Setting("kernel", "precomputed"), " with the Gram matrix.")
-                raise FaultError(
-                    f"{owner}'s {name} is the function {shown(value)}, and a model file contains no code", cure
-                )
+        return given
+
+    def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        """Return the parameters; refuse what cannot be in a file."""
+        owner, given = type(model).__name__, self.given_parameters(model)
+        if isinstance(given.get("random_state"), np.random.RandomState):
+            arrays.left_out.append(f"{owner}: random_state is a generator, which is not saved; None is saved instead.")
+            given["random_state"] = None
+        for name in (name for name, value in given.items() if callable(value)):
+            words = f"{owner}'s {name} is the function {shown(given[name])}, and a model file contains no code"
+            if name == "kernel":
+                by_name = "Use a kernel by name, or "
+                raise FaultError(words, Advice(by_name, Setting("kernel", "precomputed"), " with the Gram matrix."))
+            raise FaultError(words, f"Use a {name} that has a name.")
         return {name: to_json(value, f"{owner}'s {name}") for name, value in given.items()}
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:

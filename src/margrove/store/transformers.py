@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.impute import MissingIndicator
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils._missing import is_scalar_nan
 
 from margrove.store.arrays import SINGLE_OR_DOUBLE, Array, Arrays
 from margrove.store.check import check_fields, check_integer
@@ -56,16 +57,6 @@ class _TransformerFile(Schema):
                 given[name] = [each.tolist() if hasattr(each, "tolist") else each for each in given[name]]
         return given
 
-    def parameters_to_json(self, model: Any, arrays: Arrays) -> dict[str, Any]:
-        given, owner = self.given_parameters(model), type(model).__name__
-        if isinstance(given.get("random_state"), np.random.RandomState):
-            arrays.left_out.append(f"{owner}: random_state is a generator, which is not saved; None is saved instead.")
-            given["random_state"] = None
-        for name in (name for name, value in given.items() if callable(value)):
-            words = f"{owner}'s {name} is the function {shown(given[name])}, and a model file contains no code"
-            raise FaultError(words, f"Use a {name} that scikit-learn has a name for.")
-        return {name: to_json(value, f"{owner}'s {name}") for name, value in given.items()}
-
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         known = estimator().get_params(deep=False)
         given = record if isinstance(record, dict) else {}
@@ -93,19 +84,15 @@ class _TransformerFile(Schema):
         return super().build(draft)
 
 
-def _describe(*parts: Part, **fields: Any) -> _TransformerFile:
+def _describe(*parts: Part, kind: type[Schema] = _TransformerFile, **fields: Any) -> Schema:
     """Return the schema of a transformer with these parts besides those that all have."""
-    of_all = (N_FEATURES, NAMES, *parts, OUTPUT, _SKLEARN)
-    return _TransformerFile(parts=of_all, is_for_schemes=False, n_out=_names_out, **fields)
+    of_all = (N_FEATURES, NAMES, OUTPUT, _SKLEARN, *parts)
+    return kind(parts=of_all, is_for_schemes=False, n_out=lambda model: len(model.get_feature_names_out()), **fields)
 
 
 def _require(condition: bool, words: str) -> None:
     if not condition:
         raise ValueError(words)
-
-
-def _names_out(model: Any) -> int:
-    return len(model.get_feature_names_out())
 
 
 def _read_dtype(name: Any, what: str, *allowed: str) -> np.dtype[Any]:
@@ -235,22 +222,28 @@ def _infrequent(model: Any, *_: Any) -> Any:
 
 
 def _read_infrequent(value: Any, draft: Draft) -> None:
+    """Read the numbers of the infrequent categories of each column, with the place of every category among the
+    frequent ones, which follows from them: behind these is the place of all infrequent ones."""
     sizes = [len(each) for each in draft.fitted["categories_"]]
-    draft.fitted["_infrequent_indices"] = [None] * len(sizes)
-    draft.fitted["_default_to_infrequent_mappings"] = [None] * len(sizes)
     if not isinstance(value, list) or len(value) != len(sizes):
         raise FaultError(f"the infrequent categories are {shown(value)}; a list for each column was expected")
-    for j, (pair, size) in enumerate(zip(value, sizes, strict=True)):
+    found: list[Any] = [(None, None)] * len(sizes)
+    for j, pair in enumerate(value):
         if pair is None:
             continue
-        is_pair = isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, list) for part in pair)
-        n_mapped = size - (j in draft.fitted.get("_missing_indices", ()))  # a missing cell keeps its own category
-        if not is_pair or len(pair[1]) != n_mapped or not 0 < len(pair[0]) <= size or len(set(pair[0])) != len(pair[0]):
-            raise FaultError(f"the infrequent categories of column {j} are {shown(pair)}, which are not among {size}")
-        arrays = [
-            np.array([check_integer(k, 0, "a category", size - 1) for k in part], dtype=np.int64) for part in pair
-        ]
-        draft.fitted["_infrequent_indices"][j], draft.fitted["_default_to_infrequent_mappings"][j] = arrays
+        n_mapped = sizes[j] - (j in draft.fitted.get("_missing_indices", ()))  # a missing cell keeps its own category
+        given = pair[0] if isinstance(pair, list) and pair and isinstance(pair[0], list) else []
+        infrequent = np.array([check_integer(k, 0, "a category", n_mapped - 1) for k in given], dtype=np.int64)
+        is_frequent = ~np.isin(np.arange(n_mapped), infrequent)
+        places = np.where(is_frequent, np.cumsum(is_frequent) - 1, np.count_nonzero(is_frequent))
+        if not given or pair != [np.flatnonzero(~is_frequent).tolist(), places.tolist()]:
+            raise FaultError(
+                f"the infrequent categories of column {j} are {shown(pair)}, which are not among {n_mapped}"
+            )
+        found[j] = infrequent, places
+    draft.fitted["_infrequent_indices"], draft.fitted["_default_to_infrequent_mappings"] = map(
+        list, zip(*found, strict=True)
+    )
 
 
 def _finish_encoder(model: Any) -> None:
@@ -265,12 +258,12 @@ def _finish_one_hot(model: Any) -> None:
 
 
 def _read_missing(value: Any, draft: Draft) -> None:
-    pairs = value if isinstance(value, list) else [value]
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise FaultError(f"the missing categories are {shown(value)}; pairs of numbers were expected")
-    found = {check_integer(j, 0, "a column", draft.d - 1): k for j, k in pairs}
-    sizes = [len(each) for each in draft.fitted["categories_"]]
-    draft.fitted["_missing_indices"] = {j: check_integer(k, 0, "a category", sizes[j] - 1) for j, k in found.items()}
+    """Read the column and number of each category that stands for missing cells: NaN, which is the last one."""
+    categories = draft.fitted["categories_"]
+    found = {j: len(each) - 1 for j, each in enumerate(categories) if is_scalar_nan(each[-1])}
+    if value != [[j, k] for j, k in found.items()]:
+        raise FaultError(f"the missing categories are {shown(value)}; those of NaN were expected")
+    draft.fitted["_missing_indices"] = found
 
 
 _CATEGORIES = Part("categories", _categories, _read_categories)
@@ -405,16 +398,9 @@ def _read_sparse(value: Any, draft: Draft) -> None:
     draft.fitted["sparse_output_"] = value
 
 
-COLUMN_TRANSFORMER = _ColumnsFile(
-    parts=(
-        N_FEATURES,
-        NAMES,
-        OUTPUT,
-        _SKLEARN,
-        Part("columns", _columns, _read_columns),
-        Part("is_sparse", lambda model, *_: bool(model.sparse_output_), _read_sparse),
-    ),
-    is_for_schemes=False,
-    n_out=lambda model: max(part.stop for part in model.output_indices_.values()),
+COLUMN_TRANSFORMER = _describe(
+    Part("columns", _columns, _read_columns),
+    Part("is_sparse", lambda model, *_: bool(model.sparse_output_), _read_sparse),
+    kind=_ColumnsFile,
     finish=lambda model: model._validate_transformers(),
 )

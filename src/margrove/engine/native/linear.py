@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,14 +20,12 @@ from margrove.linear.problem import (
     KernelPerceptronSolution,
     LeastSquaresProblem,
     LinearSolution,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
     PerceptronSolution,
     Walk,
     WalkProblem,
     column_sizes,
 )
-from margrove.linear.reference import PenalisedMachine, penalised_solution
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -143,14 +140,7 @@ def _sparse_least_squares(
 @register(NAME, PerceptronProblem)
 def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronSolution:
     machines = range(len(problem.sign))
-    solver = core.Perceptron(
-        points_of(problem.X),
-        _walk(problem),
-        variant=core.Variant[problem.variant],
-        patience=0 if problem.tol is None else problem.n_iter_no_change,
-        tolerance=problem.tol or 0.0,
-        kept_bytes=int(free_memory() * _KEPT_SHARE) // len(machines) if problem.variant != "last" else 0,
-    )
+    solver = _perceptron(problem)
     if problem.start is not None:
         for machine in machines:
             solver.start_from(machine, problem.start[0][machine], float(problem.start[1][machine]))
@@ -158,7 +148,7 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
 
     def run(seconds: float) -> None:
         solver.run(problem.max_iter, seconds, threads)
-        if any(solver.out_of_room(machine) for machine in machines):
+        if isinstance(solver, core.Perceptron) and any(solver.out_of_room(machine) for machine in machines):
             raise MemoryError(
                 f"variant={problem.variant!r} keeps {_KEPT[problem.variant]}, and they no longer fit in memory. "
                 f"Use variant={_LIGHTER[problem.variant]!r}, or a smaller max_iter."
@@ -187,6 +177,18 @@ def _(engine: Engine, problem: PerceptronProblem, effort: Effort) -> PerceptronS
     )
 
 
+def _perceptron(problem: PerceptronProblem) -> core.Perceptron | core.PenalisedPerceptron:
+    rows, walk = points_of(problem.X), _walk(problem)
+    patience, tolerance = 0 if problem.tol is None else problem.n_iter_no_change, problem.tol or 0.0
+    if problem.is_penalised:
+        return core.PenalisedPerceptron(
+            rows, walk, alpha=problem.alpha, l1_ratio=problem.l1_ratio, patience=patience, tolerance=tolerance
+        )
+    kept_bytes = int(free_memory() * _KEPT_SHARE) // len(problem.sign) if problem.variant != "last" else 0
+    variant = core.Variant[problem.variant]
+    return core.Perceptron(rows, walk, variant=variant, patience=patience, tolerance=tolerance, kept_bytes=kept_bytes)
+
+
 def _walk(problem: WalkProblem[Any]) -> core.Walk:
     """Return what every perceptron is given beside its rows."""
     return core.Walk(
@@ -202,7 +204,7 @@ def _walk(problem: WalkProblem[Any]) -> core.Walk:
 def _run(
     stage: str,
     problem: WalkProblem[Any],
-    solver: core.Perceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
+    solver: core.Perceptron | core.PenalisedPerceptron | core.KernelPerceptron32 | core.KernelPerceptron64,
     run: Callable[[float], None],
     effort: Effort,
 ) -> tuple[list[core.WalkStanding], Status]:
@@ -228,28 +230,6 @@ def _run(
 
     status = run_in_slices(advance, effort, on_slice)
     return standings(), status
-
-
-@register(NAME, PenalisedPerceptronProblem)
-def _(engine: Engine, problem: PenalisedPerceptronProblem, effort: Effort) -> PerceptronSolution:
-    """The core has no penalised walk: the passes are those of the reference, under the limits of a fit."""
-    machines = [PenalisedMachine(problem, machine) for machine in range(len(problem.sign))]
-
-    def advance(seconds: float) -> Status | None:
-        deadline = time.monotonic() + seconds
-        for machine in machines:
-            while machine.status is None:
-                if time.monotonic() > deadline:
-                    return None
-                machine.run_pass()
-        return worst(machine.status or Status.CONVERGED for machine in machines)
-
-    def on_slice() -> None:
-        done = sum(problem.max_iter if machine.status else machine.passes for machine in machines)
-        mistakes = sum(machine.pass_mistakes for machine in machines)
-        report(Progress("perceptron", done, problem.max_iter * len(machines), mistakes, "mistakes in the pass"))
-
-    return penalised_solution(machines, run_in_slices(advance, effort, on_slice))
 
 
 @register(NAME, KernelPerceptronProblem)

@@ -14,7 +14,6 @@ from margrove.linear.problem import (
     CentroidProblem,
     KernelPerceptronProblem,
     LeastSquaresProblem,
-    PenalisedPerceptronProblem,
     PerceptronProblem,
 )
 from margrove.linear_svm import reference as linear_svm
@@ -54,7 +53,6 @@ def _add(kind: type[P], solve: Callable[[P], Any]) -> None:
 _add(CentroidProblem, linear.basic_linear)
 _add(LeastSquaresProblem, linear.least_squares)
 _add(PerceptronProblem, linear.perceptron)
-_add(PenalisedPerceptronProblem, linear.penalised_perceptron)
 _add(KernelPerceptronProblem, linear.kernel_perceptron)
 _add(LinearSvmProblem, linear_svm.linear_svm)
 _add(LinearPathProblem, linear_svm.linear_path)
