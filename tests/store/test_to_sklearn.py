@@ -269,7 +269,6 @@ def test_float32_and_no_support_vectors():
         (make_pipeline(StandardScaler(), LeastSquaresClassifier()), "LeastSquaresClassifier cannot be converted"),
         (SVCCV(Cs=[1.0], gammas=[0.1], cv=2), "Convert its best_estimator_"),
     ],
-    ids=named,
 )
 def test_what_scikit_learn_does_not_have_is_refused(model, words):
     with pytest.raises(InputError, match=words):
