@@ -161,6 +161,14 @@ void Lists::list_few(std::size_t j, const FewValues& few) {
   for (std::size_t rank = 0; rank < codes.size(); ++rank)
     if (is_most(rank)) place[codes[rank]] = list.size, step[codes[rank]] = 0;
   const auto put = [&, tag = list.tag, at = place.data(), by = step.data()](auto tag_of) {
+    if (codes.size() == 2 && list.mode != kNoMode) {  // one place, which stays in a register
+      const std::uint32_t rare = codes[list.mode == 0 ? 1 : 0];
+      for (std::uint32_t i = 0, next = 0; i < n_; ++i) {
+        tag[next] = tag_of(i);
+        next += few.code(i) == rare;
+      }
+      return;
+    }
     for (std::uint32_t i = 0; i < n_; ++i) {
       const std::uint32_t code = few.code(i);
       tag[at[code]] = tag_of(i);
@@ -214,9 +222,10 @@ void Lists::sort_sparse(std::size_t j) {
   std::vector<std::uint32_t> order;
   for (std::int64_t i = 0; i < column.stored; ++i)
     if (column.number(i) != 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+  const auto is_less = [&](std::uint32_t a, std::uint32_t b) {
     return ordered_bits(column.number(a)) < ordered_bits(column.number(b));
-  });
+  };
+  if (!std::is_sorted(order.begin(), order.end(), is_less)) std::stable_sort(order.begin(), order.end(), is_less);
   const bool has_zeros = order.size() < static_cast<std::size_t>(n_);
   std::uint32_t key = 0;
   double before = -std::numeric_limits<double>::infinity();

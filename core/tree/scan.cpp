@@ -377,10 +377,30 @@ double random_cut(const ScanRules& rules, const Column& column, Mode left_out, c
   return cut < high ? std::max(cut, low) : low;
 }
 
+// The lowest bits of some tags, added up.
+MARGROVE_CLONES std::uint32_t add_lowest_bits(const std::uint32_t* tag, std::uint32_t size) {
+  std::uint32_t ones = 0;
+  for (std::uint32_t i = 0; i < size; ++i) ones += tag[i] & 1;
+  return ones;
+}
+
 // The sums of some elements.
-void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size, double* sum,
-            double& weight) {
-  for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
+void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size,
+            ScanSpace& space, double* sum, double& weight) {
+  if (!rules.weight.empty() || node.seen.empty()) {
+    for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
+    return;
+  }
+  weight += size;
+  if (node.seen.size() == 2 && !rules.tags.label) {
+    const std::uint32_t ones = add_lowest_bits(tag, size);
+    sum[0] += size - ones;
+    sum[1] += ones;
+    return;
+  }
+  space.left.assign(node.seen.size(), 0);
+  for (std::uint32_t i = 0; i < size; ++i) ++space.left[rules.tags.label_of(tag[i])];
+  for (std::size_t k = 0; k < node.seen.size(); ++k) sum[k] += space.left[k];
 }
 
 // ---- Gini of weights: see weighted.hpp.
@@ -478,13 +498,13 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   if (is_of_whole_weights(rules, column)) return scan_weighted(rules, mode, piece, parts, node, floor, space, found);
   if (parts.block_rows || parts.missing_rows) {
     space.missing_sum.assign(width, 0.0);
-    add_up(rules, node, piece.tag + parts.present, piece.size - parts.present, space.missing_sum.data(),
+    add_up(rules, node, piece.tag + parts.present, piece.size - parts.present, space, space.missing_sum.data(),
            parts.missing_weight);
     if (left_out) {
       space.block_sum.assign(2 * width, 0.0);
       double listed = parts.missing_weight;
       std::copy(space.missing_sum.begin(), space.missing_sum.end(), space.block_sum.begin());
-      add_up(rules, node, piece.tag, parts.present, space.block_sum.data(), listed);
+      add_up(rules, node, piece.tag, parts.present, space, space.block_sum.data(), listed);
       for (std::size_t k = 0; k < width; ++k) space.block_sum[k] = node.sum[k] - space.block_sum[k];
       (mode == kMissing ? parts.missing_weight : parts.block_weight) = node.weight - listed;
       if (mode == kMissing) std::copy_n(space.block_sum.begin(), width, space.missing_sum.begin());
