@@ -214,10 +214,7 @@ def _first_infinite(table: Table) -> tuple[str, int, float] | None:
     block = table.sparse.data if table.sparse is not None else table.block
     columns: Iterable[Column] = table
     if block is not None:
-        # A sum is finite unless a term is not (or it overflows): one pass and no large temporary.
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = np.sum(block)
-        if np.isfinite(total) or not np.isinf(block).any():
+        if np.isfinite(table.block_sum) or not np.isinf(block).any():
             columns = ()
         elif table.sparse is not None:
             entry = int(np.flatnonzero(np.isinf(block))[0])

@@ -104,17 +104,15 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
     monotone = _directions(wishes.monotone, table)
     if table.sparse is not None:
         return _sparse_cells(table, categories, cuts, monotone)
+    if table.block is not None and not categories and not cuts:
+        return _number_cells(table, monotone)
     columns, values = [], []
-    is_plain = table.block is not None and not categories and not cuts
-    # NaN is in a sum as soon as it is in a term: one pass, and no mask as large as the table.
-    with np.errstate(over="ignore", invalid="ignore"):  # of huge cells
-        is_complete = table.block is not None and not np.isnan(np.sum(table.block))
     test: Test
     for j, given in enumerate(table):
         column = _category_of_numbers(given) if j in categories and given.kind == "numeric" else given
         if column.kind == "numeric":
             test = "intervals" if j in cuts else "threshold"
-            cells, has_missing = column.values, not is_complete and column.n_missing > 0
+            cells, has_missing = column.values, column.n_missing > 0
             tree_column = TreeColumn(
                 column.name, test, cuts=cuts.get(j, ()), monotone=monotone[j], has_missing=has_missing
             )
@@ -133,8 +131,16 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
             cells = column.values.astype(np.int32, copy=False)
         columns.append(tree_column)
         values.append(cells)
-    block = table.block if is_plain and table.block is not None and table.block.flags.c_contiguous else None
-    return Cells(tuple(columns), table.n_rows, tuple(values), block=block)
+    return Cells(tuple(columns), table.n_rows, tuple(values))
+
+
+def _number_cells(table: Table, monotone: list[int]) -> Cells:
+    block = table.block
+    assert block is not None
+    has_missing = np.isnan(block).any(axis=0).tolist() if np.isnan(table.block_sum) else [False] * table.n_columns
+    found = zip(table.names, monotone, has_missing, strict=True)
+    columns = tuple(TreeColumn(name, monotone=sign, has_missing=missing) for name, sign, missing in found)
+    return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
 
 
 @as_input_error

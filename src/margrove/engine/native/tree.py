@@ -23,7 +23,7 @@ from margrove.status import Status
 from margrove.tree.groups import Measure
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
-from margrove.tree.problem import VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
+from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
 
 
 @register(NAME, TreeProblem)
@@ -124,7 +124,8 @@ def _bins(growth: Growth) -> int:
 
 def columns_for_core(cells: Cells) -> list[core.Column]:
     """Return the columns as the core takes them."""
-    found = []
+    found, nothing = [], given_or_nothing(None)
+    tests = {test: core.Test[test] for test in TESTS}
     for j, column in enumerate(cells.columns):
         rows = None
         if cells.sparse is not None:
@@ -134,11 +135,11 @@ def columns_for_core(cells: Cells) -> list[core.Column]:
             values = cells.values[j]
         found.append(
             core.Column(
-                test=core.Test[column.test],
+                test=tests[column.test],
                 monotone=column.monotone,
                 cells=values,
                 n_codes=column.n_codes,
-                cuts=given_or_nothing(column.cuts if column.test == "intervals" else None),
+                cuts=given_or_nothing(column.cuts) if column.cuts else nothing,
                 rows=rows,
             )
         )
