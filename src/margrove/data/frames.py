@@ -183,6 +183,9 @@ def _from_frame(X: Any) -> Table:
         if series.dtype in (nw.Object, nw.Unknown):
             mixed[name] = column_from_objects(name, series.to_list(), source=source)
             continue
+        if isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None:
+            # Arrow reads zones of pandas by a way that pandas 3.1 deprecates.
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
         arrow = series.to_arrow()
         plain[name] = arrow if isinstance(arrow, pa.ChunkedArray) else pa.chunked_array([arrow])
     table = table_from_arrow(pa.table(plain), source=source)
