@@ -431,7 +431,10 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     summarise(child);
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
     is_any_open |= child.is_open;
-    if (child.is_open) weigh(child);
+    if (child.is_open) {
+      weigh(child);
+      child.ranges.reserve(node.ranges.size());
+    }
   }
   write(node, children, output);
   bound_children(node, children);

@@ -44,17 +44,23 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
       mode_value_(columns.size()),
       cuts_(columns.size()) {
   tags_ = tags_for(label, n, n_classes);
-  std::size_t total = 0;
-  std::vector<std::size_t> start(columns.size());
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    start[j] = total;
-    total += 2 * static_cast<std::size_t>(is_sparse(columns[j].cells) ? columns[j].stored : n);
+  for (const Column& column : columns)
+    most_ += 2 * static_cast<std::size_t>(is_sparse(column.cells) ? column.stored : n);
+}
+
+// Room for a list of so many elements.
+void Lists::make_room(std::size_t j, std::size_t size) {
+  constexpr std::size_t kPiece = std::size_t{1} << 21;  // numbers, 8 MiB: four large pages
+  const std::lock_guard lock(asking_);
+  if (n_free_ < 2 * size) {
+    n_free_ = std::max(2 * size, std::min(kPiece, most_));
+    memory_.push_back(large_memory<std::uint32_t>(n_free_));
+    free_ = memory_.back().get();
   }
-  memory_ = large_memory<std::uint32_t>(total);
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    lists_[j].key = memory_.get() + start[j];
-    lists_[j].tag = lists_[j].key + (is_sparse(columns[j].cells) ? columns[j].stored : n);
-  }
+  lists_[j].key = free_;
+  lists_[j].tag = free_ + size;
+  free_ += 2 * size;
+  n_free_ -= 2 * size;
 }
 
 Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<const std::int32_t> label, int n_classes,
@@ -72,8 +78,8 @@ Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<con
       cuts_(sorted.cuts_) {
   std::size_t total = 0;
   for (const List& list : lists_) total += 2 * static_cast<std::size_t>(list.size);
-  memory_ = large_memory<std::uint32_t>(total);
-  std::uint32_t* next = memory_.get();
+  memory_.push_back(large_memory<std::uint32_t>(total));
+  std::uint32_t* next = memory_.back().get();
   for (List& list : lists_) {
     list.key = next;
     list.tag = next + list.size;
@@ -96,7 +102,9 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
   if (is_sorted_) return true;
   // Columns sorted in one go: as few as leave a group to each thread, but four lie side by side in a vector.
   const std::size_t share = (columns_.size() / static_cast<std::size_t>(threads_) + 3) / 4 * 4;
-  const std::size_t size = std::clamp<std::size_t>(share, 4, SortSpace::kTogether);
+  constexpr std::size_t kMostFetched = std::size_t{4} << 20;  // numbers, 16 MiB, unless a line of floats is more
+  const std::size_t most = std::max(SortSpace::kTogether, std::min(2 * SortSpace::kTogether, kMostFetched / n_));
+  const std::size_t size = std::clamp<std::size_t>(share, 4, most);
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
   is_sorted_ = go_on(next_, (columns_.size() + size - 1) / size, threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
@@ -122,6 +130,7 @@ void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space
   const std::size_t n = n_;
   if (n_bins_ == 0 && space.few.find(bits.narrow)) return list_few(j, space.few);
   const std::uint64_t* pairs = ranked_rows(bits, space);
+  make_room(j, n);
   for (std::size_t i = 0; i < n; ++i) {
     list.key[i] = pairs[i] >> 32;
     list.tag[i] = pairs[i];
@@ -146,6 +155,9 @@ void Lists::list_few(std::size_t j, const FewValues& few) {
   const std::span<const std::uint16_t> codes = few.ordered_codes();
   const auto is_most = [&](std::size_t rank) { return may_leave_out_ && few.rows(rank) > n_ / 2; };
   std::vector<std::uint32_t> place(few.n_codes()), step(few.n_codes(), 1);
+  std::size_t listed = 1;  // and one behind them: see below
+  for (std::size_t rank = 0; rank < codes.size(); ++rank) listed += is_most(rank) ? 0 : few.rows(rank);
+  make_room(j, listed);
   for (std::size_t rank = 0; rank < codes.size(); ++rank) {
     const std::uint32_t key = rank < few.n_ranks() ? static_cast<std::uint32_t>(rank) : kMissing;
     if (is_most(rank)) {
@@ -202,6 +214,7 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
     const auto at = std::upper_bound(column.cuts.begin(), column.cuts.end(), x);
     return static_cast<std::uint32_t>(at - column.cuts.begin());
   };
+  make_room(j, n);
   std::vector<std::uint32_t> place(n_keys + 1);
   auto* key = reinterpret_cast<std::uint32_t*>(scratch.pairs.data());
   for (std::size_t i = 0; i < n; ++i) ++place[std::min<std::size_t>(key[i] = key_of(i), n_keys)];
@@ -226,6 +239,7 @@ void Lists::sort_sparse(std::size_t j) {
     return ordered_bits(column.number(a)) < ordered_bits(column.number(b));
   };
   if (!std::is_sorted(order.begin(), order.end(), is_less)) std::stable_sort(order.begin(), order.end(), is_less);
+  make_room(j, order.size());
   const bool has_zeros = order.size() < static_cast<std::size_t>(n_);
   std::uint32_t key = 0;
   double before = -std::numeric_limits<double>::infinity();

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,7 @@ class Lists {
   void sort_sparse(std::size_t j);
   void bin_sparse(std::size_t j, std::int64_t zeros);
   void settle(std::size_t j, std::uint32_t size);
+  void make_room(std::size_t j, std::size_t size);
 
   std::span<const Column> columns_;
   std::int64_t n_;
@@ -87,7 +89,11 @@ class Lists {
   std::atomic<std::int64_t> next_{0};   // of the groups of columns that are sorted in one go
   std::unique_ptr<SortSpaces> spaces_;  // while they are sorted
   Tags tags_;
-  LargeMemory<std::uint32_t> memory_;
+  // Lists are as long as they turn out to be, so that of a table of one-hot columns little memory is touched.
+  std::vector<LargeMemory<std::uint32_t>> memory_;
+  std::uint32_t* free_ = nullptr;      // in the last of these
+  std::size_t n_free_ = 0, most_ = 0;  // there, and what all lists need at most
+  std::mutex asking_;
   std::vector<List> lists_;
   std::vector<double> mode_value_;         // of each column that has a mode
   std::vector<std::vector<double>> cuts_;  // of each column that is binned

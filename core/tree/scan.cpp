@@ -160,6 +160,20 @@ struct ManyClasses : Walk {
       record(key, left_row, next_key, right_row, nl, left);
     }
   }
+  // The tests of a chunk whose running sums are known, one by one.
+  void consider_all(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    for (std::uint32_t i = 0; i < size; ++i) {
+      ++nl;
+      if (key[i] == key[i + 1]) continue;
+      l2 = space.first[i];
+      m = space.second[i];
+      const double left = nl, score = static_cast<double>(l2) * n + (t2 - 2 * static_cast<double>(m)) * left;
+      if (score > best * kAlmost * left * (n - left))
+        consider(key[i], rules.tags.row(tag[i]), key[i + 1], rules.tags.row(tag[i + 1]));
+      else
+        ++boundaries;
+    }
+  }
   // By runs of equal keys: nothing is skipped, every test is considered.
   void pass_runs(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     std::uint32_t* left = space.left.data();
@@ -190,14 +204,14 @@ struct ManyClasses : Walk {
       second[i] = products += total[k];
     }
     const Sight sight = look_at_gini(key, first, second, size, t2, static_cast<double>(nl), n, best * kAlmost);
-    if (sight.may_win) {  // back, and one by one
-      for (std::uint32_t i = 0; i < size; ++i) --left[label_of<IsPacked>(tags, tag[i])];
-      return false;
+    if (sight.may_win) {
+      consider_all(key, tag, size);
+    } else {
+      nl += size;
+      boundaries += sight.boundaries;
     }
     l2 = squares;
     m = products;
-    nl += size;
-    boundaries += sight.boundaries;
     return true;
   }
   double excess() const { return best - node.purity; }
@@ -271,12 +285,16 @@ struct Entropy : Walk {
     }
     const Sight sight = look_at_entropy(key, sums, f + next, f + (node.rows - next), size, best);
     if (sight.may_win) {
-      for (std::uint32_t i = 0; i < size; ++i) --left[label_of<IsPacked>(tags, tag[i])];
-      return false;
+      for (std::uint32_t i = 0; i < size; ++i) {
+        ++nl;
+        sum = sums[i];
+        if (key[i] != key[i + 1]) consider(key[i], tags.row(tag[i]), key[i + 1], tags.row(tag[i + 1]));
+      }
+    } else {
+      nl += size;
+      boundaries += sight.boundaries;
     }
     sum = running;
-    nl += size;
-    boundaries += sight.boundaries;
     return true;
   }
   double excess() const { return static_cast<double>(best - no_test()) * rules.x_log_x_unit; }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_sample_weight
@@ -103,7 +104,7 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
     cuts = _cut_points(wishes.split_values, table)
     monotone = _directions(wishes.monotone, table)
     if table.sparse is not None:
-        return _sparse_cells(table, categories, cuts, monotone)
+        return _sparse_cells(X, table, categories, cuts, monotone)
     if table.block is not None and not categories and not cuts:
         return _number_cells(table, monotone)
     columns, values = [], []
@@ -383,11 +384,14 @@ def _only_levels_that_occur(column: Column) -> Column:
     return Column(column.name, "category", recode[column.values], levels)
 
 
-def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]) -> Cells:
+def _sparse_cells(
+    X: Any, table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]
+) -> Cells:
     if categories or cuts:
         name = "categorical_features" if categories else "split_values"
         raise ParameterError(f"{name} needs a dense table, and X is a sparse matrix. Use X.toarray().")
-    matrix = table.sparse.tocsc()
+    is_ready = sp.issparse(X) and X.format == "csc" and X.dtype == table.sparse.dtype and X.has_canonical_format
+    matrix = X if is_ready else table.sparse.tocsc()
     matrix.sum_duplicates()
     # The number of missing cells before each column; it rises after a column that has some.
     before = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])[matrix.indptr]
