@@ -128,8 +128,9 @@ def to_sklearn(model: Any) -> Any:
     found = learner_of(model)
     if found is None or found.to_peer is None:
         convertible = [learner for learner in learners() if learner.to_peer is not None]
-        problem = f"{type(model).__name__} cannot be converted to scikit-learn"
-        raise InputError(problem, cure=_cure(type(model), convertible))
+        is_theirs = type(model).__module__.startswith("sklearn.") and not hasattr(model, "best_estimator_")
+        cure = "It is already a model of scikit-learn." if is_theirs else _cure(type(model), convertible)
+        raise InputError(f"{type(model).__name__} cannot be converted to scikit-learn", cure=cure)
     theirs = loaded(found.to_peer)(model, *map(loaded, found.peers[:1]))
     for name in _COMMON:
         if not isinstance(getattr(type(theirs), name, None), property) and hasattr(model, name):

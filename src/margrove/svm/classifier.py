@@ -64,7 +64,7 @@ def _deprecated(name: str) -> Any:
     def get(model: Any) -> Any:
         check_is_fitted(model)
         words = (
-            f"Attribute `{name}` was deprecated in version 1.8 of scikit-learn and will be removed in its version 1.10"
+            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn and will be removed in its version 1.11"
         )
         warnings.warn(f"{words}; use predict_proba.", FutureWarning, stacklevel=2)
         return kept.fget(model) if name in model.__dict__ else np.empty(0)
