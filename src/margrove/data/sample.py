@@ -309,7 +309,7 @@ def classes_of_pieces(classes: ArrayLike | None, known: NDArray[Any] | None, lea
     if known is not None and not np.array_equal(named, known):
         raise ParameterError(f"classes is {shown(classes)}; the first call of partial_fit had {listed(known)}.")
     if len(named) < least:
-        raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least {least}.")
+        raise ParameterError(f"classes is {shown(classes)}; a classifier needs at least two.")
     return named
 
 
