@@ -1,4 +1,4 @@
-"""`from_sklearn` and `to_sklearn`: fitted models of scikit-learn as ours and ours as scikit-learn's, without a fit."""
+"""`from_sklearn` and `to_sklearn`: convert fitted models from and to scikit-learn, without fitting again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's transformers in a model file: one schema for each class, and nothing for any other.
+"""scikit-learn's transformers in a model file: a schema for each supported class.
 
 A record has the version of scikit-learn that fitted the transformer. Parameters that it lacks take their defaults;
 parameters that only that version has are dropped if they are off. Attributes that only some versions have (1.6 to 1.9)

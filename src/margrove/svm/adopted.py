@@ -1,5 +1,7 @@
-"""A support vector machine that was solved elsewhere, as an estimator of ours, with all that ``fit`` leaves as far as
-it can be known from support vectors, their coefficients and the offsets; and ours as scikit-learn's.
+"""Convert support vector machines that were solved elsewhere, and convert ours to scikit-learn.
+
+A converted machine has all attributes that ``fit`` sets, as far as they are known from support vectors, their
+coefficients and the offsets.
 
 What cannot be known is marked as such:
 

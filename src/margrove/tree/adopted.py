@@ -1,4 +1,4 @@
-"""Trees from and for scikit-learn, whose trees are binary, with thresholds on numbers.
+"""Convert fitted trees from and to scikit-learn, whose trees are binary, with thresholds on numbers.
 
 scikit-learn rounds cells to float32 before it compares them. Margrove compares them as they are, so θ of an adopted
 tree becomes the largest number that float32 rounds to a number ≤ θ: every cell takes the same branch.
