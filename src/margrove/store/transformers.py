@@ -154,7 +154,7 @@ VARIANCE_THRESHOLD = _scaler(
     {"variances_": ""}, finish=lambda model: _require(model.get_support().any(), "variances_ chooses no column")
 )
 
-PCA_FILE = _describe(
+PCA = _describe(
     SCALARS,
     ARRAYS,
     arrays=(
