@@ -111,7 +111,7 @@ class BoundWalk {
 using BoundPerceptron = BoundWalk<Perceptron>;
 using BoundPenalisedPerceptron = BoundWalk<PenalisedPerceptron>;
 
-// What is called the same on both.
+// The methods that both perceptrons have.
 template <class Solver>
 nb::class_<BoundWalk<Solver>> bind_walk(nb::module_& m, const char* name) {
   using Bound = BoundWalk<Solver>;
@@ -147,7 +147,7 @@ PerceptronState perceptron_state(const BoundPerceptron& p, std::size_t machine) 
           to_numpy(m.makers)};
 }
 
-// Without what only a perceptron without a penalty keeps.
+// What only a perceptron without a penalty keeps is empty.
 PerceptronState penalised_state(const BoundPenalisedPerceptron& p, std::size_t machine) {
   PerceptronState state{};
   const AlignedVector w = p.solver().weights(machine);

@@ -67,7 +67,7 @@ struct PassRecord {
 
 // run_machine(k, max_passes, until) for every machine k, again and again until is_done(machine) holds for all or
 // `seconds` are over. Machines take turns, so that one that never ends does not use up the time of the others. A turn
-// is one pass, or as many as make it worth a thread's while. Each machine works alone, so threads change no result.
+// is one pass, or as many as do the work of kWorkOfATurn. Each machine works alone, so threads change no result.
 template <class Machine, class RunMachine, class IsDone>
 void run_in_turns(const std::vector<Machine>& machines, std::int64_t n, std::int64_t d, std::int64_t max_passes,
                   double seconds, int threads, RunMachine run_machine, IsDone is_done) {

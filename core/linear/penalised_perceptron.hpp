@@ -46,21 +46,21 @@ struct Shrinkage {
 struct PenalisedMachine : PassRecord {
   PenalisedMachine(std::int64_t n, std::int64_t d, std::uint64_t seed, const Shrinkage& shrinkage);
 
-  // Brings all columns up to date: w is then what it says.
+  // Brings all columns up to date, and w to its own units.
   void settle(const Shrinkage& shrinkage);
 
-  AlignedVector w;  // (d), where it is lazy in units of power[visit]
+  AlignedVector w;  // (d); in units of power[visit] if the shrinkage is lazy
   double b = 0;
   double owed = 0;                   // by each column in all, before `visit`
   std::vector<double> paid;          // (d), signed, in units of w; empty without l1
-  std::vector<std::uint32_t> since;  // (d), the visit at which a column was last up to date; where it is lazy
+  std::vector<std::uint32_t> since;  // (d), the visit at which a column was last up to date; empty if not lazy
   std::uint32_t visit = 0;           // since all columns were up to date
-  bool is_checking = false;          // whether the w behind a clean pass separates
+  bool is_checking = false;          // a clean pass is over, and its w is tested on every row
 };
 
 class PenalisedPerceptron {
  public:
-  // As of Perceptron: sign and weight must outlive this object.
+  // As for Perceptron, sign and weight must outlive this object.
   PenalisedPerceptron(AnyRows rows, std::span<const std::int8_t> sign, std::span<const double> weight,
                       const std::vector<std::uint64_t>& seeds, PenalisedSettings settings);
 

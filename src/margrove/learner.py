@@ -118,7 +118,7 @@ def learner_of(model: object) -> Learner | None:
             _load(*_FAMILIES, *_TRANSFORMERS)  # one of them may describe it
         found = _registered.get(key_of(kind))
         if found is not None and (isinstance(found.estimator, str) or found.estimator is kind):
-            return found  # a class of the same name may be another one
+            return found  # another class may have the same name
     return None
 
 

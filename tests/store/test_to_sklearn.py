@@ -7,9 +7,11 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.svm
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -268,6 +270,8 @@ def test_float32_and_no_support_vectors():
         (AdaBoostClassifier(LeastSquaresClassifier(), n_estimators=2), "LeastSquaresClassifier cannot be converted"),
         (make_pipeline(StandardScaler(), LeastSquaresClassifier()), "LeastSquaresClassifier cannot be converted"),
         (SVCCV(Cs=[1.0], gammas=[0.1], cv=2), "Convert its best_estimator_"),
+        (GridSearchCV(SVC(), {"C": [1.0]}, cv=2), "Convert its best_estimator_"),
+        (sklearn.svm.SVC(), "SVC cannot be converted to scikit-learn. It is already a model of scikit-learn"),
     ],
 )
 def test_what_scikit_learn_does_not_have_is_refused(model, words):

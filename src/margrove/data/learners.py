@@ -19,7 +19,7 @@ _OF_SKLEARN = {
     "sklearn.preprocessing:OneHotEncoder": "ONE_HOT_ENCODER",
     "sklearn.preprocessing:OrdinalEncoder": "ORDINAL_ENCODER",
     "sklearn.impute:SimpleImputer": "SIMPLE_IMPUTER",
-    "sklearn.decomposition:PCA": "PCA_FILE",
+    "sklearn.decomposition:PCA": "PCA",
     "sklearn.feature_selection:VarianceThreshold": "VARIANCE_THRESHOLD",
     "sklearn.compose:ColumnTransformer": "COLUMN_TRANSFORMER",
 }

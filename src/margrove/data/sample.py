@@ -35,7 +35,7 @@ class Sample:
     classes: NDArray[Any]  # (K,), sorted
     codes: NDArray[np.int32]  # (n,), positions in classes
     weight: NDArray[np.float64] | None  # (n,), None where all are one
-    objects: Any = None  # the rows, where a callable kernel takes what is not numbers; X is then their Gram matrix
+    objects: Any = None  # rows that are not numbers, for a callable kernel; X is then their Gram matrix
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def read_sample(
     X, y = read_chunk(estimator, X, y, reset=True)
     classes, codes = number_classes(y)
     weight = settle_weights(X, y, sample_weight, class_weight, ignores_negative=ignores_negative)
-    check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)), nu=hasattr(estimator, "nu"))
+    check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)), has_nu=hasattr(estimator, "nu"))
     return Sample(X, classes, codes.astype(np.int32), weight)
 
 
@@ -300,8 +300,8 @@ def read_piece(
 
 
 def classes_of_pieces(classes: ArrayLike | None, known: NDArray[Any] | None, least: int = 2) -> NDArray[Any]:
-    """Return the labels of all calls of ``partial_fit``, which the first call names; ``known`` are those of an earlier
-    call, None in the first. There must be at least ``least``."""
+    """Return the labels of all calls of ``partial_fit``. The first call must name them in ``classes``; later calls pass
+    them as ``known``. There must be at least ``least``."""
     if known is None and classes is None:
         raise ParameterError("classes must be passed on the first call to partial_fit: the labels of all calls.")
     named = known if classes is None else np.unique(np.asarray(classes))
@@ -373,16 +373,14 @@ def settle_weights(
             raise InputError(f"sample_weight is {shown(sample_weight)}; it must contain numbers", cure=cure) from error
         if given.ndim == 0:
             raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
-        if not given.any() and not ignores_negative:
+        if (given <= 0).all() if ignores_negative else not given.any():  # the messages are scikit-learn's
             problem = "Sample weights must contain at least one non-zero number"
+            if ignores_negative:
+                problem = "Invalid input - all samples have zero or negative weights"
             raise InputError(problem, cure="Give some rows a weight > 0.")
-        # scikit-learn's check refuses weights that are all 0, in other words.
-        weight = given if not given.any() else np.array(_check_sample_weight(given, X, dtype=np.float64))
+        weight = np.array(_check_sample_weight(given, X, dtype=np.float64))
         if ignores_negative:
             weight = np.maximum(weight, 0.0)
-            if not weight.any():
-                problem = "Invalid input - all samples have zero or negative weights"
-                raise InputError(problem, cure="Give some rows a weight > 0.")
         elif (weight < 0).any():
             row = int(np.argmax(weight < 0))
             wanted = "Negative values in data passed to `sample_weight` are not allowed"
@@ -418,22 +416,22 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
         raise InputError(words, cure=_encoder_first(name))
 
 
-def check_classes(classes: NDArray[Any], mass: NDArray[Any], *, nu: bool = False) -> None:
-    """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows. With ``nu`` the
-    learner has that parameter, for which scikit-learn has other words."""
+def check_classes(classes: NDArray[Any], mass: NDArray[Any], *, has_nu: bool = False) -> None:
+    """Refuse a single class, and classes of zero weight; ``mass`` is the weight of each class's rows. ``has_nu``: the
+    learner has the parameter nu, which scikit-learn's message then names."""
     if len(classes) < 2:
         raise InputError(
             f"y contains only one class, {shown(classes[0])}; a classifier needs at least two",
             cure="Add rows of another class.",
         )
     if (mass == 0).any():
-        front = ""
+        start = ""  # of the message, in scikit-learn's words
         if np.count_nonzero(mass) == 1:
-            also = ", and the specified nu is infeasible" if nu else ""
-            front = f"Invalid input - all samples with positive weights belong to the same class{also}: "
+            also = ", and the specified nu is infeasible" if has_nu else ""
+            start = f"Invalid input - all samples with positive weights belong to the same class{also}: "
         empty = classes[int(np.argmin(mass))]
         raise InputError(
-            f"{front}sample_weight or class_weight is 0 for all rows of class {shown(empty)}; each class needs a "
+            f"{start}sample_weight or class_weight is 0 for all rows of class {shown(empty)}; each class needs a "
             "weight > 0",
             cure="Give some of its rows a weight > 0, or remove them.",
         )

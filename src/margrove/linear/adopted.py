@@ -1,4 +1,4 @@
-"""Perceptrons as scikit-learn's."""
+"""Convert fitted perceptrons to scikit-learn."""
 
 from __future__ import annotations
 

@@ -16,12 +16,7 @@ from margrove.errors import ParameterError, check_choice, check_flag, check_numb
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
-from margrove.linear.problem import (
-    VARIANTS,
-    PerceptronProblem,
-    PerceptronSolution,
-    Variant,
-)
+from margrove.linear.problem import VARIANTS, PerceptronProblem, PerceptronSolution, Variant
 from margrove.svm.kernels import Matrix
 
 PENALTIES = ("l2", "l1", "elasticnet")
@@ -39,8 +34,8 @@ class Perceptron(MistakeDriven):
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, optional
-        Lets w shrink at every step, for ``variant="last"``, as scikit-learn does; see `margrove.linear.reference`. For
-        sparse rows, too, every w_j pays its l1 penalty at every step. `LinearSVC` minimises its penalty exactly.
+        Shrinks w at every step, as scikit-learn does; only for ``variant="last"``. See `margrove.linear.reference`. The
+        l1 penalty shrinks every w_j at every step, also for sparse rows. `LinearSVC` minimises its penalty exactly.
     alpha : float
         The size of the penalty. 0 is no penalty.
     l1_ratio : float
@@ -82,7 +77,7 @@ class Perceptron(MistakeDriven):
         As in scikit-learn.
     alpha_ : array of shape (n, machines)
         For "last": how often each row was corrected, w = η Σ α_i y_i x_i. Absent after ``partial_fit``, which does
-        not store its rows, and with a penalty, of which w is no such sum.
+        not store its rows, and with a penalty, since w is then no such sum.
     n_mistakes_ : array of shape (machines,)
         The total number of corrections.
     makers_, times_, starts_, n_steps_ : arrays

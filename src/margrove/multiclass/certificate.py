@@ -16,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from margrove.certificate import Certificate, Claim, Source, certify
 from margrove.errors import InputError, ParameterError
 from margrove.multiclass.codes import check_code, errors_corrected, minimum_distance
-from margrove.multiclass.problem import ConstantMachine, Layout, Question, as_rows, rows_of, weights_of
+from margrove.multiclass.problem import ConstantMachine, Layout, Question, as_rows, last_step, rows_of, weights_of
 from margrove.run.progress import as_one_of
 from margrove.svm.layout import code_of
 
@@ -61,7 +61,7 @@ def column_certificates(model: Any, X: Any, y: Any, sample_weight: Any = None) -
             continue
         part = rows_of(X, column.rows, is_pairwise=machines.is_pairwise)
         weight = weights_of(sample_weight, column.rows, _num_samples(y))
-        learner = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        learner = last_step(estimator)
         # The labels of its sides: 0 and 1, in older model files −1 and +1; a regressor has no labels.
         sides = column.targets if not hasattr(learner, "classes_") else learner.classes_[column.targets]
         with as_one_of("certificate", number, len(machines.estimators)):
@@ -81,8 +81,7 @@ def combined_certificate(model: Any) -> Certificate:
     """Return the certificates of a fitted scheme and its machines as they are: recomputed only if every machine's
     is."""
     machines = [each for each in model._machines.estimators if not isinstance(each, ConstantMachine)]
-    learners = [each.steps[-1][1] if hasattr(each, "steps") else each for each in machines]
-    own = [getattr(each, "certificate_", None) for each in learners]
+    own = [getattr(last_step(each), "certificate_", None) for each in machines]
     known = [each for each in own if isinstance(each, Certificate)]
     # A constant keeps no count of the rows: only `certify` can prove it.
     is_known = len(known) == len(model._machines.estimators)

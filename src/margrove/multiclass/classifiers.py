@@ -26,7 +26,7 @@ from margrove.multiclass.decoding import (
     votes,
 )
 from margrove.multiclass.machines import CodedProblem, shared_rows
-from margrove.multiclass.problem import Layout, Target, as_rows
+from margrove.multiclass.problem import Layout, Target, as_rows, takes_gram
 
 
 @estimator
@@ -55,8 +55,8 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
         +1 for the classes on the positive side of a machine, −1 for those on its negative side, 0 for those it never
         sees.
     estimators_ : list
-        A fitted estimator for each machine, of the labels 0 and 1. Of machines that share a kernel they are copies,
-        made on each access; a machine whose rows were all on one side is a constant.
+        A fitted estimator for each machine, with the labels 0 and 1. If the machines share a kernel, these are copies,
+        made on each access. A machine whose rows were all on one side is a constant.
     multilabel_ : bool
         True after ``fit`` with an indicator matrix ``y``. ``classes_`` are then the numbers of its columns, and there
         is no code: ``code_``, ``min_distance_`` and ``errors_corrected_`` are absent.
@@ -101,11 +101,10 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
     """
 
     _scheme = "ovr"
+    _known_words = "classes must"
 
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
         return one_vs_rest(len(classes))
-
-    _known_words = "classes must"
 
     def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
         indicator = _read_indicator(X, y)
@@ -113,10 +112,11 @@ class OneVsRestClassifier(MultiOutputMixin, CodedClassifier):
             return super()._problem(X, y, params)
         target: Target = "sparse labels" if sp.issparse(indicator) else "labels"
         layout = Layout(np.arange(indicator.shape[1]), None, target)
-        return CodedProblem(as_rows(X, is_pairwise=self._is_pairwise), indicator, layout, self._scheme, params)
+        X = as_rows(X, is_pairwise=takes_gram(self._settled_estimator()))
+        return CodedProblem(X, indicator, layout, self._scheme, params)
 
     def predict(self, X: Any) -> NDArray[Any] | Any:
-        """Return the class with the highest score, the first of equals; of several labels an indicator matrix, sparse
+        """Return the class with the highest score, the first of equals; for several labels an indicator matrix, sparse
         if that of ``fit`` was."""
         check_is_fitted(self)
         if not self.multilabel_:

@@ -39,7 +39,7 @@ from margrove.multiclass.machines import (
     learn_piece,
     separated,
 )
-from margrove.multiclass.problem import Layout, as_rows
+from margrove.multiclass.problem import Layout, as_rows, takes_gram
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
 from margrove.svm.svc import SVC
@@ -93,10 +93,10 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
     feature_names_in_: NDArray[Any] = fitted()
     _machines: FittedMachines = fitted()
 
-    # Weights are the estimator's, which asks for them with its own set_fit_request.
+    # sample_weight is passed on to the estimator, which requests it by its own set_fit_request.
     __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
     __metadata_request__partial_fit: ClassVar = {"sample_weight": UNUSED}
-    _known_words = "it must"  # of a class in `partial_fit` that the first call did not name, as in scikit-learn
+    _known_words: ClassVar = "it must"  # scikit-learn's, in the error about a class that the first call did not name
 
     @abstractmethod
     def _settled_code(self, classes: NDArray[Any]) -> NDArray[np.int8]:
@@ -158,7 +158,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             words = "the last fit had several labels per row, or one class: partial_fit cannot continue from it"
             raise InputError(words, cure="Start with partial_fit(X, y, classes=…) of a new model.")
         known = classes_of_pieces(classes, None if is_first else self.classes_)
-        labels, found = read_labels(X, y)
+        labels, found = _read_labels(X, y)
         if len(np.setdiff1d(found, known)):
             words = f"Mini-batch contains {found} while {self._known_words} be subset of {known}"
             raise InputError(words, cure="Name all labels in classes of the first call.")
@@ -170,8 +170,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return self
 
     def _routed(self, method: str, sample_weight: ArrayLike | None, others: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the estimator's method: routed as scikit-learn does where that is switched on;
-        otherwise only weights, for the last step of a pipeline."""
+        """Return the parameters of the estimator's method. With scikit-learn's metadata routing they are those it has
+        requested; without it only weights, which go to the last step of a pipeline."""
         given = others | ({} if sample_weight is None else {"sample_weight": sample_weight})
         template = self._settled_estimator()
         is_routed = get_config()["enable_metadata_routing"]
@@ -181,8 +181,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             return params
         if others:
             raise ParameterError(
-                f"{type(self).__name__}.{method} got {', '.join(others)}. Other parameters than sample_weight need "
-                "sklearn.set_config(enable_metadata_routing=True) and a request of the estimator for them."
+                f"{type(self).__name__}.{method} got {', '.join(others)}. Parameters other than sample_weight need "
+                "sklearn.set_config(enable_metadata_routing=True), and the estimator must request them."
             )
         prefix = f"{template.steps[-1][0]}__" if isinstance(template, Pipeline) else ""
         return {f"{prefix}{name}": value for name, value in given.items()}
@@ -197,16 +197,13 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return SVC() if self.estimator is None else self.estimator
 
     def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
-        labels, classes = read_labels(X, y)
+        labels, classes = _read_labels(X, y)
         if len(classes) == 1 and self._scheme != "ovr":
             words = f"{type(self).__name__} can not be fit when only one class is present: y contains only one class, "
             raise InputError(f"{words}{shown(classes[0])}", cure="Add rows of another class.")
         layout = Layout(classes, self._settled_code(classes) if len(classes) > 1 else None)
-        return CodedProblem(as_rows(X, is_pairwise=self._is_pairwise), labels, layout, self._scheme, params)
-
-    @property
-    def _is_pairwise(self) -> bool:
-        return bool(get_tags(self._settled_estimator()).input_tags.pairwise)
+        X = as_rows(X, is_pairwise=takes_gram(self._settled_estimator()))
+        return CodedProblem(X, labels, layout, self._scheme, params)
 
     def _keep(self, machines: FittedMachines, n_features: int | None = None) -> None:
         """Set all attributes at the end, so that an interrupted fit leaves the model as it was."""
@@ -229,8 +226,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """A fitted estimator for each machine, of the labels 0 and 1. Of machines that share a kernel they are copies,
-        made on each access."""
+        """A fitted estimator for each machine, with the labels 0 and 1. If the machines share a kernel, these are
+        copies, made on each access."""
         check_is_fitted(self)
         machines = self._machines
         return separated(machines) if machines.is_shared else machines.estimators
@@ -304,8 +301,8 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
 
 
 @as_input_error
-def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The labels as an array, and the classes."""
+def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the labels as an array, and the classes."""
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None")
     n = _num_samples(X)

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 
 from margrove.data.frames import is_frame
 from margrove.errors import ParameterError
 from margrove.estimator import with_parameters
 from margrove.multiclass.codes import check_code, one_vs_one, one_vs_rest
-from margrove.multiclass.machines import ONE_KERNEL, FittedMachines, last_step, sharing_of
-from margrove.multiclass.problem import TARGETS, ConstantMachine, Layout
+from margrove.multiclass.machines import ONE_KERNEL, FittedMachines, sharing_of
+from margrove.multiclass.problem import TARGETS, ConstantMachine, Layout, last_step, takes_gram
 from margrove.store.arrays import Array, Arrays, check_entries
 from margrove.store.check import check_fields
 from margrove.store.codec import codec_named, codec_of, put_together, steps_from_json, steps_to_json, take_apart
@@ -124,7 +123,7 @@ def _read_machines(records: Any, draft: Draft) -> None:
     estimators = [
         _read_machine(each, draft, number, may_be_constant=not has_code) for number, each in enumerate(records)
     ]
-    is_pairwise = bool(get_tags(template).input_tags.pairwise)
+    is_pairwise = takes_gram(template)
     rows = _read_rows(draft, n_records, is_allowed=is_pairwise and not is_shared)
     flips = is_shared and model._scheme == "ovo" and len(labels) > 2
     for each, own in zip(estimators, rows, strict=True):
@@ -197,9 +196,8 @@ def _check_machine(machine: Any, template: Any, labels: NDArray[Any] | None, d: 
         raise FaultError(f"a machine is a {type(machine).__name__}, not of the estimator's type or number of columns")
     classes = getattr(last_step(machine), "classes_", None)
     wanted = np.array([0, 1]) if labels is None else labels
-    is_older = (
-        labels is None and classes is not None and np.array_equal(classes, [-1, 1])
-    )  # files of before the labels were scikit-learn's
+    # Older files have the labels −1 and +1.
+    is_older = labels is None and classes is not None and np.array_equal(classes, [-1, 1])
     if classes is not None and not is_older and not np.array_equal(classes, wanted):
         labels_found, expected = shown(classes.tolist()), shown(wanted.tolist())
         raise FaultError(f"the labels of a machine are {labels_found}; {expected} was expected")

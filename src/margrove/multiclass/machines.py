@@ -24,8 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone, is_clusterer, is_outlier_detector, is_regressor
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -47,9 +45,11 @@ from margrove.multiclass.problem import (
     Layout,
     Question,
     as_rows,
+    last_step,
     parameters_of,
     rows_of,
     seen_columns,
+    takes_gram,
 )
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
@@ -166,8 +166,8 @@ def value_of(estimator: Any, X: Any) -> NDArray[np.float64]:
 
 
 def separated(machines: FittedMachines) -> list[Any]:
-    """Return an estimator of the labels 0 and 1 for each machine of a shared kernel: as if it had been fitted by
-    itself, on the rows it sees, with the γ of all rows. They are copies; the shared one predicts."""
+    """Return an estimator of the labels 0 and 1 for each machine of a shared kernel, as if it had been fitted alone to
+    the rows it sees, with the γ of all rows. These are copies: predictions use the shared estimator."""
     shared, turned = machines.estimators[0], -1 if machines.flips else 1
     is_given, found = shared.kernel == "precomputed", []
     for number, beta in enumerate(turned * coefficients_of(shared)):
@@ -202,11 +202,6 @@ def shared_rows(machines: FittedMachines, number: int) -> NDArray[np.intp] | Non
     code = machines.layout.code
     assert code is not None
     return None if code[:, number].all() else np.flatnonzero(machines.estimators[0]._grades[:, number])
-
-
-def last_step(estimator: Any) -> Any:
-    """Return the learner at the end of a pipeline, or the learner itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 @as_input_error
@@ -244,7 +239,8 @@ def check_learner(estimator: Any, *, has_weights: bool) -> None:
 
 
 def sharing_of(estimator: Any, *, has_code: bool = True) -> str:
-    """Return what the machines of this estimator share; without a code, several labels per row or a single class."""
+    """Return what the machines of this estimator share. There is no code for several labels per row and for a single
+    class."""
     if type(estimator) in (SVC, NuSVC) and has_code:
         # A machine by itself balances its two sides; a support vector classifier of many classes balances the classes.
         if estimator.class_weight is not None or getattr(estimator, "warm_start", False):
@@ -261,7 +257,7 @@ def fit_machines(scheme: Any, estimator: Any, problem: CodedProblem) -> FittedMa
     sharing = sharing_of(estimator, has_code=problem.layout.code is not None)
     if sharing == ONE_KERNEL:
         return _fit_together(scheme, estimator, problem)
-    is_pairwise = bool(get_tags(estimator).input_tags.pairwise)
+    is_pairwise = takes_gram(estimator)
     of_all_rows = None
     if sharing == ONE_TABLE:
         problem = replace(problem, X=_read_once(problem.X))

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import _num_samples, validate_data
 
 from margrove.data.frames import as_array
@@ -24,7 +25,7 @@ from margrove.data.table import Table
 from margrove.errors import InputError, as_input_error
 from margrove.svm.layout import machine_names
 
-# y: a class for each row; or an indicator matrix of several labels, dense or sparse, as the predictions then are, too.
+# y: a class for each row, or an indicator matrix of several labels. Predictions are sparse if that matrix was.
 Target = Literal["classes", "labels", "sparse labels"]
 TARGETS: tuple[Target, ...] = ("classes", "labels", "sparse labels")
 
@@ -100,7 +101,7 @@ class Layout:
 
     @classmethod
     def of(cls, model: Any) -> Layout:
-        """Return the layout that the attributes of a fitted scheme state."""
+        """Return the layout by the public attributes of a fitted scheme, which `certify` checks."""
         return cls(model.classes_, getattr(model, "code_", None), model._machines.layout.target)
 
     @property
@@ -133,8 +134,19 @@ class Layout:
         return label_columns(indicator)
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the learner at the end of a pipeline, or the learner itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def takes_gram(estimator: Any) -> bool:
+    """Return whether the estimator takes a Gram matrix as X."""
+    return bool(get_tags(estimator).input_tags.pairwise)
+
+
 def as_rows(X: Any, *, is_pairwise: bool) -> Any:
-    """X as rows can be taken from it: a sparse matrix by rows, kernel values as an array, anything else as it is."""
+    """Return X in a form whose rows can be taken: sparse matrices as CSR, Gram matrices as arrays, others as they
+    are."""
     if sp.issparse(X):
         return as_array(X).tocsr()
     return np.asarray(X) if is_pairwise else X
@@ -159,7 +171,8 @@ def seen_columns(X: Any, rows: NDArray[np.int64] | None, *, is_pairwise: bool) -
 
 
 def parameters_of(params: Mapping[str, Any], rows: NDArray[np.int64] | None, n: int) -> dict[str, Any]:
-    """The parameters of `fit` for some rows: weights and whatever else has an entry for each row are cut to them."""
+    """Return the parameters of `fit` for some rows: those entries of weights, and of all else with one entry per
+    row."""
     found = {}
     for name, value in params.items():
         if name.rpartition("__")[2] == "sample_weight":

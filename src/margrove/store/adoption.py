@@ -1,4 +1,4 @@
-"""`from_sklearn` and `to_sklearn`: fitted models of scikit-learn as ours and ours as scikit-learn's, without a fit."""
+"""`from_sklearn` and `to_sklearn`: convert fitted models from and to scikit-learn, without fitting again."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def to_sklearn(model: Any) -> Any:
     -------
     fitted estimator
         With the parameters that both have. Its predictions, decision values and probabilities are the same but for
-        these: scikit-learn applies trees to cells rounded to float32, so they are the same for cells that float32
-        represents; LIBSVM computes probabilities to 0.005, and they may contradict ``predict``; scikit-learn's
-        one-vs-one adds the vote to the value of two classes. With a callable kernel ``support_`` counts the support
-        vectors alone.
+        these: scikit-learn rounds cells to float32 before a tree tests them, so trees predict the same for cells that
+        float32 represents; LIBSVM computes probabilities to 0.005, and they may contradict ``predict``; scikit-learn's
+        one-vs-one adds the vote to the value of two classes. With a callable kernel ``support_`` numbers the support
+        vectors, not the training rows.
 
     Raises
     ------
@@ -128,8 +128,9 @@ def to_sklearn(model: Any) -> Any:
     found = learner_of(model)
     if found is None or found.to_peer is None:
         convertible = [learner for learner in learners() if learner.to_peer is not None]
-        problem = f"{type(model).__name__} cannot be converted to scikit-learn"
-        raise InputError(problem, cure=_cure(type(model), convertible))
+        is_theirs = type(model).__module__.startswith("sklearn.") and not hasattr(model, "best_estimator_")
+        cure = "It is already a model of scikit-learn." if is_theirs else _cure(type(model), convertible)
+        raise InputError(f"{type(model).__name__} cannot be converted to scikit-learn", cure=cure)
     theirs = loaded(found.to_peer)(model, *map(loaded, found.peers[:1]))
     for name in _COMMON:
         if not isinstance(getattr(type(theirs), name, None), property) and hasattr(model, name):
@@ -149,7 +150,7 @@ def is_ours(model: object) -> bool:
 
 
 def with_parameters_of(model: Any, estimator: Any, /, **others: Any) -> Any:
-    """Return the estimator with the parameters that both have."""
+    """Return an unfitted ``estimator`` with those parameters of the model that it has, too."""
     given = {name: getattr(model, name) for name in estimator._get_param_names() if hasattr(model, name)}
     return estimator(**{**given, **others})
 
@@ -157,7 +158,7 @@ def with_parameters_of(model: Any, estimator: Any, /, **others: Any) -> Any:
 def with_learners_of(model: Any, estimator: Any) -> Any:
     """Return our ensemble as an ``estimator`` of scikit-learn's, with its learners converted."""
     learners = [to_sklearn(each) if is_ours(each) else copy(each) for each in model.estimators_]
-    if estimator.__name__ != "OneVsRestClassifier":  # which passes frames on to its learners; others pass arrays
+    if estimator.__name__ != "OneVsRestClassifier":  # it passes data frames to its learners; the others pass arrays
         for learner in learners:
             vars(learner).pop("feature_names_in_", None)
     theirs = with_parameters_of(model, estimator, estimator=clone(learners[0]))

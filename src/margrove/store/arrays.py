@@ -66,7 +66,8 @@ class Arrays:
         return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
     def put_all(self, specs: Sequence[Array], owner: Any) -> dict[str, str]:
-        """Keep those of these arrays that the owner has, past properties of their names; return how they lay."""
+        """Keep those of these arrays that the owner has stored; properties of the same names are ignored. Return their
+        memory orders."""
         kept = vars(owner)
         return {spec.name: self.put(spec.name, kept[spec.name]) for spec in specs if kept.get(spec.name) is not None}
 

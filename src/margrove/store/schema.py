@@ -358,7 +358,7 @@ class Schema:
             if name == "kernel":
                 by_name = "Use a kernel by name, or "
                 raise FaultError(words, Advice(by_name, Setting("kernel", "precomputed"), " with the Gram matrix."))
-            raise FaultError(words, f"Use a {name} that has a name.")
+            raise FaultError(words, f"Use a {name} given by its name.")
         return {name: to_json(value, f"{owner}'s {name}") for name, value in given.items()}
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:

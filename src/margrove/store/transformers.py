@@ -1,9 +1,9 @@
-"""scikit-learn's transformers in a model file: one schema for each class, and nothing for any other.
+"""scikit-learn's transformers in a model file: a schema for each supported class.
 
-A record has the version of scikit-learn that fitted the transformer. Parameters that this version does not have in
-common with that one take their defaults; attributes that only some versions have (1.6 to 1.9) are made from the others.
-Parameters are checked by scikit-learn's own rules, attributes by the schema; what follows from them, such as the
-columns that an encoder returns, is computed and not read.
+A record has the version of scikit-learn that fitted the transformer. Parameters that it lacks take their defaults;
+parameters that only that version has are dropped if they are off. Attributes that only some versions have (1.6 to 1.9)
+are made from the others. Parameters are checked by scikit-learn's own rules, attributes by the schema. What follows
+from them, such as the columns that an encoder returns, is computed and not read.
 """
 
 from __future__ import annotations
@@ -59,10 +59,13 @@ class _TransformerFile(Schema):
 
     def parameters_from_json(self, estimator: type, record: Any) -> dict[str, Any]:
         known = estimator().get_params(deep=False)
-        given = record if isinstance(record, dict) else {}
-        given = {n: v for n, v in given.items() if n in known or not (v is None or v is False)}  # those that are off
-        what = f"the list of {estimator.__name__}'s parameters"
-        check_fields(given if isinstance(record, dict) else record, known.keys() & given.keys(), what)
+        given = record
+        if isinstance(record, dict):  # without parameters of another version that are off
+            given = {
+                name: value for name, value in record.items() if name in known or not (value is None or value is False)
+            }
+        own = known.keys() & given if isinstance(given, dict) else known.keys()
+        check_fields(given, own, f"the list of {estimator.__name__}'s parameters")
         parameters = {**known, **{name: from_json(value) for name, value in given.items()}}
         if "dtype" in given:
             parameters["dtype"] = _read_dtype(given["dtype"], "dtype", "object").type
@@ -79,8 +82,7 @@ class _TransformerFile(Schema):
         return model
 
     def build(self, draft: Draft) -> Any:
-        vars_without = {spec.name: None for spec in self.arrays}
-        draft.fitted = {**vars_without, **draft.fitted}
+        draft.fitted = {**{spec.name: None for spec in self.arrays}, **draft.fitted}  # None where there is none
         return super().build(draft)
 
 
@@ -125,8 +127,8 @@ def _read_rows_seen(value: Any, draft: Draft) -> None:
 
 
 def _scaler(names: dict[str, str], *parts: Part, finish: Callable[[Any], None] = lambda model: None) -> Schema:
-    """Return the schema of a transformer with these numbers for each column. Each is None where it is called after a
-    parameter that is False."""
+    """Return the schema of a transformer with these numbers for each column. ``names`` maps each attribute to the
+    parameter that switches it off: it may be None if that is False."""
 
     def check(model: Any) -> None:
         for name, parameter in names.items():
@@ -152,7 +154,7 @@ VARIANCE_THRESHOLD = _scaler(
     {"variances_": ""}, finish=lambda model: _require(model.get_support().any(), "variances_ chooses no column")
 )
 
-PCA_FILE = _describe(
+PCA = _describe(
     SCALARS,
     ARRAYS,
     arrays=(
@@ -222,8 +224,8 @@ def _infrequent(model: Any, *_: Any) -> Any:
 
 
 def _read_infrequent(value: Any, draft: Draft) -> None:
-    """Read the numbers of the infrequent categories of each column, with the place of every category among the
-    frequent ones, which follows from them: behind these is the place of all infrequent ones."""
+    """Read the numbers of the infrequent categories of each column, and the place of every category among the frequent
+    ones. The places follow from the numbers: all infrequent categories share the place after the frequent ones."""
     sizes = [len(each) for each in draft.fitted["categories_"]]
     if not isinstance(value, list) or len(value) != len(sizes):
         raise FaultError(f"the infrequent categories are {shown(value)}; a list for each column was expected")
@@ -384,7 +386,7 @@ def _read_step(number: int, record: Any, draft: Draft) -> tuple[str, Any, Any, l
 
 
 def _passes_on(draft: Draft, places: list[int]) -> Any:
-    """Return what scikit-learn puts for "passthrough" when it is fitted."""
+    """Return the transformer by which scikit-learn replaces "passthrough" in a fit."""
     step = FunctionTransformer(accept_sparse=True, check_inverse=False, feature_names_out="one-to-one")
     step.set_output(transform=draft.fitted.get("_sklearn_output_config", {}).get("transform") or "default")
     step.n_features_in_ = len(places)

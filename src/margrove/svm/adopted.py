@@ -1,5 +1,7 @@
-"""A support vector machine that was solved elsewhere, as an estimator of ours, with all that ``fit`` leaves as far as
-it can be known from support vectors, their coefficients and the offsets; and ours as scikit-learn's.
+"""Convert support vector machines that were solved elsewhere, and convert ours to scikit-learn.
+
+A converted machine has all attributes that ``fit`` sets, as far as they are known from support vectors, their
+coefficients and the offsets.
 
 What cannot be known is marked as such:
 
@@ -33,7 +35,7 @@ from margrove.svm.kernels import Kernel, Matrix, kernel_of
 from margrove.svm.kkt import EASY, HARD, MARGINAL
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 
-LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+LIBSVM_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")  # in the order of its kernel types
 _AT_BOUND = 1 - 1e-9  # as a share of the bound
 
 
@@ -167,7 +169,7 @@ def to_sklearn(model: Any, estimator: Any) -> Any:
         others["probability"] = default.probability
     theirs = with_parameters_of(model, estimator, **others)
     theirs.support_, theirs.shape_fit_, vectors = model.support_, model.shape_fit_, model.support_vectors_
-    if callable(model.kernel):  # scikit-learn keeps the training rows; ours are support vectors, unless no numbers
+    if callable(model.kernel):  # scikit-learn keeps all training rows; we keep them only if they are not numbers
         rows = model._fit_rows
         if rows is None:
             rows, theirs.shape_fit_ = vectors, vectors.shape

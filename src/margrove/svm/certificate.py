@@ -26,7 +26,7 @@ from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
-from margrove.svm.kernels import Kernel, Matrix, are_numbers, called, diagonal_of, kernel_of, kernel_sums
+from margrove.svm.kernels import NONNEGATIVE, Kernel, Matrix, are_numbers, called, diagonal_of, kernel_of, kernel_sums
 from margrove.svm.kkt import (
     BOUND_TOLERANCE,
     CLASSIFICATION,
@@ -50,7 +50,6 @@ from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
 from margrove.svm.problem import Dual, classification
 
 _OF_ITS_SIZE = 1e-4  # relative to Σ|βf|: allowed error of the stored ‖w‖², for kernel values in float32
-NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # kernels that never fall below 0
 _SINGLE = 1e9  # about the ratio of the rounding errors of float32 and float64
 
 # Where numbers overflow, the claims fail: no warning is needed.
@@ -103,8 +102,8 @@ def certify_duals(
     support: NDArray[np.int64] | None = None,
     is_reported: bool = False,
 ) -> Certificate:
-    """Certify a fitted model against the duals of its machines on these points. ``support`` has the rows of its support
-    vectors; None means ``support_``; ``kernel`` None that of the model."""
+    """Certify a fitted model against the duals of its machines on these points. ``kernel`` and ``support``, the rows of
+    the support vectors, are those of the model if they are None."""
     kernel = kernel_of(model) if kernel is None else kernel
     diagonal = diagonal_of(kernel, points)
     support = np.asarray(model.support_, dtype=np.int64) if support is None else support
@@ -138,8 +137,9 @@ def certify_duals(
 def _recorded_bounds(
     model: Any, machines: list[SolvedDual], findings: list[Finding], diagonal: NDArray[np.float64], kernel: Kernel
 ) -> tuple[Claim, ...]:
-    """Return a failed claim for each bound of a classifier that is neither that of its machines nor 1, that of no
-    solution. Of the ξα-estimate, rows are left open whose 2 α R² + ξ is 1 up to the tolerance of the solve."""
+    """Return a failed claim for each leave-one-out bound of a classifier that differs from the recomputed one. A bound
+    of 1 always holds. In the ξα-estimate a row whose 2 α R² + ξ is 1 up to the tolerance of the solve may count or
+    not."""
     radius = float(diagonal.max()) * (1 if kernel.name in NONNEGATIVE else 2)
     risky, safe = np.zeros(len(diagonal), np.bool_), np.ones(len(diagonal), np.bool_)
     for machine, finding in zip(machines, findings, strict=True):
@@ -203,7 +203,8 @@ def _lifted(dual: Dual, beta: NDArray[np.float64], distance: NDArray[np.float64]
 
 
 def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArray[np.float64], Kernel]:
-    """Return the points, the weights and the kernel; of a callable kernel on rows that are not numbers, its values."""
+    """Return the points, the weights and the kernel. If a callable kernel takes rows that are not numbers, the points
+    are its Gram matrix."""
     kernel = kernel_of(model)
     if callable(model.kernel) and not are_numbers(X):
         points: Matrix = called(model.kernel, X, X)
@@ -221,7 +222,8 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArr
 
 
 def _sees_same(model: Any, given: Any, gram: Matrix, support: NDArray[np.int64]) -> bool:
-    """Return whether the kernel values with the rows that the model keeps, which are no numbers, are those with X."""
+    """Return whether the kernel has the same values with the rows that the model was fitted on as with those given.
+    Such rows are not numbers, and may have no equality."""
     values = called(model.kernel, given, model._fit_rows)
     return values.shape == gram.shape and bool(np.allclose(values[:, support], gram[:, support], rtol=1e-9, atol=0))
 

@@ -24,9 +24,8 @@ from margrove.estimator import checked, estimator, fitted
 from margrove.run.threads import blas_held_back
 from margrove.search.folds import Splits
 from margrove.status import Status
-from margrove.svm.certificate import NONNEGATIVE
 from margrove.svm.decision import matched, weighted_sums
-from margrove.svm.kernels import Matrix, kernel_of
+from margrove.svm.kernels import NONNEGATIVE, Matrix, kernel_of
 from margrove.svm.kkt import MARGINAL, count_support
 from margrove.svm.layout import (
     check_code,
@@ -58,13 +57,13 @@ def _gives_probabilities(model: SupportVectorClassifier) -> bool:
 
 
 def _deprecated(name: str) -> Any:
-    """Return a read-only property that warns that scikit-learn removes the attribute; `_calibration` does not."""
+    """Return a read-only property that warns that scikit-learn removes the attribute; `_calibration` does not warn."""
     kept = read_only(name)
 
     def get(model: Any) -> Any:
         check_is_fitted(model)
         words = (
-            f"Attribute `{name}` was deprecated in version 1.8 of scikit-learn and will be removed in its version 1.10"
+            f"Attribute `{name}` was deprecated in version 1.9 of scikit-learn and will be removed in its version 1.11"
         )
         warnings.warn(f"{words}; use predict_proba.", FutureWarning, stacklevel=2)
         return kept.fget(model) if name in model.__dict__ else np.empty(0)
@@ -157,7 +156,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     @property
     def _calibration(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """A and B of each machine, or None; ``probA_`` and ``probB_`` of the user."""
+        """A and B of each machine (``probA_`` and ``probB_``), without their warning; None without probabilities."""
         return (vars(self)["probA_"], vars(self)["probB_"]) if "probA_" in vars(self) else None
 
     @property

@@ -38,6 +38,7 @@ KernelFunction: TypeAlias = Callable[[Any, Any], Any]  # of two matrices: the va
 
 NATIVE_KERNELS = ("linear", "rbf", "poly", "sigmoid", "laplacian", "chi2", "intersection")
 KERNELS = (*NATIVE_KERNELS, "precomputed")
+NONNEGATIVE = ("rbf", "laplacian", "chi2", "intersection")  # whose values never fall below 0
 _CLOSE = 1e-6  # of ‖x‖² + ‖z‖²: below, ten digits of a distance are gone
 _PAIR_CELLS = 1 << 20
 _BLOCK_CELLS = 1 << 22  # kernel values held at once
@@ -146,7 +147,7 @@ def polynomial_dimension(n_features: int, degree: int) -> int:
 
 
 def are_numbers(X: Any) -> bool:
-    """Return whether X is a table of numbers, or of what the checks of tables know words about."""
+    """Return whether X is a matrix of numbers, a data frame or a `Table`. Only a callable kernel takes other rows."""
     if sp.issparse(X) or is_frame(X) or isinstance(X, Table):
         return True
     try:
@@ -227,8 +228,8 @@ def _products(X: Matrix, Z: Matrix) -> NDArray[np.float64]:
 
 
 def kernel_of(model: Any) -> Kernel:
-    """Return the kernel of a fitted model; "precomputed" where a callable one was fitted to rows that are not numbers:
-    such a model sees only the values."""
+    """Return the kernel of a fitted model. It is "precomputed" if a callable kernel was fitted to rows that are not
+    numbers: only its values are known then."""
     if getattr(model, "_fit_rows", None) is not None:
         return Kernel("precomputed")
     if callable(model.kernel):

@@ -31,7 +31,7 @@ from margrove.errors import InputError, MargroveWarning, ParameterError, check_w
 from margrove.status import Status
 from margrove.store.fault import FaultError
 from margrove.store.files import Target, naming, open_for_reading, write
-from margrove.svm.adopted import complete, unknown_to_libsvm
+from margrove.svm.adopted import LIBSVM_KERNELS, complete, unknown_to_libsvm
 from margrove.svm.layout import class_slices, dense, pairs_of
 from margrove.svm.libsvm_rows import rows_of_labels, rows_of_values
 from margrove.svm.libsvm_text import KERNEL_TYPES, MOST_INDEX, SVM_TYPES, LibsvmModel, parsed, written
@@ -41,7 +41,7 @@ from margrove.svm.svr import SVR, NuSVR
 
 _ESTIMATORS: dict[str, type] = dict(zip(SVM_TYPES, (SVC, NuSVC, OneClassSVM, SVR, NuSVR), strict=True))
 _SVM_TYPES = {estimator: name for name, estimator in _ESTIMATORS.items()}
-_KERNELS = {name: name for name in KERNEL_TYPES} | {"polynomial": "poly"}
+_KERNELS = dict(zip(KERNEL_TYPES, LIBSVM_KERNELS, strict=True))
 _KERNEL_TYPES = {ours: theirs for theirs, ours in _KERNELS.items()}
 _IN_THE_FILE = ("kernel", "degree", "gamma", "coef0", "sigma", "multiclass", "probability", "checkpoint")
 _SHOWN_LABELS = 8

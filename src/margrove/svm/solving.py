@@ -119,9 +119,9 @@ def dual_problem(model: SupportVectorMachine, machines: PosedMachines) -> tuple[
 def _hard_tube(engine: Engine, problem: DualProblem, effort: Effort, data: TrainingData) -> tuple[DualSolution, ...]:
     """Solve a regression without slack: min ½‖w‖² with |z − f| ≤ ε for every row.
 
-    A solution in which no α is at a finite bound is that of no bound, so the bound is raised until this holds. If α
-    keeps to its bounds, β = α − α* is a proof: for each f within the tube Σβz − εΣ|β| ≤ Σβf = ⟨w, Σβφ⟩, hence
-    ‖w‖ ≥ (Σβz − εΣ|β|)/‖Σβφ‖, and no f is left where the denominator is 0.
+    A solution with no α at its bound also solves the problem without bounds, so the bound is raised until this holds.
+    Otherwise β = α − α* may prove that there is no f: each f within the tube has Σβz − εΣ|β| ≤ Σβf = ⟨w, Σβφ⟩, hence
+    ‖w‖ ≥ (Σβz − εΣ|β|)/‖Σβφ‖, which is impossible where the numerator is > 0 and the denominator is 0.
     """
     (dual,), started = problem.machines, time.monotonic()
     largest, n = float(data.diagonal[dual.point].max()), len(dual.y) // 2
@@ -146,8 +146,8 @@ def _hard_tube(engine: Engine, problem: DualProblem, effort: Effort, data: Train
 
 def _no_tube(rows: NDArray[np.int64], weights: NDArray[np.float64], distance: float, excess: float) -> InfeasibleError:
     return InfeasibleError(
-        f"no hard tube: {len(rows)} rows can be combined to 0 in the feature space (they are {distance:.2g} from it), "
-        f"but the same combination of their values exceeds epsilon by {excess:.3g}",
+        f"no hard tube: a combination of {len(rows)} rows is 0 in the feature space (its norm is {distance:.2g}), but "
+        f"the same combination of their values exceeds epsilon by {excess:.3g}",
         cure=Advice("Use a larger epsilon, a finite ", InPython("C", Setting("C", ...)), ", or another kernel."),
         evidence={"rows": rows, "weights": weights, "distance": distance, "excess": excess},
     )

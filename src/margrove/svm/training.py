@@ -102,8 +102,8 @@ class PosedMachines:
 
 
 def training_data(model: KernelParameters, X: Matrix, objects: Any = None) -> TrainingData:
-    """Settle the kernel on the points; a callable kernel becomes its Gram matrix, which X is already where the rows are
-    ``objects``."""
+    """Settle the kernel on the points. A callable kernel is replaced by its Gram matrix; X is that matrix already if
+    the rows are ``objects``."""
     if objects is not None:
         return TrainingData(X, Kernel("precomputed"), X, Kernel("precomputed"), objects=objects)
     kernel = settle_kernel(
@@ -274,7 +274,7 @@ def rows_of_machines(
 
 
 def is_infinite(C: Any) -> bool:
-    """Return whether no slack is allowed."""
+    """Return whether C is ∞: no slack is allowed."""
     return isinstance(C, float | np.floating) and math.isinf(C) and bool(C > 0)
 
 

@@ -1,4 +1,4 @@
-"""Trees from and for scikit-learn, whose trees are binary, with thresholds on numbers.
+"""Convert fitted trees from and to scikit-learn, whose trees are binary, with thresholds on numbers.
 
 scikit-learn rounds cells to float32 before it compares them. Margrove compares them as they are, so θ of an adopted
 tree becomes the largest number that float32 rounds to a number ≤ θ: every cell takes the same branch.
@@ -25,8 +25,8 @@ _ROUNDING = 1e-9  # relative, of a count of rows that was stored as a share
 
 
 def adopted_tree(columns: tuple[TreeColumn, ...], tree: Any, n_classes: Sequence[int]) -> TreeModel:
-    """Return the nodes of scikit-learn's ``tree_``; ``n_classes`` of each target, none for numbers. The number of tests
-    that each node chose from is not known: NaN."""
+    """Return the nodes of scikit-learn's ``tree_``. ``n_classes`` has an entry for each target of classes, and is empty
+    for numbers. The number of tests that each node chose from is not known: NaN."""
     order = _depth_first(tree.children_left, tree.children_right)
     number = np.empty(len(order), dtype=np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)

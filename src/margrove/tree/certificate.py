@@ -187,8 +187,8 @@ class _Audit(Deviations):
         return affordable(each * rows * len(self.problem.cells.columns), {0}, visit_limit)
 
     def walk(self) -> Iterator[tuple[int, Node | None]]:
-        """Yield the nodes depth first, each as the rows that reach it and the bounds it inherits make it; None without
-        rows."""
+        """Yield the number of each node, depth first, and the node itself, made from the rows that reach it and the
+        bounds it inherits; None if no row does."""
         root = self.search.node(np.arange(self.problem.cells.n_rows))
         stack: list[tuple[int, NDArray[np.intp], Bounds, int]] = [(0, root.rows, FREE, root.key)]
         while stack:

@@ -1,7 +1,8 @@
-"""The random numbers of a tree: a counter-based generator keyed by seed, tree, node and column.
+"""The random numbers of a tree: a counter-based generator keyed by seed, node and column.
 
-A number depends on its key alone, not on what was drawn before. So certificates, both engines and other machines draw
-the same ones, in any order. The hash is SplitMix64 (Steele, Lea, Flood 2014); the core has the same (tree/growing.hpp).
+A number depends on its key alone, not on what was drawn before. So certificates, both engines and other computers draw
+the same numbers, in any order. The hash is SplitMix64 (Steele, Lea, Flood 2014). The core has the same functions
+(core/tree/scan.hpp and growing.hpp).
 """
 
 from __future__ import annotations

@@ -92,9 +92,10 @@ class DecisionTree(TreeParameters):
         self.__dict__.pop("_n_targets", None)
         if (several := several_targets(y)) is not None:
             self._n_targets = several.shape[1]
-            for name in ("prune", "significance", "ccp_alpha"):
-                if getattr(self, name) is not None and (name != "ccp_alpha" or self.ccp_alpha == "cv"):
-                    self._refuse_several(f"{name}={getattr(self, name)!r}")
+            chosen = "cv" if self.ccp_alpha == "cv" else None
+            for name, value in (("prune", self.prune), ("significance", self.significance), ("ccp_alpha", chosen)):
+                if value is not None:
+                    self._refuse_several(f"{name}={value!r}")
         cells = self._learn(X)
         sample, held_out = self._apart(self._read_target(cells, y, sample_weight))
         problem = self._problem(sample)
@@ -215,7 +216,7 @@ class DecisionTree(TreeParameters):
     @cached_property
     def tree_(self) -> Any:
         """The tree as scikit-learn's ``Tree``, with the arrays and methods that other tools read, made on first access.
-        It rounds cells to float32. A tree with tests other than x ≤ θ has none: AttributeError."""
+        It rounds cells to float32. A tree with tests other than x ≤ θ raises AttributeError."""
         if not hasattr(self, "nodes_"):
             raise AttributeError("tree_ exists after fit")
         from margrove.tree.sklearn_tree import sklearn_tree

@@ -108,7 +108,7 @@ class Measure:
     criterion: Criterion
     n_classes: int  # 0 for numbers
     variance_floor: float = 0.0  # of the Gaussian entropy
-    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, or of numbers 1
+    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, 1 for numbers
 
     def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
         """Return each group by itself: shape (n_groups,)."""

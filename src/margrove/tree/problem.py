@@ -81,7 +81,7 @@ VALUE_CRITERIA: tuple[Criterion, ...] = ("squared_error", "gaussian_entropy", "a
 TESTS: tuple[Test, ...] = get_args(Test)
 
 VARIANCE_FLOOR = 1e-9  # of the variance of all rows: where a node's is smaller, gaussian entropy takes this
-LEAST_SUM = 1e-12  # of the node's sum of y: a branch with less has none, under poisson
+LEAST_SUM = 1e-12  # of the node's sum of y: under poisson a branch with less counts as having none
 EQUAL_GAIN = 1e-12  # gains that differ by less, relative to the impurity, are equal: rounding
 MISSING = -1  # the code of a missing cell of a category
 
@@ -177,7 +177,7 @@ class TreeProblem(Problem["TreeSolution"]):
     n_classes: int  # 0 for numbers; of several targets the sum of their classes
     weight: NDArray[np.float64] | None = None  # (n,), all > 0; None where all are one
     growth: Growth = field(default_factory=Growth)
-    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, or of numbers 1
+    outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, 1 for numbers
 
     @property
     def is_regression(self) -> bool:

@@ -49,7 +49,7 @@ class TreeSample:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """Of several targets the number of classes of each, or of numbers 1."""
+        """The number of classes of each of several targets, 1 for numbers; empty for one target."""
         if self.target.ndim == 1:
             return ()
         return (1,) * self.target.shape[1] if self.classes is None else tuple(map(len, self.classes))

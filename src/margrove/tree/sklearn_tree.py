@@ -16,8 +16,8 @@ from margrove.tree.model import TreeModel
 
 
 def sklearn_tree(tree: TreeModel, n_classes: Sequence[int], values: Sequence[NDArray[np.float64]]) -> Tree:
-    """Return the nodes as scikit-learn's ``Tree``; of each target, ``n_classes`` (1 for numbers) and the values of the
-    nodes. Raise `AttributeError` if a test cannot be written as x ≤ θ."""
+    """Return the nodes as scikit-learn's ``Tree``. ``n_classes`` (1 for numbers) and ``values``, those of the nodes,
+    have an entry for each target. Raise `AttributeError` if a test cannot be written as x ≤ θ."""
     inner = np.flatnonzero(~tree.is_leaf)
     made = Tree(len(tree.columns), np.array(n_classes, dtype=np.intp), len(n_classes))
     nodes = np.zeros(tree.n_nodes, dtype=made.__getstate__()["nodes"].dtype)
