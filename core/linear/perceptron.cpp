@@ -135,7 +135,8 @@ MARGROVE_INLINE std::int64_t visit_blindly_body(const DenseRows<T>& rows, Visit&
     if (position + kAhead < to) fetch(rows, visit.order[position + kAhead]);
     const std::int64_t i = visit.order[position];
     const double y = visit.sign[i], full = visit.eta * (visit.weight ? visit.weight[i] : 1.0) * y;
-    const double margin = y * ((decision + b) + step * (product + one));
+    // b and the step cancel where the first rows are of both classes: added to b first, small products would be lost.
+    const double margin = y * ((decision + step * product) + (b + step * one));
     const T* next = rows.row(visit.order[position + 1 < to ? position + 1 : position]);
     look_ahead(visit.w, step, before, now, next, slot1, rows.d, decision, product);
     b += step * one;

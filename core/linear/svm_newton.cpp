@@ -314,6 +314,14 @@ class Newton final : public LinearSolver {
     return now;
   }
 
+  // Whether w is still zero, and is not the best. With tiny costs such a w has a small gap, but predicts one class.
+  bool is_unmoved() const {
+    const auto is_zero = [](const std::vector<double>& of) {
+      return std::all_of(of.begin(), of.end(), [](double x) { return x == 0; });
+    };
+    return is_zero(w_) && !is_zero(v_);
+  }
+
   // Keeps the best, ends where that is good enough, or begins another round. True: a step of w is wanted.
   bool wants_step() {
     const Values now = values();
@@ -326,7 +334,7 @@ class Newton final : public LinearSolver {
       begin_afresh();
       return false;
     }
-    if (best_.gap() <= settings_.tol && (settings_.violation == 0 || is_kkt())) {
+    if (best_.gap() <= settings_.tol && !is_unmoved() && (settings_.violation == 0 || is_kkt())) {
       ending_ = LinearEnding::converged;
       return false;
     }

@@ -70,11 +70,11 @@ struct Measure {
   bool is_possible(const double* sum, const double* all) const {
     if (criterion != Criterion::poisson) return true;
     for (std::size_t t = 0; t < n_targets(); ++t)
-      if (!(sum[2 * t] > kLeastShare * all[2 * t])) return false;
+      if (!(sum[2 * t] > kLeastSum * all[2 * t])) return false;
     return true;
   }
 
-  static constexpr double kLeastShare = 1e-12;  // of the node's sum: less is rounding
+  static constexpr double kLeastSum = 1e-12;  // of the node's sum: less is rounding
 
   double purity_of_one(const double* sum, int n_classes, double weight) const {
     return is_of_classes(criterion) ? class_purity(criterion, sum, n_classes, weight)

@@ -334,3 +334,31 @@ def test_missing_engines_are_named():
 def test_one_class_is_refused_with_its_name():
     with pytest.raises(InputError, match="only one class, 'a'"):
         Perceptron().fit([[0.0], [1.0]], ["a", "a"])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("n", [60, 500, 5000])
+def test_small_cells_are_not_lost_beside_the_intercept(n, scale):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 10))
+    total = X[:, 0] + X[:, 1]
+    X, y = X[np.abs(total) > 0.2] * scale, total[np.abs(total) > 0.2] > 0
+    native, reference = (
+        Perceptron(shuffle=False, max_iter=50, engine=name).fit(X, y) for name in ("native", "reference")
+    )
+    np.testing.assert_allclose(native.coef_, reference.coef_, rtol=1e-6, atol=1e-9 * scale)
+    assert native.score(X, y) == reference.score(X, y)
+
+
+def test_a_warm_start_needs_the_same_columns():
+    model = Perceptron(warm_start=True).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(InputError, match="X has 1 columns; in the last fit it had 2"):
+        model.fit([[0.0], [1.0]], [0, 1])
+
+
+def test_categories_that_are_numbers_are_numbers():
+    frame = pd.DataFrame({"size": pd.Categorical([1, 2, 1, 2]), "weight": [0.0, 1.0, 2.0, 3.0]})
+    assert Perceptron().fit(frame, [0, 1, 0, 1]).predict(frame).tolist() == [0, 1, 0, 1]
+    words = frame.assign(size=pd.Categorical(["s", "l", "s", "l"]))
+    with pytest.raises(InputError, match="these columns contain text: size"):
+        Perceptron().fit(words, [0, 1, 0, 1])

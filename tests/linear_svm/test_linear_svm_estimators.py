@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.svm import LinearSVC as SklearnLinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from margrove import LinearSVC, LinearSVCCV, LinearSVR, LinearSVRCV, Table, certify
@@ -407,3 +408,16 @@ def test_a_memory_mapped_table_is_read_where_it_lies(tmp_path, rng):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     np.testing.assert_array_equal(LinearSVC().fit(mapped, y).coef_, LinearSVC().fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-10, 1e-14])
+def test_tiny_costs_do_not_end_at_the_zero_model(C):
+    """With tiny costs the zero model has a small gap, but predicts one class."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 5))
+    y = X[:, 0] + 0.5 * rng.normal(size=200) > 0
+    model = LinearSVC(C=C).fit(X, y)
+    peer = SklearnLinearSVC(C=C).fit(X, y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-4, atol=1e-3 * np.abs(peer.coef_).max())
+    assert (model.predict(X) == peer.predict(X)).all()
+    assert certify(model, X, y).holds

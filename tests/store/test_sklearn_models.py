@@ -261,3 +261,15 @@ def test_trees_of_scikit_learn_are_certified_as_they_are(tree, n_targets, iris):
     assert margrove.certify(tree, X, y).holds
     np.testing.assert_array_equal(from_sklearn(tree).predict(X), tree.predict(X))
     assert not margrove.certify(tree, X, y[::-1]).holds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_of_weighted_rows_is_certified(seed):
+    """Unknown cells take the branch with more rows there, and the heavier one in our trees."""
+    rng = np.random.default_rng(seed)
+    X, weight = rng.normal(size=(80, 3)).astype(np.float32).astype(np.float64), rng.uniform(0.1, 9.0, 80)
+    y = X[:, 0] > 0.3
+    model = their_trees.DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y, np.where(y, 9.0, 1.0))
+    assert certify(model, X, y, sample_weight=np.where(y, 9.0, 1.0)).holds
+    numbers = their_trees.DecisionTreeRegressor(max_depth=3, random_state=0).fit(X, X[:, 1], weight)
+    assert certify(numbers, X, X[:, 1], sample_weight=weight).holds

@@ -410,7 +410,11 @@ def refuse_tables(estimator: BaseEstimator, X: Any) -> None:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return
-    text = [name for name, dtype in frame.schema.items() if dtype in (nw.String, nw.Categorical, nw.Enum)]
+    kinds = [
+        (each, frame[each].cat.get_categories().dtype if dtype == nw.Categorical else dtype)
+        for each, dtype in frame.schema.items()
+    ]
+    text = [each for each, kind in kinds if kind in (nw.String, nw.Enum, nw.Object)]
     if text:
         words = f"{name} takes numbers, but these columns contain text: {', '.join(map(str, text))}"
         raise InputError(words, cure=_encoder_first(name))

@@ -111,7 +111,12 @@ class ClosedForm(RunsOnEngine, LinearClassifier):
 class MistakeDriven(RunsOnEngine, LinearClassifier):
     """Parameters of a classifier that visits the rows one by one and learns from its mistakes. Base class."""
 
-    eta0: float = checked(check_number, above=0, cure="All values give the same decisions; use 1.", default=1.0)
+    eta0: float = checked(
+        check_number,
+        above=0,
+        cure="Use 1 if unsure: without a penalty all values give the same decisions.",
+        default=1.0,
+    )
     fit_intercept: bool = checked(check_flag, default=True)
     max_iter: int = checked(check_whole, least=1, default=1000)
     shuffle: bool = checked(check_flag, default=True)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from margrove.advice import Advice, Setting, Value
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, classes_of_pieces, read_piece, read_sample
-from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, listed
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_number, check_whole, listed
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
@@ -198,6 +198,11 @@ class Perceptron(MistakeDriven):
         if not np.array_equal(self.classes_, sample.classes):
             raise ParameterError(
                 f"warm_start: y has classes {listed(sample.classes)}; the last fit had {listed(self.classes_)}."
+            )
+        if self.coef_.shape[1] != sample.X.shape[1]:
+            raise InputError(
+                f"warm_start: X has {sample.X.shape[1]} columns; in the last fit it had {self.coef_.shape[1]}",
+                cure="Use warm_start=False, or the same columns.",
             )
         return self.coef_, self.intercept_
 

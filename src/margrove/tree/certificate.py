@@ -241,6 +241,9 @@ class _Audit(Deviations):
         heaviest = split.branches.weight >= split.branches.weight.max() * (1 - ROUNDING)
         if self.problem.weight is None and self.tells_tests:
             heaviest = np.arange(n_branches) == split.default_branch
+        if not self.tells_tests:  # scikit-learn counts rows, whatever they weigh
+            rows = np.bincount(branch, minlength=n_branches)
+            heaviest |= rows == rows.max()
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
         is_led_astray = any(not 0 <= b < n_branches or not heaviest[b] for b in unmet)
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):

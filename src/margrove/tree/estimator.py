@@ -91,7 +91,7 @@ class DecisionTree(TreeParameters):
         self._draw_seed()
         self.__dict__.pop("_n_targets", None)
         if (several := several_targets(y)) is not None:
-            self._n_targets = several.shape[1]
+            y, self._n_targets = several, several.shape[1]
             chosen = "cv" if self.ccp_alpha == "cv" else None
             for name, value in (("prune", self.prune), ("significance", self.significance), ("ccp_alpha", chosen)):
                 if value is not None:
