@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,9 +18,12 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_predict
 
-from margrove import SVC, NuSVC, Status
+from margrove import SVC, NuSVC, Status, load, save
 from margrove.engine import Native
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.run import slices
+from margrove.run.effort import on_interrupt
+from margrove.run.progress import watched
 from margrove.svm.probability import by_code, coupled, fitted_sigmoid, with_law
 from margrove.svm.search_problem import SearchProblem
 
@@ -197,17 +202,120 @@ def test_calibration_is_of_the_last_fit(two_classes):
     assert not hasattr(SVC(probability=True).path(X, y, [1.0]).models[0], "predict_proba")
 
 
-def test_interrupted_folds_are_warned_about(two_classes):
-    X, y = two_classes
+# ---- fits that are stopped early
 
-    class NoTimeForFolds(Native):
-        def solve(self, problem, effort):
-            return Status.TIME_LIMIT if isinstance(problem, SearchProblem) else super().solve(problem, effort)
 
-    with pytest.warns(ConvergenceWarning, match="the folds of probability=True ended with status 'time_limit'"):
-        model = SVC(probability=True, engine=NoTimeForFolds()).fit(X, y)
+class Watched(Native):
+    """Keeps the time limit of each solve of folds, and ends it with ``ends_with`` after ``n_folds`` of them."""
+
+    def __init__(self, n_folds=5, ends_with=Status.CONVERGED):
+        super().__init__()
+        self.n_folds, self.ends_with, self.limits = n_folds, ends_with, []
+
+    def solve(self, problem, effort):
+        if not isinstance(problem, SearchProblem):
+            return super().solve(problem, effort)
+        self.limits.append(effort.time_limit)
+        super().solve(replace(problem, units=problem.units[: self.n_folds]), effort)
+        if self.ends_with is None:
+            raise KeyboardInterrupt
+        return self.ends_with
+
+
+class OutOfTime(Native):
+    def solve(self, problem, effort):
+        return tuple(replace(each, status=Status.TIME_LIMIT) for each in super().solve(problem, effort))
+
+
+def press(progress):
+    raise KeyboardInterrupt
+
+
+def assert_consistent(model, X):
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
+
+
+@pytest.mark.parametrize("ended", [Status.TIME_LIMIT, Status.INTERRUPTED, None])
+def test_folds_that_are_done_count(ended, table):
+    X, y = table
+    known = "'interrupted' after 2 of 5: predict_proba is calibrated on their rows; fit again"
+    if ended is Status.TIME_LIMIT:
+        known = "'time_limit' after 2 of 5: predict_proba is calibrated on their rows; raise time_limit"
+    with pytest.warns(ConvergenceWarning, match=f"the folds of probability=True ended with status {known}"):
+        model = SVC(probability=True, gamma=0.5, engine=Watched(2, ended)).fit(X, y)
+    assert model.status_ is (ended or Status.INTERRUPTED)
+    assert (model._calibration[0] < 0).all()
+    assert_consistent(model, X)
+
+
+def test_without_a_fold_probabilities_are_class_frequencies(rng):
+    y = np.repeat([0, 1], [300, 100])
+    X = rng.normal(size=(400, 2)) + 2 * y[:, None]
+    with pytest.warns(ConvergenceWarning, match="before the first was done: predict_proba knows only the predicted"):
+        model = SVC(probability=True, engine=Watched(0, Status.TIME_LIMIT)).fit(X, y)
+    p, predicted = model.predict_proba(X)[:, 1], model.predict(X)
+    np.testing.assert_allclose(p[predicted == 0], 0.25, atol=0.01)
+    np.testing.assert_allclose(p[predicted == 1], 0.5)
+    assert_consistent(model, X)
+
+
+@pytest.mark.parametrize("multiclass", ["ovo", "ovr"])
+@pytest.mark.parametrize("machine", [SVC(probability=True), NuSVC(probability=True, nu=0.3)], ids=repr)
+def test_ctrl_c_in_the_fit_ends_all_of_it(machine, multiclass, four_classes, monkeypatch, tmp_path):
+    X, y = four_classes
+    monkeypatch.setattr(slices, "SLICE", 1e-9)  # every pause is taken, whatever the clock says
+    monkeypatch.setattr(type(machine), "_hold_out", None)  # no fold is begun
+    model = clone(machine).set_params(multiclass=multiclass, tol=1e-9)
+    with watched(press), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    with watched(press), on_interrupt("keep"), pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert ["before the first was done" in str(each.message) for each in caught] == [False, True]
+    assert model.status_ is Status.INTERRUPTED
+    assert_consistent(model, X)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("machine", [SVC(probability=True), NuSVC(probability=True, nu=0.3)], ids=repr)
+def test_time_that_the_fit_has_used_up_is_not_given_to_the_folds(machine, two_classes, monkeypatch):
+    monkeypatch.setattr(type(machine), "_hold_out", None)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = clone(machine).set_params(engine=OutOfTime()).fit(*two_classes)
+    assert ["before the first was done" in str(each.message) for each in caught] == [False, True]
     assert model.status_ is Status.TIME_LIMIT
-    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_folds_get_the_time_that_is_left(two_classes):
+    engine = Watched()
+    SVC(probability=True, engine=engine, time_limit=1e6).fit(*two_classes)
+    SVC(probability=True, engine=engine).fit(*two_classes)
+    assert engine.limits[0] < 1e6
+    assert engine.limits[1] is None
+
+
+def test_ctrl_c_in_the_folds_of_a_clone_is_an_exception(two_classes):
+    with pytest.raises(KeyboardInterrupt):
+        clone(SVC(probability=True, engine=Watched(2, None))).fit(*two_classes)
+
+
+def test_ctrl_c_between_the_folds_of_nu_keeps_the_model(two_classes, monkeypatch):
+    X, y = two_classes
+    decide, asked = NuSVC.machine_decision, []
+
+    def interrupted(model, rows):
+        asked.append(model)
+        return press(None) if len(asked) == 3 else decide(model, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NuSVC, "machine_decision", interrupted)
+        with pytest.warns(ConvergenceWarning, match="'interrupted' after 2 of 5"):
+            model = NuSVC(probability=True, nu=0.3).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert model.certificate_ is not None
+    assert_consistent(model, X)
 
 
 def test_interrupted_folds_of_nu_are_warned_about_once(two_classes, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from margrove.certificate import read_only
 from margrove.data.sample import Sample, class_weights, read_sample
 from margrove.errors import ParameterError, check_choice, check_flag, warn_early
 from margrove.estimator import checked, estimator, fitted
+from margrove.run.effort import Effort
 from margrove.run.threads import blas_held_back
 from margrove.search.folds import Splits
 from margrove.status import Status
@@ -47,6 +49,10 @@ from margrove.svm.solving import Solved, solve_machines
 from margrove.svm.training import PosedMachines, TrainingData, read_rows, rows_of_machines, training_data, weighted_rows
 
 _UNCALIBRATED = "predict_proba is not available when fitted with probability=False. Fit again."
+_CALIBRATED_BY = {  # whether a fold is done
+    True: " after {} of {}: predict_proba is calibrated on their rows",
+    False: " before the first was done: predict_proba knows only the predicted class and the class frequencies",
+}
 _COEF_CELLS = 1 << 24  # weights of all machines held at once to predict with a linear kernel
 
 
@@ -106,10 +112,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self._check()
         sample = self._read(X, y, sample_weight)
         machines = self._machines(sample)
+        splits = splits_for(sample.codes, sample.classes, self.random_state) if self._is_calibrated else []
+        started = time.monotonic()
         solved = solve_machines(self, machines)
         self._keep(sample, machines.data, solved)
         if self._is_calibrated:
-            self._keep_probabilities(sample, machines.data, sample_weight)
+            self._keep_probabilities(sample, machines.data, sample_weight, splits, self._effort().left(started))
         self._keep_certificate(machines, solved)
         return self
 
@@ -259,31 +267,48 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def _keep_probabilities(self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None) -> None:
+    def _keep_probabilities(
+        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits, effort: Effort
+    ) -> None:
         """Fit A and B of each machine to its values on rows held out: P = 1/(1 + exp(A f + B)), as in LIBSVM."""
-        splits = splits_for(sample.codes, sample.classes, self.random_state)
-        values = self._held_out_values(sample, data, sample_weight, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
         # Class weights move the boundary and are no statement about how frequent the classes are.
         own = np.ones(len(sample.codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        values = np.full((len(sample.codes), code.shape[1]), np.nan)
+        status = self.status_
+        if status not in (Status.TIME_LIMIT, Status.INTERRUPTED):  # otherwise there is no time for folds
+            try:
+                status = self._hold_out(sample, data, sample_weight, splits, effort, values)
+            except KeyboardInterrupt:  # between two solves
+                if effort.on_interrupt == "raise":
+                    raise
+                status = Status.INTERRUPTED
+        n_done = sum(bool(np.isfinite(values[test]).any()) for _, test in splits)
+        if n_done == 0:
+            values[:] = 0  # nothing is known of f: the slope becomes 0, and P the frequency of the side
+        if status is not Status.CONVERGED:
+            self.status_ = status
+            where = "" if n_done == len(splits) else _CALIBRATED_BY[n_done > 0].format(n_done, len(splits))
+            warn_early("the folds of probability=True", status, where)
         sigmoids = []
         for column, f in zip(code.T, values.T, strict=True):
             side = column[sample.codes]
-            rows = np.flatnonzero((side != 0) & (own > 0) & np.isfinite(f))  # NaN where a fold was not reached
+            rows = np.flatnonzero((side != 0) & (own > 0) & np.isfinite(f))
             sigmoids.append(fitted_sigmoid(f[rows], side[rows] > 0, own[rows]))
         self.probA_, self.probB_ = -np.array(sigmoids).T
 
     @abstractmethod
-    def _held_out_values(
-        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
-    ) -> NDArray[np.float64]:
-        """Return f of each machine on each row, fitted without the row's fold, shape (n, machines)."""
-
-    def _note_folds(self, status: Status) -> None:
-        """Keep the status of the folds, and warn if they ended early."""
-        if status is not Status.CONVERGED:
-            self.status_ = status
-            warn_early("the folds of probability=True", status)
+    def _hold_out(
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
+        effort: Effort,
+        values: NDArray[np.float64],
+    ) -> Status:
+        """Set ``values``, shape (n, machines), to f of each machine on each row, fitted without the row's fold. Rows of
+        folds that did not end in time stay as they are."""
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Margins:
         """Return functional and geometric margins of labelled rows; see `margrove.margins`."""

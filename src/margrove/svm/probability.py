@@ -1,7 +1,9 @@
 """Probabilities of classes from the machines' values, with one law: the most probable class is the predicted one.
 
 1. Each machine's value f is calibrated on rows that it was not fitted on (five folds): σ(a f + b), with a and b by
-   maximum likelihood (Platt; the method of Lin, Lin and Weng, 2007).
+   maximum likelihood (Platt; the method of Lin, Lin and Weng, 2007). If the fit is stopped early, on the folds that are
+   done; if none is, a = 0, and b gives the frequencies of the two sides. Values on training rows would claim too much:
+   a machine with a large C separates random labels.
 2. One-vs-one: the pairs' probabilities are coupled, min Σ (r_ji p_i − r_ij p_j)² (Wu, Lin and Weng, 2004). Other codes:
    p_k is proportional to the product of what the machines give to the sides that class k is on.
 3. The law. Where the predicted class is not on top, the nearest p (least squares) for which it is takes the place of p:
@@ -44,7 +46,7 @@ def fitted_sigmoid(
 ) -> tuple[float, float]:
     """a ≥ 0 and b of σ(a f + b), by Newton's method on the likelihood of targets that are drawn in from 0 and 1 as if
     each side had one more row (Platt's prior): a machine that is never wrong does not become certain."""
-    if len(f) == 0:  # no fold was reached
+    if len(f) == 0:  # no row of this machine's classes is in the folds that are done
         return 0.0, 0.0
     weight = np.ones(len(f)) if weight is None else weight
     positive, negative = float(weight[is_positive].sum()), float(weight[~is_positive].sum())

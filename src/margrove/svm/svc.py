@@ -16,7 +16,7 @@ from margrove.data.sample import Sample
 from margrove.engine import solve
 from margrove.errors import InfeasibleError, MargroveWarning, ParameterError, check_flag, check_number
 from margrove.estimator import checked, estimator
-from margrove.run.effort import on_interrupt
+from margrove.run.effort import Effort, on_interrupt
 from margrove.search.folds import Splits
 from margrove.status import Status, worst
 from margrove.svm.classifier import SupportVectorClassifier
@@ -78,7 +78,8 @@ class SVC(SupportVectorClassifier):
         More than two classes: a machine for each pair; for each class against the rest; or for each column of a matrix
         of +1, −1 and 0, where the class whose code word has the smallest hinge loss wins.
     time_limit : float, optional
-        Seconds after which the solve ends with status ``time_limit`` and keeps the best feasible model so far.
+        Seconds after which the solve ends with status ``time_limit`` and keeps the best feasible model so far. The
+        folds of ``probability=True`` count.
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
@@ -88,7 +89,8 @@ class SVC(SupportVectorClassifier):
     probability : bool
         Enable `predict_proba`. The machines are fitted five more times, each time without a fifth of the rows, and
         their decision values on those rows are calibrated. ``predict`` does not change, and always returns the most
-        probable class. ``time_limit`` applies to the fit and, again, to the folds.
+        probable class. If ``time_limit`` or Ctrl-C ends the fit, a warning is issued and only the folds done so far
+        count; without any, `predict_proba` knows only the predicted class and the class frequencies.
     warm_start : bool
         ``fit`` starts from the last solution, for use after C, weights or labels have changed or rows were appended.
         Row i must be row i of the last fit. A hard margin does not use the last solution.
@@ -188,13 +190,18 @@ class SVC(SupportVectorClassifier):
         """
         return fit_path(self, X, y, Cs, sample_weight)
 
-    def _held_out_values(
-        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
-    ) -> NDArray[np.float64]:
+    def _hold_out(
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
+        effort: Effort,
+        values: NDArray[np.float64],
+    ) -> Status:
         order, splits = search_order(sample, splits)
         code = code_matrix(self.multiclass, len(sample.classes))
         folds = folds_of(sample, self.class_weight, sample_weight, splits, order)
-        values = np.full((len(sample.codes), code.shape[1]), np.nan)
 
         def take(number: int, solution: UnitSolution) -> None:
             values[splits[number][1]] = solution.values[0].T
@@ -202,8 +209,7 @@ class SVC(SupportVectorClassifier):
         C = np.array([_FINITE if self._is_hard else float(self.C)])
         problem = posed_search(self, data, order, machines_of(code, sample.codes[order]), folds)
         problem = replace(problem, units=tuple(SearchUnit(0, number, C) for number in range(len(folds))), take=take)
-        self._note_folds(solve(problem, self.engine, self._effort()))
-        return values
+        return solve(problem, self.engine, effort)
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> LeaveOneOut:
         """Return the exact prediction of each row by the model fitted without it, beside ``loo_bound_``.
@@ -267,14 +273,18 @@ probability, checkpoint
 
     nu: float = checked(check_nu, default=0.5)
 
-    def _held_out_values(
-        self, sample: Sample, data: TrainingData, sample_weight: ArrayLike | None, splits: Splits
-    ) -> NDArray[np.float64]:
+    def _hold_out(
+        self,
+        sample: Sample,
+        data: TrainingData,
+        sample_weight: ArrayLike | None,
+        splits: Splits,
+        effort: Effort,
+        values: NDArray[np.float64],
+    ) -> Status:
         code = code_matrix(self.multiclass, len(sample.classes))
-        values = np.full((len(sample.codes), code.shape[1]), np.nan)
         is_given = data.kernel.name == "precomputed"
-        effort, started = self._effort(), time.monotonic()
-        status = Status.CONVERGED
+        started, status = time.monotonic(), Status.CONVERGED
         for train, test in splits:
             # The classes of a fold may be less balanced than those of all rows, and its largest feasible ν smaller.
             weight = np.ones(len(train)) if sample.weight is None else sample.weight[train]
@@ -285,17 +295,17 @@ probability, checkpoint
                 model.set_params(kernel="precomputed")  # of a callable one, too, if its rows are not numbers
             model.set_params(nu=min(self.nu, largest), time_limit=effort.left(started).time_limit)
             rows = data.X[np.ix_(train, train)] if is_given else data.X[train]
-            with on_interrupt(self._on_interrupt), warnings.catch_warnings():
-                warnings.simplefilter("ignore", MargroveWarning)  # the fit has warned; folds: see below
+            with on_interrupt(effort.on_interrupt), warnings.catch_warnings():
+                warnings.simplefilter("ignore", MargroveWarning)  # `_keep_probabilities` warns
                 model.fit(
                     rows, sample.codes[train], None if sample_weight is None else np.asarray(sample_weight)[train]
                 )
-            status = worst((status, model.status_))
             if model.status_ in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                status = model.status_
                 break
+            status = worst((status, model.status_))
             values[test] = model.machine_decision(data.X[np.ix_(test, train)] if is_given else data.X[test])
-        self._note_folds(status)
-        return values
+        return status
 
     def _check_duals(self, duals: list[Dual], names: tuple[str, ...]) -> None:
         largest = np.array([largest_nu(dual.y, dual.upper) for dual in duals])
