@@ -9,6 +9,7 @@ from them, such as the columns that an encoder returns, is computed and not read
 from __future__ import annotations
 
 import re
+from collections import UserList
 from collections.abc import Callable
 from typing import Any
 
@@ -330,6 +331,8 @@ def _columns(model: Any, schema: Schema, arrays: Arrays) -> list[Any]:
     given = {**{name: each for name, each, _ in model.transformers}, "remainder": model.remainder}
     steps = []
     for number, (name, step, columns) in enumerate(model.transformers_):
+        if isinstance(columns, UserList):  # of scikit-learn 1.6, which warns when it is read
+            columns = columns.data
         places: Any = [int(place) for place in model._transformer_to_input_indices[name]]
         kept: Any = "drop" if not places else given[name]
         if not isinstance(kept, str):
