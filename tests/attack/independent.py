@@ -478,7 +478,8 @@ def _boost(model: Any, X: Array, y: Array, own: Array, certificate: Any) -> list
         for row, label in enumerate(np.asarray(learner.predict(X64)).tolist()):
             votes[row, classes.index(label)] += vote
     said, order = [], np.sort(votes, axis=1)
-    is_clear = order[:, -1] - order[:, -2] > 1e-9 * order[:, -1]
+    second = order[:, -2] if len(classes) > 1 else 0.0
+    is_clear = order[:, -1] - second > 1e-9 * order[:, -1]
     predicted = np.asarray(model.predict(X64)).tolist()
     voted = [classes[k] for k in votes.argmax(axis=1)]
     wrong = [row for row in np.flatnonzero(is_clear) if predicted[row] != voted[row]]
