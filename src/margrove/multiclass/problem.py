@@ -93,7 +93,7 @@ def label_columns(indicator: Any) -> list[Question]:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the machines decide on: the classes, by a code; or several labels per row, a machine for each."""
+    """The targets of the machines: the classes, by a code; or several labels per row, a machine for each."""
 
     classes: NDArray[Any]
     code: NDArray[np.int8] | None = None  # None for several labels per row, and for a single class
