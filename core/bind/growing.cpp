@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "index.hpp"
 #include "parallel.hpp"
 #include "tree/binned_grower.hpp"
 #include "tree/grower.hpp"
@@ -13,6 +14,22 @@ namespace {
 using tree::CellKind;
 using tree::Column;
 
+// What the cells of a column are, by their type.
+CellKind kind_of(nb::dlpack::dtype type, bool is_sparse) {
+  if (type == nb::dtype<float>()) return is_sparse ? CellKind::sparse32 : CellKind::f32;
+  if (type == nb::dtype<double>()) return is_sparse ? CellKind::sparse64 : CellKind::f64;
+  require(type == nb::dtype<std::int32_t>() && !is_sparse, "cells must be float32, float64 or int32");
+  return CellKind::code;
+}
+
+void set_rows(Column& column, std::span<const std::int32_t> rows, std::int64_t n) {
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    require(rows[i] >= 0 && rows[i] < n && (i == 0 || rows[i - 1] < rows[i]),
+            "the rows of a sparse column must ascend within the table");
+  column.row = rows.data();
+  column.stored = static_cast<std::int64_t>(rows.size());
+}
+
 Column column_of(const GivenColumn& given, std::int64_t n) {
   Column column{};
   column.test = given.test;
@@ -22,29 +39,49 @@ Column column_of(const GivenColumn& given, std::int64_t n) {
   column.cuts = span_of(given.cuts);
   column.data = cells.data();
   column.stride = cells.size() > 1 ? cells.stride(0) : 1;
-  const bool has_rows = given.rows.has_value();
-  if (cells.dtype() == nb::dtype<float>()) {
-    column.cells = has_rows ? CellKind::sparse32 : CellKind::f32;
-  } else if (cells.dtype() == nb::dtype<double>()) {
-    column.cells = has_rows ? CellKind::sparse64 : CellKind::f64;
-  } else {
-    require(cells.dtype() == nb::dtype<std::int32_t>() && !has_rows, "cells must be float32, float64 or int32");
-    column.cells = CellKind::code;
-  }
+  column.cells = kind_of(cells.dtype(), given.rows.has_value());
   const bool is_number = column.test == tree::Test::threshold || column.test == tree::Test::intervals;
   require(is_number == (column.cells != CellKind::code), "thresholds and intervals need numbers, levels need codes");
-  if (has_rows) {
-    const Vector<std::int32_t>& rows = *given.rows;
-    require(rows.size() == cells.size(), "sparse cells and their rows disagree in length");
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      require(rows.data()[i] >= 0 && rows.data()[i] < n && (i == 0 || rows.data()[i - 1] < rows.data()[i]),
-              "the rows of a sparse column must ascend within the table");
-    column.row = rows.data();
-    column.stored = static_cast<std::int64_t>(rows.size());
+  if (given.rows) {
+    require(given.rows->size() == cells.size(), "sparse cells and their rows disagree in length");
+    set_rows(column, span_of(*given.rows), n);
     return column;
   }
   require(static_cast<std::int64_t>(cells.size()) == n, "a column has another number of rows");
   return column;
+}
+
+const void* beyond(const void* data, std::int64_t elements, std::size_t size) {
+  return static_cast<const char*>(data) + elements * static_cast<std::int64_t>(size);
+}
+
+void add_columns(const GivenBlock& given, std::int64_t n, std::vector<Column>& columns) {
+  const auto& cells = given.cells;
+  require(static_cast<std::int64_t>(cells.shape(0)) == n, "the block has another number of rows");
+  Column column{};
+  column.cells = kind_of(cells.dtype(), false);
+  require(column.cells != CellKind::code, "thresholds and intervals need numbers, levels need codes");
+  column.stride = n > 1 ? cells.stride(0) : 1;
+  for (std::size_t j = 0; j < cells.shape(1); ++j) {
+    column.data = beyond(cells.data(), static_cast<std::int64_t>(j) * cells.stride(1), cells.itemsize());
+    columns.push_back(column);
+  }
+}
+
+void add_columns(const GivenSparse& given, std::int64_t n, std::vector<Column>& columns) {
+  const auto start = span_of(given.start);
+  const auto rows = span_of(given.rows);
+  require(rows.size() == given.cells.size(), "sparse cells and their rows disagree in length");
+  require(!start.empty() && start[0] == 0 && start.back() <= length(rows) && std::is_sorted(start.begin(), start.end()),
+          "the columns of a sparse table must follow each other");
+  Column column{};
+  column.cells = kind_of(given.cells.dtype(), true);
+  column.stride = 1;
+  for (std::size_t j = 0; j + 1 < start.size(); ++j) {
+    column.data = beyond(given.cells.data(), start[j], given.cells.itemsize());
+    set_rows(column, rows.subspan(start[j], start[j + 1] - start[j]), n);
+    columns.push_back(column);
+  }
 }
 
 tree::ScanRules scan_rules_of(const Asked& asked) {
@@ -101,7 +138,14 @@ tree::GrowthRules growth_rules_of(const GivenGrowth& growth, bool keeps_order) {
 
 std::vector<Column> columns_of(const Columns& given, std::int64_t n) {
   std::vector<Column> columns;
-  for (nb::handle column : given) columns.push_back(column_of(nb::cast<const GivenColumn&>(column), n));
+  for (nb::handle each : given) {
+    if (nb::isinstance<GivenBlock>(each))
+      add_columns(nb::cast<const GivenBlock&>(each), n, columns);
+    else if (nb::isinstance<GivenSparse>(each))
+      add_columns(nb::cast<const GivenSparse&>(each), n, columns);
+    else
+      columns.push_back(column_of(nb::cast<const GivenColumn&>(each), n));
+  }
   return columns;
 }
 

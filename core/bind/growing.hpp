@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "bind/arrays.hpp"
@@ -20,7 +21,17 @@ struct GivenColumn {
   Vector<double> cuts;
   std::optional<Vector<std::int32_t>> rows;  // of the cells of a sparse column
 };
-using Columns = nb::typed<nb::list, GivenColumn>;
+// All columns of a table of numbers that are tested by thresholds, whichever way.
+struct GivenBlock {
+  nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> cells;
+};
+// The same of a sparse table, by column: those of column j are start[j] .. start[j + 1] − 1 of the cells.
+struct GivenSparse {
+  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> cells;
+  Vector<std::int32_t> rows;
+  Vector<std::int64_t> start;
+};
+using Columns = nb::typed<nb::list, std::variant<GivenColumn, GivenBlock, GivenSparse>>;
 // What the columns point to must outlive them.
 std::vector<tree::Column> columns_of(const Columns& given, std::int64_t n);
 // Every code is one of its column's levels.

@@ -117,6 +117,20 @@ Array<std::int32_t> apply_tree_to_rows(const BoundTrees& bound, const Points& po
   return to_numpy(std::move(leaf), {n});
 }
 
+// (m) each: see `tree::NumberSums`.
+nb::typed<nb::tuple, Array<double>, Array<double>, Array<double>, Array<double>> sum_up_numbers(
+    const BoundTrees& bound, Vector<std::int32_t> leaf, Vector<double> number, Vector<double> weight, double shift) {
+  require(bound.n_trees == 1, "rows are of one tree");
+  const std::size_t m = bound.feature.size();
+  require(number.size() == leaf.size() && (weight.size() == 0 || weight.size() == leaf.size()),
+          "leaf, number and weight must be (n), or weight empty");
+  for (std::size_t i = 0; i < leaf.size(); ++i)
+    require(leaf.data()[i] >= 0 && static_cast<std::size_t>(leaf.data()[i]) < m, "a leaf lies beyond the nodes");
+  tree::NumberSums sums = tree::sum_up_numbers(bound.view(), span_of(leaf), span_of(number), span_of(weight), shift);
+  return nb::make_tuple(to_numpy(std::move(sums.value), {m}), to_numpy(std::move(sums.weight), {m}),
+                        to_numpy(std::move(sums.square), {m}), to_numpy(std::move(sums.apart), {m}));
+}
+
 Array<std::int32_t> apply_tree_to_columns(const BoundTrees& bound, const Columns& columns, std::int64_t n,
                                           int threads) {
   require(bound.n_trees == 1, "rows go down one tree");
@@ -236,6 +250,10 @@ void bind_growth(nb::module_& m) {
             new (self) GivenColumn{test, monotone, std::move(cells), n_codes, std::move(cuts), std::move(rows)};
           },
           nb::kw_only(), "test"_a, "monotone"_a, "cells"_a.noconvert(), "n_codes"_a, "cuts"_a, "rows"_a.none());
+  nb::class_<GivenBlock>(m, "NumberColumns").def(nb::init<decltype(GivenBlock::cells)>(), "cells"_a.noconvert());
+  nb::class_<GivenSparse>(m, "SparseColumns")
+      .def(nb::init<decltype(GivenSparse::cells), Vector<std::int32_t>, Vector<std::int64_t>>(), nb::kw_only(),
+           "cells"_a.noconvert(), "rows"_a, "start"_a);
   nb::enum_<tree::Criterion>(m, "Criterion")
       .value("gini", tree::Criterion::gini)
       .value("entropy", tree::Criterion::entropy)
@@ -323,6 +341,7 @@ void bind_tree(nb::module_& m) {
           "missing_branch"_a, "default_branch"_a, "n_trees"_a);
   m.def("apply_tree_to_rows", &apply_tree_to_rows, "tree"_a, "points"_a, nb::kw_only(), "threads"_a);
   m.def("apply_tree_to_columns", &apply_tree_to_columns, "tree"_a, "columns"_a, nb::kw_only(), "n"_a, "threads"_a);
+  m.def("sum_up_numbers", &sum_up_numbers, "tree"_a, nb::kw_only(), "leaf"_a, "number"_a, "weight"_a, "shift"_a);
   m.def("votes_of_rows", &votes_of_rows, "trees"_a, "points"_a, nb::kw_only(), "start"_a, "label"_a, "vote"_a,
         "n_classes"_a, "threads"_a);
   m.def("votes_of_columns", &votes_of_columns, "trees"_a, "columns"_a, nb::kw_only(), "n"_a, "start"_a, "label"_a,

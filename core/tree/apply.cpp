@@ -189,4 +189,46 @@ void vote_columns(const GroveView& grove, std::span<const Column> columns, std::
   });
 }
 
+NumberSums sum_up_numbers(const TreeView& tree, std::span<const std::int32_t> leaf, std::span<const double> number,
+                          std::span<const double> weight, double shift) {
+  const std::size_t m = tree.feature.size(), n = leaf.size();
+  const auto weight_of = [&](std::size_t i) { return weight.empty() ? 1.0 : weight[i]; };
+  NumberSums sums{std::vector<double>(m), std::vector<double>(m), std::vector<double>(m), std::vector<double>(m)};
+  // Around one of its numbers the mean of a leaf whose numbers are equal is that number, to the last digit.
+  std::vector<double> one(m), off(m), mean(m);
+  for (std::size_t i = 0; i < n; ++i) {
+    one[leaf[i]] = number[i];
+    sums.weight[leaf[i]] += weight_of(i);
+  }
+  for (std::size_t i = 0; i < n; ++i) off[leaf[i]] += weight_of(i) * (number[i] - shift - (one[leaf[i]] - shift));
+  for (std::size_t node = 0; node < m; ++node) {
+    if (!(sums.weight[node] > 0)) continue;
+    off[node] /= sums.weight[node];
+    mean[node] = one[node] - shift + off[node];
+    sums.value[node] = one[node] + off[node];
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double from_mean = number[i] - shift - mean[leaf[i]];
+    sums.square[leaf[i]] += weight_of(i) * (from_mean * from_mean);
+  }
+  for (std::size_t node = m; node-- > 0;) {  // children stand behind their parent
+    const auto children =
+        tree.child.subspan(tree.child_start[node], tree.child_start[node + 1] - tree.child_start[node]);
+    if (children.empty()) continue;
+    for (const std::int32_t child : children) {
+      sums.weight[node] += sums.weight[child];
+      mean[node] += sums.weight[child] * mean[child];
+      sums.square[node] += sums.square[child];
+    }
+    mean[node] /= sums.weight[node];
+    for (const std::int32_t child : children) {
+      const double from_mean = mean[child] - mean[node];
+      sums.apart[node] += sums.weight[child] * (from_mean * from_mean);
+    }
+    sums.square[node] += sums.apart[node];
+    sums.value[node] = mean[node] + shift;
+  }
+  return sums;
+}
+
 }  // namespace margrove::tree

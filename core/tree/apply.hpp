@@ -27,6 +27,15 @@ void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int
 void apply_columns(const TreeView& tree, std::span<const Column> columns, std::int64_t n, int threads,
                    std::int32_t* leaf);
 
+// Of the nodes of a tree whose target is a number: mean, weight, and Σ w (y − mean)² with the part of it by which the
+// children's means lie apart.
+struct NumberSums {
+  std::vector<double> value, weight, square, apart;  // (m)
+};
+// `leaf` is that of each row; `weight` is empty where all are one; `shift` is about the mean of all numbers.
+NumberSums sum_up_numbers(const TreeView& tree, std::span<const std::int32_t> leaf, std::span<const double> number,
+                          std::span<const double> weight, double shift);
+
 // Trees that vote: their arrays one behind the other, and where each begins.
 struct GroveView {
   TreeView trees;

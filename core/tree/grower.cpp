@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
 #include "tree/partition.hpp"
+#include "tree/small.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -54,7 +56,8 @@ struct Grower::Range {
 
 struct Grower::Open : OpenNode {
   std::vector<Range> ranges;  // of the columns that are not constant here
-  Range rows{};               // where nodes are summed up from their rows
+  Range rows{};               // of the list of all rows, if there is one
+  bool is_small = false;      // few rows: their tests are yet to be found, with those of all nodes below
 };
 
 struct Grower::Space {
@@ -67,6 +70,7 @@ struct Grower::Space {
   std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
   std::vector<Range> parts;
   Candidate candidate;
+  std::optional<SmallTrees> small;
   Job* job = nullptr;
   explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
 };
@@ -162,7 +166,14 @@ void Grower::prepare() {
     whole_weight_.resize(n_);
     rules_.whole_weight = whole_weight_.data();
   }
-  if (has_row_list()) row_memory_.resize(2 * n_);
+}
+
+// Lists all rows in their order.
+void Grower::list_rows(Open& root) {
+  row_memory_.resize(2 * n_);
+  rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
+  for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
+  root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
 }
 
 // The root as it is before any column is looked at: a leaf.
@@ -172,10 +183,8 @@ void Grower::plant() {
   root.sums.sum.assign(rules_.measure.width, 0.0);
   root.sums.seen.assign(n_classes_, 0);
   root.sums.rows = n_;
-  if (has_row_list()) {
-    rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
-    for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
-    root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
+  if (sums_rows()) {
+    list_rows(root);
   } else {
     for (const std::int32_t k : label_) ++root.sums.seen[k];
     std::copy(root.sums.seen.begin(), root.sums.seen.end(), root.sums.sum.begin());
@@ -199,6 +208,17 @@ bool Grower::start(Time until) {
   if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
   if (!lists_->sort(until)) return false;
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
+  const auto has_missing = [](const List& l) {
+    return l.mode == kMissing || (l.size > 0 && l.key[l.size - 1] == kMissing);
+  };
+  const std::span<const List> lists = lists_->lists();
+  may_be_small_ =
+      SmallTrees::can_grow(columns_, rules_, growth_) && std::none_of(lists.begin(), lists.end(), has_missing);
+  if (may_be_small_) {
+    for (auto& space : spaces_) space->small.emplace(columns_, *lists_, rules_, growth_, n_, weight_);
+    const auto leaves_out = [](const List& l) { return l.mode != kNoMode; };
+    if (!sums_rows() && std::any_of(lists.begin(), lists.end(), leaves_out)) list_rows(stack_.back());
+  }
   open_root();
   return true;
 }
@@ -234,7 +254,7 @@ void Grower::weigh(Open& node) {
 void Grower::summarise(Open& node) const {
   const std::uint32_t* row = rows_.tag + node.rows.begin;
   if (!n_classes_) return summarise_rows(rules_, {row, node.rows.size}, node.sums);
-  if (has_row_list()) add_rows(node.sums, row, node.rows.size);
+  if (sums_rows()) add_rows(node.sums, row, node.rows.size);
   summarise_classes(rules_, node.sums);
 }
 
@@ -343,9 +363,9 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
       else
         space.branch_of_row[row] = branches.place(b);
     }
-    if (!has_row_list()) add_rows(children[b].sums, part.tag + begin, end - begin);
+    if (!sums_rows()) add_rows(children[b].sums, part.tag + begin, end - begin);
   }
-  if (!has_row_list()) {
+  if (!sums_rows()) {
     NodeSums& sums = children[implied].sums;
     sums.sum = node.sums.sum;
     sums.seen = node.sums.seen;
@@ -430,6 +450,7 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
     child.sums.most = node.sums.most;
     summarise(child);
     child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
+    child.is_small = child.is_open && may_be_small_ && child.sums.rows <= SmallTrees::kMostRows;
     is_any_open |= child.is_open;
     if (child.is_open) {
       weigh(child);
@@ -485,6 +506,10 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       partition(range, branches, space, space);
       for (std::uint32_t b = 0; b < branches.count; ++b) {
         if (!children[b].is_open) continue;
+        if (children[b].is_small) {
+          children[b].ranges.push_back(space.parts[b]);
+          continue;
+        }
         scan_range(space.parts[b], children[b], choosers[b].floor(), space, space.candidate);
         if (space.candidate.is_constant) continue;
         children[b].ranges.push_back(space.parts[b]);
@@ -500,7 +525,10 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       partition(node.ranges[r], branches, space, own);
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b)
-        if (children[b].is_open) scan_range(parts[first + b], children[b], kNoFloor, own, found[first + b]);
+        if (children[b].is_small)
+          found[first + b].is_constant = false;
+        else if (children[b].is_open)
+          scan_range(parts[first + b], children[b], kNoFloor, own, found[first + b]);
     });
     for (std::size_t at = 0; at < found.size(); ++at) {
       const std::size_t b = at % branches.count;
@@ -509,8 +537,12 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       choosers[b].add(parts[at].column, found[at]);
     }
   }
-  for (std::uint32_t b = 0; b < branches.count; ++b)
-    if (children[b].is_open) children[b].settle(choosers[b], weight_);
+  for (std::uint32_t b = 0; b < branches.count; ++b) {
+    if (children[b].is_small)
+      children[b].is_leaf = false;
+    else if (children[b].is_open)
+      children[b].settle(choosers[b], weight_);
+  }
 }
 
 // ---- the finished tree
@@ -518,6 +550,21 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
 void Grower::leave(const Open& node, Output& output) {
   output.push_back(node.as_leaf());
   output.back().first_row = node.rows.begin;
+  settled_ += node.sums.rows;
+}
+
+void Grower::grow_small(const Open& node, Output& output, Space& space) {
+  SmallTrees& small = *space.small;
+  std::uint32_t* rows = has_row_list() ? rows_.tag + node.rows.begin : nullptr;
+  const auto size = static_cast<std::size_t>(node.sums.rows);
+  small.begin({rows ? rows : piece(node.ranges.front()).tag, size});
+  for (const Range& range : node.ranges) {
+    const Piece part = piece(range);
+    const bool is_constant = part.size == 0 || (part.size == size && part.key[0] == part.key[size - 1]);
+    if (!is_constant) small.add(range.column, part);
+  }
+  small.grow(node, node.rows.begin, output);
+  if (sums_rows()) std::copy_n(small.tags().begin(), size, rows);
   settled_ += node.sums.rows;
 }
 
@@ -541,6 +588,8 @@ bool Grower::run(double seconds) {
     stack_.pop_back();
     if (node.is_leaf) {
       leave(node, output_);
+    } else if (node.is_small) {
+      grow_small(node, output_, *spaces_[0]);
     } else if (threads_ > 1 && node.sums.rows < n_ / kJobShare) {
       auto job = std::make_unique<Job>();
       job->parent = node.parent;
@@ -566,6 +615,10 @@ bool Grower::run(double seconds) {
           job.stack.pop_back();
           if (node.is_leaf) {
             leave(node, job.output);
+            continue;
+          }
+          if (node.is_small) {
+            grow_small(node, job.output, space);
             continue;
           }
           split(node, job.output, space, false, found);

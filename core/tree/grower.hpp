@@ -33,7 +33,7 @@ class Grower : public Growing {
   std::vector<Node> take() override;
   void restart(std::span<const double> weight) override;
   std::span<const std::uint32_t> row_tags() const override {
-    return {rows_.tag, has_row_list() ? static_cast<std::size_t>(n_) : 0};
+    return {rows_.tag, sums_rows() ? static_cast<std::size_t>(n_) : 0};
   }
 
  private:
@@ -47,8 +47,10 @@ class Grower : public Growing {
 
   // Where the target is a number, and where rows have weights, a node is summed up from its rows: what is left of the
   // parent's sums would be rounding where the siblings took all but the lightest.
-  bool has_row_list() const { return !n_classes_ || !rules_.weight.empty(); }
+  bool sums_rows() const { return !n_classes_ || !rules_.weight.empty(); }
+  bool has_row_list() const { return rows_.tag != nullptr; }
   void prepare();
+  void list_rows(Open& root);
   void plant();
   bool start(Time until);
   void open_root();
@@ -68,6 +70,8 @@ class Grower : public Growing {
                        bool is_shared);
   void partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const;
   void leave(const Open& node, Output& output);
+  // Grows a subtree of few rows.
+  void grow_small(const Open& node, Output& output, Space& space);
   void write(const Open& node, const std::vector<Open>& children, Output& output) const;
   void copy_lists();
   const List& list(std::uint32_t column) const;
@@ -86,7 +90,8 @@ class Grower : public Growing {
   std::vector<List> copies_;
   bool has_copied_ = false;
   std::unique_ptr<Coarse> coarse_;  // made for the second tree of the same rows
-  List rows_;                       // all rows in their order: see has_row_list
+  bool may_be_small_ = false;       // subtrees of few rows are grown on their own
+  List rows_;                       // all rows in their order, where nodes are summed up from them or no column has all
   std::vector<std::uint32_t> row_memory_;
   std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;

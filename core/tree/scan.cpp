@@ -469,6 +469,38 @@ void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* t
   for (std::size_t k = 0; k < node.seen.size(); ++k) sum[k] += space.left[k];
 }
 
+constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
+
+// Whether any threshold may be taken, and rows count the same.
+bool is_plain_scan(const ScanRules& rules, const Column& column) {
+  return rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0 && !rules.measure.has_several() &&
+         rules.thresholds == Thresholds::every;
+}
+
+// A column of two values at the node: the listed rows have one, those that are left out the other. There is one test.
+void scan_two_values(const ScanRules& rules, std::uint32_t mode, const Piece& piece, const Parts& parts,
+                     const NodeSums& node, double floor, ScanSpace& space, Candidate& found) {
+  const std::uint32_t key = piece.key[0], row = rules.tags.row(piece.tag[key < mode ? piece.size - 1 : 0]);
+  const auto judge = [&](auto& kernel) {
+    kernel.nl = key < mode ? piece.size : node.rows - piece.size;
+    key < mode ? kernel.consider(key, row, mode, kModeRow) : kernel.consider(mode, kModeRow, key, row);
+    keep(kernel, parts, found);
+  };
+  if (node.seen.size() == 2 && node.rows < kExactSquares && !rules.tags.label) {
+    TwoClasses<true> kernel(rules, node, space, floor);
+    const std::int64_t ones = add_lowest_bits(piece.tag, piece.size);
+    kernel.l1 = key < mode ? ones : node.seen[1] - ones;
+    return judge(kernel);
+  }
+  const std::size_t n_classes = node.seen.size();
+  space.left.assign(n_classes, 0);
+  for (std::uint32_t i = 0; i < piece.size; ++i) ++space.left[rules.tags.label_of(piece.tag[i])];
+  for (std::size_t k = 0; key > mode && k < n_classes; ++k) space.left[k] = node.seen[k] - space.left[k];
+  ManyClasses<true> kernel(rules, node, space, floor);
+  add_classes(space.left.data(), node.seen.data(), n_classes, kernel.l2, kernel.m);
+  judge(kernel);
+}
+
 // ---- Gini of weights: see weighted.hpp.
 
 bool is_of_whole_weights(const ScanRules& rules, const Column& column) {
@@ -561,6 +593,10 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   }
 
   const std::size_t width = node.sum.size();
+  const Criterion criterion = rules.measure.criterion;
+  const bool is_plain = is_plain_scan(rules, column), is_plain_gini = is_plain && criterion == Criterion::gini;
+  if (is_plain_gini && left_out && !parts.missing_rows && piece.key[0] == piece.key[piece.size - 1])
+    return scan_two_values(rules, mode, piece, parts, node, floor, space, found);
   if (is_of_whole_weights(rules, column)) return scan_weighted(rules, mode, piece, parts, node, floor, space, found);
   if (parts.block_rows || parts.missing_rows) {
     space.missing_sum.assign(width, 0.0);
@@ -607,14 +643,10 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
     found.theta = kernel.theta;
     return;
   }
-  const bool is_plain =
-      rules.weight.empty() && column.monotone == 0 && rules.min_weight <= 0 && !rules.measure.has_several();
-  const Criterion criterion = rules.measure.criterion;
   const bool is_packed = !rules.tags.label;
-  constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
-  if (is_plain && criterion == Criterion::gini && width == 2 && node.rows < kExactSquares) {
+  if (is_plain_gini && width == 2 && node.rows < kExactSquares) {
     is_packed ? go(TwoClasses<true>(rules, node, space, floor)) : go(TwoClasses<false>(rules, node, space, floor));
-  } else if (is_plain && criterion == Criterion::gini) {
+  } else if (is_plain_gini) {
     is_packed ? go(ManyClasses<true>(rules, node, space, floor)) : go(ManyClasses<false>(rules, node, space, floor));
   } else if (is_plain && criterion == Criterion::entropy) {
     is_packed ? go(Entropy<true>(rules, node, space, floor)) : go(Entropy<false>(rules, node, space, floor));

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
 #include "dispatch.hpp"
@@ -14,31 +13,38 @@
 namespace margrove::tree {
 namespace {
 
-constexpr int kDigitBits = 11, kDigits = 3;  // 11 + 11 + 10 bits: the counters of all digits are 24 KiB, in L1
-constexpr std::size_t kDigitSize = std::size_t{1} << kDigitBits;
-// Below, comparing beats counting digits (24 KiB to clear). No measurement recorded.
-constexpr std::size_t kFewRows = 256;
+// Below, comparing beats counting digits. No measurement recorded.
+constexpr std::size_t kFewRows = 64;
+// Below, adding up the counters of 11 bits, 6,144 of them, takes longer than a fourth pass over the rows.
+constexpr std::size_t kShortRows = 4096;
 
 // Sorts `pairs` (n of them) by their high 32 bits, stably; `other` is room for as many. Returns where they end up.
+template <int kBits>
+std::uint64_t* sort_by_digits(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  constexpr int kDigits = (32 + kBits - 1) / kBits;
+  constexpr std::size_t kSize = std::size_t{1} << kBits;
+  std::array<std::array<std::uint32_t, kSize>, kDigits> count{};
+  for (std::size_t i = 0; i < n; ++i)
+    for (int digit = 0; digit < kDigits; ++digit) ++count[digit][pairs[i] >> (32 + kBits * digit) & (kSize - 1)];
+  for (int digit = 0; digit < kDigits; ++digit) {
+    const int shift = 32 + kBits * digit;
+    auto& place = count[digit];
+    if (place[pairs[0] >> shift & (kSize - 1)] == n) continue;  // all the same: nothing to do
+    std::uint32_t next = 0;
+    for (std::uint32_t& c : place) next += std::exchange(c, next);
+    for (std::size_t i = 0; i < n; ++i) other[place[pairs[i] >> shift & (kSize - 1)]++] = pairs[i];
+    std::swap(pairs, other);
+  }
+  return pairs;
+}
+
 std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
   if (n < kFewRows) {
     std::stable_sort(pairs, pairs + n, [](std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; });
     return pairs;
   }
-  std::array<std::array<std::uint32_t, kDigitSize>, kDigits> count{};
-  for (std::size_t i = 0; i < n; ++i)
-    for (int digit = 0; digit < kDigits; ++digit)
-      ++count[digit][pairs[i] >> (32 + kDigitBits * digit) & (kDigitSize - 1)];
-  for (int digit = 0; digit < kDigits; ++digit) {
-    const int shift = 32 + kDigitBits * digit;
-    auto& place = count[digit];
-    if (place[pairs[0] >> shift & (kDigitSize - 1)] == n) continue;  // all the same: nothing to do
-    std::uint32_t next = 0;
-    for (std::uint32_t& c : place) next += std::exchange(c, next);
-    for (std::size_t i = 0; i < n; ++i) other[place[pairs[i] >> shift & (kDigitSize - 1)]++] = pairs[i];
-    std::swap(pairs, other);
-  }
-  return pairs;
+  // Digits of 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1.
+  return n < kShortRows ? sort_by_digits<8>(pairs, other, n) : sort_by_digits<11>(pairs, other, n);
 }
 
 // Equal high halves become equal ranks; `is_missing` tells them by the largest of all.
@@ -94,8 +100,8 @@ bool are_side_by_side(std::span<const Column> columns) {
   return true;
 }
 
-// Cells that are looked at before a column of other numbers is given up.
-constexpr std::size_t kLook = 1024;
+// Cells that are looked at before a column of other numbers is given up, first and then each time.
+constexpr std::size_t kFirstLook = 32, kLook = 1024;
 
 MARGROVE_CLONES bool are_two_values(const std::uint32_t* bits, std::size_t n, std::uint32_t one, std::uint32_t other) {
   for (std::size_t first = 0; first < n; first += kLook) {
@@ -144,8 +150,8 @@ MARGROVE_CLONES bool are_floats(const std::uint64_t* wide, std::size_t n, std::u
 MARGROVE_CLONES bool are_whole(const std::uint32_t* bits, std::size_t n, std::int32_t most, std::int32_t& low) {
   constexpr float kLargest = 1 << 24;  // of the floats between which there is no other whole number
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), largest = -least;
-  for (std::size_t first = 0; first < n; first += kLook) {
-    const std::size_t last = std::min(first + kLook, n);
+  for (std::size_t first = 0, last; first < n; first = last) {
+    last = std::min(first + (first ? kLook : kFirstLook), n);
     std::int32_t is_other = 0;
     for (std::size_t i = first; i < last; ++i) {
       const float x = number_of(bits[i]);
@@ -290,24 +296,10 @@ void FewValues::count(std::span<const std::uint32_t> bits, std::size_t n_codes) 
   rank_of_[used_.back()] = kMissing;
 }
 
-void FewValues::write(std::uint64_t* out) const {
-  std::vector<std::uint32_t> place(n_codes());
-  std::uint32_t next = 0;
-  for (const std::uint16_t code : used_) {
-    place[code] = next;
-    next += rows_[code];
-  }
-  for (std::size_t i = 0; i < code_.size(); ++i) out[place[code_[i]]++] = std::uint64_t{rank(i)} << 32 | i;
-}
-
 const std::uint64_t* ranked_rows(const ColumnBits& bits, SortSpace& space) {
   std::uint64_t *pairs = space.pairs.data(), *other = space.other.data();
   if (!bits.narrow.empty()) {
     const std::size_t n = bits.narrow.size();
-    if (space.few.find(bits.narrow)) {
-      space.few.write(pairs);
-      return pairs;
-    }
     for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits.narrow[i]} << 32 | i;
     pairs = sort_pairs(pairs, other, n);
     rank(pairs, n, [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); });

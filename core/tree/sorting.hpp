@@ -40,8 +40,6 @@ class FewValues {
   std::uint32_t code(std::size_t row) const { return code_[row]; }
   // The codes that occur, in the order of their values; that of missing cells is the last.
   std::span<const std::uint16_t> ordered_codes() const { return used_; }
-  // rank << 32 | row, ascending.
-  void write(std::uint64_t* out) const;
 
  private:
   // Of the table, whose places are numbered by a byte; at most half of them full, so that searches stay short.

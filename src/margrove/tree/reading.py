@@ -242,7 +242,8 @@ def read_numbers(
 def _one_column(y: Any, cells: Cells) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    return _check_length(np.asarray(column_or_1d(y, warn=True)), cells)
+    is_column = isinstance(y, np.ndarray) and y.ndim == 1
+    return _check_length(y if is_column else np.asarray(column_or_1d(y, warn=True)), cells)
 
 
 def _check_length(y: NDArray[Any], cells: Cells) -> NDArray[Any]:

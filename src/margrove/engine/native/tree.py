@@ -122,15 +122,22 @@ def _bins(growth: Growth) -> int:
     return growth.n_bins if growth.thresholds == "histogram" else 0
 
 
-def columns_for_core(cells: Cells) -> list[core.Column]:
-    """Return the columns as the core takes them."""
+def columns_for_core(cells: Cells) -> list[core.Column | core.NumberColumns | core.SparseColumns]:
+    """Return the columns as the core takes them: all at once if each is tested by plain thresholds."""
+    sparse = cells.sparse
+    if all(column.test == "threshold" and not column.monotone for column in cells.columns):
+        if cells.block is not None:
+            return [core.NumberColumns(cells.block)]
+        if sparse is not None:
+            start, rows = sparse.indptr.astype(np.int64, copy=False), sparse.indices.astype(np.int32, copy=False)
+            return [core.SparseColumns(cells=sparse.data, rows=rows, start=start)]
     found, nothing = [], given_or_nothing(None)
     tests = {test: core.Test[test] for test in TESTS}
     for j, column in enumerate(cells.columns):
         rows = None
-        if cells.sparse is not None:
-            run = slice(cells.sparse.indptr[j], cells.sparse.indptr[j + 1])
-            values, rows = cells.sparse.data[run], cells.sparse.indices[run].astype(np.int32, copy=False)
+        if sparse is not None:
+            run = slice(sparse.indptr[j], sparse.indptr[j + 1])
+            values, rows = sparse.data[run], sparse.indices[run].astype(np.int32, copy=False)
         else:
             values = cells.values[j]
         found.append(
@@ -237,33 +244,12 @@ def _of_numbers(
         return _of_medians(problem.target, model, leaf, weight)
     if problem.growth.criterion == "poisson":
         return _of_counts(problem.target, model, leaf, weight)
-    m, y, w = model.n_nodes, problem.target - problem.target.mean(), weight
-    total = np.bincount(leaf, w, m)
-    at_leaf = total > 0
-    # Around one of its targets the mean of a leaf whose targets are equal is that target, to the last digit.
-    one = np.zeros(m)
-    one[leaf] = y
-    off = np.divide(np.bincount(leaf, w * (y - one[leaf]), m), total, out=np.zeros(m), where=at_leaf)
-    mean = one + off
-    square = np.bincount(leaf, w * (y - mean[leaf]) ** 2, m)
-    apart = np.zeros(m)
-    for level in range(model.max_depth, 0, -1):
-        # Σ w (y − mean)² of a node: those of its children, and what their means lie apart from its own.
-        nodes = np.flatnonzero(model.depth == level)
-        above = model.parent[nodes]
-        parents = np.unique(above)
-        np.add.at(total, above, total[nodes])
-        np.add.at(mean, above, total[nodes] * mean[nodes])
-        mean[parents] /= total[parents]
-        np.add.at(apart, above, total[nodes] * (mean[nodes] - mean[above]) ** 2)
-        np.add.at(square, above, square[nodes])
-        square[parents] = square[parents] + apart[parents]
+    value, total, square, apart = core.sum_up_numbers(
+        trees_for_core(model), leaf=leaf, number=problem.target, weight=weight, shift=problem.target.mean()
+    )
     impurity, gain = square / total, np.where(model.feature >= 0, apart / total, np.nan)
     if problem.growth.criterion == "gaussian_entropy":
         impurity, gain = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0]), model.gain
-    value = mean + problem.target.mean()
-    one[leaf] = problem.target
-    value[at_leaf] = (one + off)[at_leaf]
     return {"value": value[:, None], "impurity": impurity, "weight": total, "gain": gain}
 
 

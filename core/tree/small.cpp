@@ -1,0 +1,382 @@
+#include "tree/small.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "dispatch.hpp"
+#include "index.hpp"
+#include "simd.hpp"
+
+namespace margrove::tree {
+namespace {
+
+constexpr std::uint32_t kLanes = SmallTrees::kLanes;
+// By how much a score in single precision may be wrong: 1e-5 is a hundred times the rounding of its five operations.
+constexpr float kAlmostSingle = 1 - 1e-5f;
+
+struct Exchange {
+  std::uint8_t low, high;
+};
+
+// Batcher's odd-even merge sort: exchanges that sort `size` numbers, whatever they are.
+std::vector<Exchange> network_for(std::uint32_t size) {
+  std::vector<Exchange> found;
+  for (std::uint32_t p = 1; p < size; p *= 2)
+    for (std::uint32_t k = p; k >= 1; k /= 2)
+      for (std::uint32_t j = k % p; j + k < size; j += 2 * k)
+        for (std::uint32_t i = j; i < std::min(j + k, size - k); ++i)
+          if (i / (2 * p) == (i + k) / (2 * p))
+            found.push_back({static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i + k)});
+  return found;
+}
+
+const std::vector<Exchange>& network(std::uint32_t size) {
+  static const auto all = [] {
+    std::array<std::vector<Exchange>, SmallTrees::kMostRows + 1> networks;
+    for (std::uint32_t m = 0; m < networks.size(); ++m) networks[m] = network_for(m);
+    return networks;
+  }();
+  return all[size];
+}
+
+// One number of each of the columns that lie side by side.
+using Lanes16 = Simd<std::uint16_t, kLanes>;
+using Lanes32 = Simd<std::uint32_t, kLanes>;
+using SignedLanes = Simd<std::int32_t, kLanes>;
+using FloatLanes = Simd<float, kLanes>;
+
+template <class Lanes, class Cell>
+MARGROVE_INLINE void sort_lanes(Cell* cell, std::span<const Exchange> network) {
+  for (const auto& [low, high] : network) {
+    const auto a = load<Lanes>(cell + low * kLanes), b = load<Lanes>(cell + high * kLanes);
+    store(cell + low * kLanes, smaller(a, b));
+    store(cell + high * kLanes, larger(a, b));
+  }
+}
+
+// What the scores of a node are made of, and where they go.
+struct Score {
+  std::int32_t size, min_rows;
+  std::span<const std::uint16_t> first;  // of the rows of each class that occurs, which lie side by side; and the end
+  float* best;
+  std::uint16_t* n_tests;
+};
+
+// Walks through a node's rows in the order of each lane. `add` takes a row's lanes, `score` says what the tests behind
+// it are worth.
+template <class Lanes, int kShift, class Cell, class Add, class ScoreOf>
+MARGROVE_INLINE void walk_lanes(const Cell* cell, const Score& score, Add add, ScoreOf score_of) {
+  FloatLanes best = FloatLanes{} - 1.0f;
+  Lanes n_tests{}, own = load<Lanes>(cell);
+  for (std::int32_t i = 0; i + 1 < score.size; ++i) {
+    const auto next = load<Lanes>(cell + (i + 1) * kLanes);
+    const auto is_boundary = (own >> kShift) != (next >> kShift);  // all bits of a lane, or none
+    n_tests -= reinterpret_cast<const Lanes&>(is_boundary);
+    add(own);
+    own = next;
+    const std::int32_t n_left = i + 1;
+    if (std::min(n_left, score.size - n_left) < score.min_rows) continue;
+    const FloatLanes found = converted<SignedLanes>(is_boundary) ? score_of(n_left) : best;
+    best = larger(best, found);
+  }
+  store(score.best, best);
+  store(score.n_tests, converted<Lanes16>(n_tests));
+}
+
+// Two classes: with D = l_1 n − n_l t_1 the gain is in proportion to D² / (n_l n_r).
+MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exchange> network, const Score& score) {
+  sort_lanes<Lanes16>(cell, network);
+  const std::int32_t n = score.size, zeros = score.first[1], ones = n - zeros;
+  Lanes16 left{};
+  walk_lanes<Lanes16, 8>(
+      cell, score,
+      [&](const Lanes16& own) {
+        const auto is_one = (own & 0xFF) >= static_cast<std::uint16_t>(zeros);
+        left -= reinterpret_cast<const Lanes16&>(is_one);
+      },
+      [&](std::int32_t n_left) -> FloatLanes {
+        const SignedLanes d = converted<SignedLanes>(left) * n - n_left * ones;
+        const auto f = converted<FloatLanes>(d);
+        return f * f * (1.0f / static_cast<float>(n_left * (n - n_left)));
+      });
+}
+
+// More classes: with L2 = Σ l_k² and M = Σ t_k l_k the score is L2 / n_l + (T2 − 2 M + L2) / n_r.
+MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Exchange> network, const Score& score) {
+  sort_lanes<Lanes16>(cell, network);
+  const std::size_t n_classes = score.first.size() - 1;
+  Lanes16 left[SmallTrees::kMostRows];  // 2 l_k + 1
+  std::int32_t t2 = 0;
+  for (std::size_t k = 0; k < n_classes; ++k) {
+    const std::int32_t total = score.first[k + 1] - score.first[k];
+    t2 += total * total;
+    left[k] = Lanes16{} + 1;
+  }
+  Lanes16 squares{}, products{};
+  walk_lanes<Lanes16, 8>(
+      cell, score,
+      [&](const Lanes16& own) {
+        for (std::size_t k = 0; k < n_classes; ++k) {
+          const auto total = static_cast<std::uint16_t>(score.first[k + 1] - score.first[k]);
+          const auto is_there = (own & 0xFF) - score.first[k] < total;  // wraps around below the first
+          const auto& is_own = reinterpret_cast<const Lanes16&>(is_there);
+          squares += left[k] & is_own;
+          products += total & is_own;
+          left[k] += 2 & is_own;
+        }
+      },
+      [&](std::int32_t n_left) -> FloatLanes {
+        const auto l2 = converted<SignedLanes>(squares), m = converted<SignedLanes>(products);
+        return converted<FloatLanes>(l2) * (1.0f / static_cast<float>(n_left)) +
+               converted<FloatLanes>(t2 - 2 * m + l2) * (1.0f / static_cast<float>(score.size - n_left));
+      });
+}
+
+// Numbers, of 16 bits: with D = n s_l − n_l s the gain is in proportion to D² / (n_l n_r).
+MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const Exchange> network, const Score& score,
+                                            std::int32_t sum) {
+  sort_lanes<Lanes32>(cell, network);
+  const std::int32_t n = score.size;
+  SignedLanes left{};
+  walk_lanes<Lanes32, 24>(
+      cell, score, [&](const Lanes32& own) { left += converted<SignedLanes>(own & 0xFFFF); },
+      [&](std::int32_t n_left) -> FloatLanes {
+        const auto d = converted<FloatLanes>(left * n - n_left * sum);
+        return d * d * (1.0f / static_cast<float>(n_left * (n - n_left)));
+      });
+}
+
+}  // namespace
+
+bool SmallTrees::can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth) {
+  const Criterion criterion = rules.measure.criterion;
+  return (criterion == Criterion::gini || criterion == Criterion::squared_error) && !rules.measure.has_several() &&
+         rules.weight.empty() && rules.min_weight <= 0 && rules.thresholds == Thresholds::every &&
+         growth.score == SplitScore::gain && growth.complexity <= 0 && growth.max_leaves == 0 && growth.n_bins == 0 &&
+         !growth.is_shuffled && std::all_of(columns.begin(), columns.end(), [](const Column& column) {
+           return column.test == Test::threshold && column.monotone == 0;
+         });
+}
+
+SmallTrees::SmallTrees(std::span<const Column> columns, const Lists& lists, const ScanRules& rules,
+                       const GrowthRules& growth, std::int64_t n, double weight)
+    : columns_(columns),
+      lists_(lists),
+      rules_(rules),
+      growth_(growth),
+      weight_(weight),
+      has_classes_(rules.measure.criterion == Criterion::gini),
+      place_of_row_(n),
+      spare_(kMostRows),
+      key_(kMostRows + 16),
+      tag_(kMostRows + 16) {}
+
+void SmallTrees::begin(std::span<const std::uint32_t> tags) {
+  tags_.assign(tags.begin(), tags.end());
+  if (has_classes_)
+    std::stable_sort(tags_.begin(), tags_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return rules_.tags.label_of(a) < rules_.tags.label_of(b);
+    });
+  for (std::size_t i = 0; i < tags_.size(); ++i)
+    place_of_row_[rules_.tags.row(tags_[i])] = static_cast<std::uint8_t>(i);
+  taken_.clear();
+}
+
+void SmallTrees::add(std::uint32_t column, const Piece& piece) {
+  const std::size_t c = taken_.size(), size = tags_.size();
+  if (c % kLanes == 0) ranks_.resize((c / kLanes + 1) * kLanes * size);
+  // Columns that are sorted together stand together, row by row.
+  std::uint8_t* rank = ranks_.data() + c / kLanes * kLanes * size + c % kLanes;
+  const std::uint32_t mode = lists_.lists()[column].mode;
+  std::uint8_t next = 0;
+  std::uint32_t e = 0;
+  const auto put = [&](std::uint32_t end) {
+    for (; e < end; ++e) {
+      rank[place_of_row_[rules_.tags.row(piece.tag[e])] * kLanes] = next;
+      next += e + 1 < piece.size && piece.key[e] != piece.key[e + 1];
+    }
+  };
+  if (piece.size < size) {
+    const auto before =
+        static_cast<std::uint32_t>(std::lower_bound(piece.key, piece.key + piece.size, mode) - piece.key);
+    std::uint32_t below = before > 0;
+    for (std::uint32_t i = 1; i < before; ++i) below += piece.key[i] != piece.key[i - 1];
+    for (std::size_t i = 0; i < size; ++i) rank[i * kLanes] = static_cast<std::uint8_t>(below);
+    put(before);
+    next = static_cast<std::uint8_t>(below + 1);
+  }
+  put(piece.size);
+  taken_.push_back(column);
+}
+
+void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector<Node>& output) {
+  const auto size = static_cast<std::uint32_t>(tags_.size());
+  places_.resize(size);
+  std::iota(places_.begin(), places_.end(), std::uint8_t{0});
+  const std::size_t blocks = (taken_.size() + kLanes - 1) / kLanes;
+  has_classes_ ? cells_.resize(blocks * kLanes * size) : wide_cells_.resize(blocks * kLanes * size);
+  score_.resize(blocks * kLanes);
+  n_tests_.resize(blocks * kLanes);
+  waiting_.assign(1, {0, size, root.branch, root.depth, root.parent});
+  while (!waiting_.empty()) {
+    const Waiting at = waiting_.back();
+    waiting_.pop_back();
+    node_.parent = at.parent;
+    node_.branch = at.branch;
+    node_.is_leaf = true;
+    if (at.size == size)
+      node_.sums = root.sums;
+    else
+      sum_up(at);
+    if (!is_closed(node_.sums, at.depth, rules_, growth_)) search(at);
+    if (node_.is_leaf) {
+      output.push_back(node_.as_leaf());
+      output.back().first_row = first_row + at.begin;
+      continue;
+    }
+    const std::size_t c = std::lower_bound(taken_.begin(), taken_.end(), node_.column) - taken_.begin();
+    const std::uint32_t left = divide(at, c), right = at.size - left;
+    const double weights[] = {static_cast<double>(left), static_cast<double>(right)};
+    const auto id = length(output);
+    output.push_back(node_.as_inner(weights, 0, threshold_of(lists_, node_.column, node_.test)));
+    waiting_.push_back({at.begin + left, right, 1, at.depth + 1, id});
+    waiting_.push_back({at.begin, left, 0, at.depth + 1, id});
+  }
+  ordered_tags_.resize(size);
+  for (std::uint32_t i = 0; i < size; ++i) ordered_tags_[i] = tags_[places_[i]];
+}
+
+void SmallTrees::sum_up(const Waiting& node) {
+  NodeSums& sums = node_.sums;
+  if (!has_classes_) {
+    for (std::uint32_t i = 0; i < node.size; ++i) tag_[i] = tags_[places_[node.begin + i]];
+    return summarise_rows(rules_, {tag_.data(), node.size}, sums);
+  }
+  sums.rows = node.size;
+  sums.weight = node.size;
+  std::fill(sums.seen.begin(), sums.seen.end(), 0u);
+  for (std::uint32_t i = 0; i < node.size; ++i) ++sums.seen[rules_.tags.label_of(tags_[places_[node.begin + i]])];
+  std::copy(sums.seen.begin(), sums.seen.end(), sums.sum.begin());
+  summarise_classes(rules_, sums);
+}
+
+void SmallTrees::search(const Waiting& node) {
+  const std::uint32_t m = node.size;
+  has_classes_ ? score_classes(node.begin, m) : score_numbers(node.begin, m);
+  float best = -1;
+  for (std::size_t c = 0; c < taken_.size(); ++c) best = std::max(best, score_[c]);
+  // Columns count as equal up to a tolerance (growing.hpp), and each that is as good as the last may be a little worse
+  // than it: of d columns the best may be so many tolerances better than the one that is chosen.
+  const auto d = static_cast<float>(taken_.size()), n = static_cast<float>(m);
+  float enough;
+  if (has_classes_) {
+    enough = best * kAlmostSingle - 1e-12f * d * n * n;
+  } else {  // rounding to 16 bits moves √score by at most n / 2, up and down; tolerances are 0.07 n √d in all
+    const float root = std::max(0.0f, std::sqrt(std::max(best, 0.0f)) * kAlmostSingle - n * (1 + 0.07f * std::sqrt(d)));
+    enough = root * root;
+  }
+  Chooser chooser(growth_, node_.sums, columns_.size());
+  for (std::size_t c = 0; c < taken_.size(); ++c) {
+    if (n_tests_[c] == 0) continue;
+    if (score_[c] < enough) {
+      candidate_.excess = kNoFloor;
+      candidate_.n_tests = n_tests_[c];
+    } else {
+      scan_lane(c, node.begin, m, chooser.floor(), candidate_);
+    }
+    chooser.add(taken_[c], candidate_);
+  }
+  node_.settle(chooser, weight_);
+}
+
+void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
+  std::uint16_t first[kMostRows + 1];
+  std::size_t n_classes = 0;
+  std::uint16_t before = 0;
+  for (const std::uint32_t count : node_.sums.seen) {
+    if (count == 0) continue;
+    first[n_classes++] = before;
+    before = static_cast<std::uint16_t>(before + count);
+  }
+  first[n_classes] = before;
+  const std::vector<Exchange>& exchanges = network(size);
+  for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
+    const std::uint8_t* rank = ranks_.data() + c * tags_.size();
+    std::uint16_t* cell = cells_.data() + c * size;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint8_t* own = rank + places_[begin + i] * kLanes;
+      for (std::uint32_t l = 0; l < kLanes; ++l) cell[i * kLanes + l] = static_cast<std::uint16_t>(own[l] << 8 | i);
+    }
+    const Score score{static_cast<std::int32_t>(size),
+                      static_cast<std::int32_t>(rules_.min_rows),
+                      {first, n_classes + 1},
+                      &score_[c],
+                      &n_tests_[c]};
+    if (n_classes == 2)
+      sort_and_score_two(cell, exchanges, score);
+    else
+      sort_and_score_many(cell, exchanges, score);
+  }
+}
+
+void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
+  std::uint32_t number[kMostRows];
+  double low = rules_.number[tags_[places_[begin]]], high = low;
+  for (std::uint32_t i = 1; i < size; ++i) {
+    const double y = rules_.number[tags_[places_[begin + i]]];
+    low = std::min(low, y);
+    high = std::max(high, y);
+  }
+  const double scale = 65535 / (high - low);
+  std::int32_t sum = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    number[i] = static_cast<std::uint32_t>((rules_.number[tags_[places_[begin + i]]] - low) * scale + 0.5);
+    sum += static_cast<std::int32_t>(number[i]);
+  }
+  const std::vector<Exchange>& exchanges = network(size);
+  for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
+    const std::uint8_t* rank = ranks_.data() + c * tags_.size();
+    std::uint32_t* cell = wide_cells_.data() + c * size;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint8_t* own = rank + places_[begin + i] * kLanes;
+      const std::uint32_t low_bits = i << 16 | number[i];
+      for (std::uint32_t l = 0; l < kLanes; ++l) cell[i * kLanes + l] = std::uint32_t{own[l]} << 24 | low_bits;
+    }
+    const Score score{
+        static_cast<std::int32_t>(size), static_cast<std::int32_t>(rules_.min_rows), {}, &score_[c], &n_tests_[c]};
+    sort_and_score_numbers(cell, exchanges, score, sum);
+  }
+}
+
+// Column c of a node, whose cells are sorted.
+void SmallTrees::scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found) {
+  const std::size_t first = c / kLanes * kLanes * size + c % kLanes;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::uint32_t cell = has_classes_ ? cells_[first + i * kLanes] : wide_cells_[first + i * kLanes] >> 16;
+    key_[i] = cell >> 8;
+    tag_[i] = tags_[places_[begin + (cell & 0xFF)]];
+  }
+  scan(rules_, columns_[taken_[c]], {kNoMode, 0}, {key_.data(), tag_.data(), size}, node_.sums, floor, scan_, found);
+}
+
+// Puts the rows of the left branch before the others. Returns how many they are.
+std::uint32_t SmallTrees::divide(const Waiting& node, std::size_t c) {
+  const std::uint8_t* rank = ranks_.data() + c / kLanes * kLanes * tags_.size() + c % kLanes;
+  std::uint8_t* place = places_.data() + node.begin;
+  std::uint32_t left = 0, right = 0;
+  for (std::uint32_t i = 0; i < node.size; ++i) {
+    const std::uint8_t p = place[i];
+    const bool is_left = rank[p * kLanes] <= node_.test.cut_key;
+    place[left] = p;
+    spare_[right] = p;
+    left += is_left;
+    right += !is_left;
+  }
+  std::copy_n(spare_.data(), right, place + left);
+  return left;
+}
+
+}  // namespace margrove::tree

@@ -1,0 +1,79 @@
+// Subtrees of few rows. Deep trees are mostly these, and what costs there is not the rows but each column of each node.
+//
+// A subtree's rows are gathered once: of every cell its rank among the subtree's values of the column, one byte, row by
+// row. At a node the ranks of sixteen columns are sorted side by side by a network of exchanges, and their tests are
+// scored side by side too, in single precision. Only a column whose best score is as good as the best of all, up to
+// what such scores may be wrong by, is then scanned (scan.hpp). So the test found is the one that scanning all columns
+// finds, to the last bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tree/growing.hpp"
+#include "tree/lists.hpp"
+
+namespace margrove::tree {
+
+class SmallTrees {
+ public:
+  // Rows of a subtree. With 64 deep trees of numbers take a tenth longer, with 181 no less: letter, magic04, ijcnn1.
+  static constexpr std::uint32_t kMostRows = 128;
+  static constexpr std::uint32_t kLanes = 16;  // columns side by side: 16-bit numbers in a vector of AVX2
+
+  // Whether trees of these columns and rules may be grown so; then none of the lists may hold missing cells.
+  static bool can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth);
+
+  // What is handed over must outlive this. `weight` is that of all rows.
+  SmallTrees(std::span<const Column> columns, const Lists& lists, const ScanRules& rules, const GrowthRules& growth,
+             std::int64_t n, double weight);
+
+  // Takes the rows of the next subtree, by their tags ...
+  void begin(std::span<const std::uint32_t> tags);
+  // ... and its columns one by one, ascending: the part of the list that belongs to its rows.
+  void add(std::uint32_t column, const Piece& piece);
+  // Grows it below `root`, whose rows have been summed up, and writes its nodes down. The rows of a leaf begin at
+  // `first_row` + its place in `tags()`.
+  void grow(const OpenNode& root, std::uint32_t first_row, std::vector<Node>& output);
+  // The rows, those of a leaf side by side.
+  std::span<const std::uint32_t> tags() const { return ordered_tags_; }
+
+ private:
+  struct Waiting {
+    std::uint32_t begin, size, branch;
+    std::int64_t depth, parent;
+  };
+  void sum_up(const Waiting& node);
+  void search(const Waiting& node);
+  void score_classes(std::uint32_t begin, std::uint32_t size);
+  void score_numbers(std::uint32_t begin, std::uint32_t size);
+  void scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found);
+  std::uint32_t divide(const Waiting& node, std::size_t c);
+
+  std::span<const Column> columns_;
+  const Lists& lists_;
+  const ScanRules& rules_;
+  const GrowthRules& growth_;
+  double weight_;
+  bool has_classes_;
+
+  std::vector<std::uint8_t> place_of_row_;  // (n)
+  std::vector<std::uint32_t> tags_;         // of the subtree's rows, by place: rows of a class are side by side
+  std::vector<std::uint32_t> taken_;        // the columns
+  std::vector<std::uint8_t> ranks_;         // (taken / kLanes, places, kLanes)
+
+  std::vector<Waiting> waiting_;
+  std::vector<std::uint8_t> places_, spare_;  // those of a node side by side
+  std::vector<std::uint32_t> ordered_tags_;
+  OpenNode node_;
+  Candidate candidate_;
+  ScanSpace scan_;
+  std::vector<std::uint16_t> cells_;  // of a node: rank << 8 | place among its rows, sorted, kLanes columns together
+  std::vector<std::uint32_t> wide_cells_;  // where the target is a number: the same << 16 | number
+  std::vector<float> score_;               // the best of each column, and ...
+  std::vector<std::uint16_t> n_tests_;     // ... how many tests it has
+  std::vector<std::uint32_t> key_, tag_;   // of a column that is scanned
+};
+
+}  // namespace margrove::tree
