@@ -320,7 +320,7 @@ def test_columns_are_found_by_name(frame):
         np.testing.assert_array_equal(tree.predict(table.assign(more=1)), tree.predict(table))
     with pytest.raises(InputError, match="missing: 'ripe'"):
         tree.predict(table.drop(columns="ripe"))
-    with pytest.raises(InputError, match=r"'weight'.*'heavy' in row 1"):
+    with pytest.raises(InputError, match=r"'weight'.*'heavy' in row 0"):
         tree.predict(table.assign(weight="heavy"))
 
 
