@@ -760,3 +760,18 @@ def test_incompatible_parameters_are_refused(frame, iris):
         DecisionTreeClassifier(ccp_alpha="cv").fit([[0], [1]], [0, 1])
     with pytest.raises(InputError, match=r"validation_fraction=0\.25 of 2 rows"):
         DecisionTreeClassifier(prune="reduced_error").fit([[0], [1]], [0, 1])
+
+
+def test_check_input_is_accepted_and_not_routed(iris):
+    X, y = iris
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y, check_input=False)
+    for method in ("predict", "predict_proba", "apply"):
+        ours = getattr(tree, method)
+        np.testing.assert_array_equal(ours(X, check_input=False), ours(X))
+    assert (tree.decision_path(X, check_input=False) != tree.decision_path(X)).nnz == 0
+    assert not hasattr(tree, "set_predict_request")
+    assert "check_input" not in str(tree.get_metadata_routing())
+    changed = X.copy()
+    changed[1, 1] = np.inf
+    with pytest.raises(InputError, match="in row 1 is infinite"):
+        tree.fit(changed, y, check_input=False)
