@@ -386,7 +386,7 @@ class DecisionTree(TreeParameters):
         return to_c(self._exported("to_c"), self._labels(), name)
 
     def to_sklearn(self) -> Any:
-        """The same tree as scikit-learn's estimator: see `margrove.to_sklearn`."""
+        """The same tree as scikit-learn's estimator, which rounds cells to float32: see `margrove.to_sklearn`."""
         return to_sklearn(self)
 
     def to_dataframe(self, library: str = "pandas") -> Any:
