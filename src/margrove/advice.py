@@ -39,7 +39,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of an array, counted from 0; of a table it is counted from 1."""
+    """A row, counted from 0 as arrays in Python are; the command line counts from 1."""
 
     index: int
 

@@ -23,6 +23,7 @@ from margrove.status import Status
 from margrove.visible import visible
 
 Source = Literal["solver", "recomputed"]
+_UNKNOWN = "unknown"  # the status of a model of another library, which tells none
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Certificate:
         cls, model: Any, source: Source, n_rows: int, machines: Sequence[str], claims: Sequence[Claim] = ()
     ) -> Certificate:
         """Return the certificate of a fitted model, Margrove's or another library's, which may have no status."""
-        status = str(getattr(model, "status_", "unknown"))
+        status = str(getattr(model, "status_", _UNKNOWN))
         return cls(type(model).__name__, status, source, n_rows, tuple(machines), tuple(claims))
 
     @property
@@ -141,12 +142,13 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """The result in one sentence."""
+        subject = self.learner if self.status == _UNKNOWN else f"{self.learner}, {self.status}"
         if self.holds is None and any(math.isnan(value) for claim in self.claims for value in claim.values):
-            return f"{self.learner}, {self.status}: the solver's own numbers, as far as they are known"
+            return f"{subject}: the solver's own numbers, as far as they are known"
         if self.holds is None:
-            return f"{self.learner}, {self.status}: the solver's own numbers; certify(model, X, y) recomputes them"
+            return f"{subject}: the solver's own numbers; certify(model, X, y) recomputes them"
         word = "holds" if self.holds else "does NOT hold"
-        return f"{self.learner}, {self.status}: the certificate {word} on {self.n_rows} rows, recomputed in float64"
+        return f"{subject}: the certificate {word} on {self.n_rows} rows, recomputed in float64"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return the rows of the table that is printed: mark, claim, value, words."""

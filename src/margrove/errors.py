@@ -3,18 +3,18 @@
 ::
 
     MargroveError
-    ├── InputError (ValueError)          the data is not what was asked for: file, line, column, value, cure
-    │   └── InputTypeError (TypeError)   it has a type that cannot be converted to numbers
-    ├── ParameterError (ValueError)      a parameter is out of its range
-    ├── EngineError (RuntimeError)       the chosen engine cannot do this job
-    ├── InfeasibleError (ValueError)     the problem asked has no solution, with the reason and the evidence
-    ├── ModelFileError (ValueError)      a model file is damaged, foreign, or from a newer version
-    └── MissingExtraError (ImportError)  an optional dependency is absent; names the line that installs it
+    ├── InputError (ValueError)                 the data is not what was asked for: file, line, column, value, cure
+    │   └── InputTypeError (TypeError)          it has a type that cannot be converted to numbers
+    ├── ParameterError (ValueError, TypeError)  a parameter is out of its range or of a wrong type
+    ├── EngineError (RuntimeError)              the chosen engine cannot do this job
+    ├── InfeasibleError (ValueError)            the problem asked has no solution, with the reason and the evidence
+    ├── ModelFileError (ValueError)             a model file is damaged, foreign, or from a newer version
+    └── MissingExtraError (ImportError)         an optional dependency is absent; names the line that installs it
 
     MargroveWarning (UserWarning)
-    ├── DataWarning                      something in the table that will surprise its owner
-    │   └── UnseenCategoryWarning        prediction met a category that training did not
-    └── ConvergenceWarning               a solve ended before it was done; also scikit-learn's warning of that name
+    ├── DataWarning                             something in the table that will surprise its owner
+    │   └── UnseenCategoryWarning               prediction met a category that training did not
+    └── ConvergenceWarning                      a solve ended before it was done; also scikit-learn's ConvergenceWarning
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 
 from margrove.advice import Advice, Parameter, Value
 from margrove.status import Status
@@ -87,8 +88,9 @@ class InputTypeError(InputError, TypeError):
     """An `InputError` for data of a type that cannot be converted to numbers, where scikit-learn has a TypeError."""
 
 
-class ParameterError(MargroveError, ValueError):
-    """A parameter is out of its range; the message says which, what it was and what it may be."""
+class ParameterError(MargroveError, ValueError, TypeError):
+    """A parameter is out of its range or of a wrong type; the message says which, what it was and what it may be. As
+    scikit-learn's ``InvalidParameterError``, it is a ValueError and a TypeError."""
 
 
 class EngineError(MargroveError, RuntimeError):
@@ -271,3 +273,12 @@ def check_flag(name: str, value: Any) -> None:
     if not (isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b"):
         wanted = (Value(True), " or ", Value(False), ".")
         raise ParameterError(Advice(Parameter(name), f" is {shown(value)}; it must be ", *wanted))
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Raise `ParameterError` unless the parameter is a ``random_state`` as scikit-learn takes it."""
+    try:
+        check_random_state(value)
+    except ValueError as error:
+        wanted = "it must be None, a whole number below 2³², or a RandomState."
+        raise ParameterError(f"{name} is {shown(value)}; {wanted}") from error

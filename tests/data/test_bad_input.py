@@ -142,7 +142,7 @@ BAD_FILES = {
     "parquet with lists": (parquet(a=[[1]], y=["u"]), "{file}, column 'a': the cells are of type list"),
     "parquet with infinity": (
         parquet(a=[np.inf], y=["u"]),
-        "{file}, column 'a': the number in row 1 is infinite",
+        "{file}, column 'a': the number in row 0 is infinite",
     ),
     "arrow cut short": (b"ARROW1\x00\x00junk", "{file}: the Arrow data cannot be read ("),
     "libsvm value": (
@@ -213,8 +213,8 @@ BAD_FILES = {
         "{file}: the parts of the sparse matrix 'X' do not fit together",
     ),
     "npz cut short": (npz(X=np.zeros((2, 2)))[:-10], "{file}: the NumPy data cannot be read"),
-    "npz infinite label": (npz(X=np.eye(2), y=np.array([1.0, -np.inf])), "column 'y': the number in row 2 is infinite"),
-    "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 1 is infinite (inf)"),
+    "npz infinite label": (npz(X=np.eye(2), y=np.array([1.0, -np.inf])), "column 'y': the number in row 1 is infinite"),
+    "npz infinite": (npz(X=np.array([[1.0, np.inf]])), "column 'x1': the number in row 0 is infinite (inf)"),
 }
 
 

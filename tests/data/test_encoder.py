@@ -216,10 +216,10 @@ def test_categories_of_text_match_what_a_file_reads_as_numbers_or_truth():
     [
         (
             {"mass": ["1", "heavy", "3", "4"]},
-            "column 'mass': 'heavy' in row 2 is not a number, as the column was in",
+            "column 'mass': 'heavy' in row 1 is not a number, as the column was in",
         ),
-        ({"tame": ["yes", "no", "no", "no"]}, "column 'tame': 'yes' in row 1 is not true or false"),
-        ({"tame": [0, 1, 2, 1]}, r"column 'tame': '2.0' in row 3 is not true or false"),
+        ({"tame": ["yes", "no", "no", "no"]}, "column 'tame': 'yes' in row 0 is not true or false"),
+        ({"tame": [0, 1, 2, 1]}, r"column 'tame': '2.0' in row 2 is not true or false"),
     ],
 )
 def test_a_cell_of_another_kind_is_named(frame, change, words):
@@ -348,5 +348,5 @@ def test_the_penguins_give_no_warning():
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1_000", "1e999"])
 def test_infinite_numbers_and_numbers_with_underscores_are_refused(cell):
     encoder = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}))
-    with pytest.raises(InputError, match=f"'{cell}' in row 1 is not a number"):
+    with pytest.raises(InputError, match=f"'{cell}' in row 0 is not a number"):
         encoder.transform(pd.DataFrame({"a": [cell, "1"]}))

@@ -10,9 +10,22 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from margrove import SVC, SVR, AdaBoostRegressor, LinearSVC, OneVsRestClassifier, Perceptron
+from margrove import (
+    SVC,
+    SVR,
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    DecisionTreeClassifier,
+    LinearSVC,
+    OneClassSVM,
+    OneVsOneClassifier,
+    OneVsRestClassifier,
+    Perceptron,
+    TableEncoder,
+)
 from margrove.data.sample import number_classes
 from margrove.errors import InputError
 
@@ -104,3 +117,44 @@ def test_a_damaged_sparse_matrix_never_reaches_scipy(fit):
     X.indptr = np.array([0, 5, 0], dtype=np.int32)
     with pytest.raises(InputError, match="damaged sparse matrix"):
         fit(X, np.array([0, 1, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [SVC(), TableEncoder(), DecisionTreeClassifier(), AdaBoostClassifier(), AdaBoostRegressor()],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_all_estimators_count_rows_from_zero(learner):
+    with pytest.raises(InputError, match="in row 2") as info:
+        learner.fit(with_cell(math.inf), Y)
+    assert "empty" not in str(info.value)
+
+
+WEIGHTED = [
+    SVC(),
+    SVR(),
+    OneClassSVM(),
+    LinearSVC(),
+    DecisionTreeClassifier(max_depth=1),
+    AdaBoostClassifier(),
+    AdaBoostRegressor(),
+    Perceptron(),
+    OneVsOneClassifier(LinearSVC()),
+]
+
+
+@pytest.mark.parametrize("learner", WEIGHTED, ids=lambda learner: type(learner).__name__)
+def test_one_weight_is_the_weight_of_every_row(learner):
+    y = (X[:, 0] > 5).astype(int)
+    one = clone(learner).fit(X, y, sample_weight=0.5)
+    each = clone(learner).fit(X, y, sample_weight=np.full(6, 0.5))
+    np.testing.assert_array_equal(one.predict(X), each.predict(X))
+
+
+@pytest.mark.parametrize("learner", WEIGHTED, ids=lambda learner: type(learner).__name__)
+@pytest.mark.parametrize(("weight", "what"), [(math.nan, "NaN"), (math.inf, "infinity")])
+def test_a_weight_that_is_not_finite_is_named_with_its_row(learner, weight, what):
+    y, weights = (X[:, 0] > 5).astype(int), np.ones(6)
+    weights[2] = weight
+    with pytest.raises(InputError, match=f"Input sample_weight contains {what}, first in row 2"):
+        clone(learner).fit(X, y, sample_weight=weights)

@@ -78,7 +78,7 @@ def test_a_target_without_any_label_is_refused(write):
 
 
 def test_a_frame_with_missing_labels_names_the_row():
-    with pytest.raises(InputError, match="1 of 3 target cells is missing, the first in row 3"):
+    with pytest.raises(InputError, match="1 of 3 target cells is missing, the first in row 2"):
         as_table([[1, "x"], [2, "y"], [3, None]], target=1)
 
 

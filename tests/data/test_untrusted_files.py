@@ -42,19 +42,19 @@ def with_numbers(cells: pa.ChunkedArray) -> dict[str, pa.ChunkedArray]:
 @pytest.mark.parametrize("reader", [read_table, read_chunks])
 def test_text_of_an_arrow_file_that_is_not_utf8_is_refused_with_its_row(write, reader):
     path = write(arrow_file(**with_numbers(pa.chunked_array([NOT_UTF8]))), "t.arrow")
-    with pytest.raises(InputError, match=r"t\.arrow, column 'text': the cell in row 2 cannot be read \(Invalid UTF8"):
+    with pytest.raises(InputError, match=r"t\.arrow, column 'text': the cell in row 1 cannot be read \(Invalid UTF8"):
         reader(path)
 
 
 def test_rows_of_a_damaged_table_are_counted_over_its_chunks():
     good = pa.array(["x", "y", "z"])
-    with pytest.raises(InputError, match="pyarrow table, column 'text': the cell in row 5 cannot be read"):
+    with pytest.raises(InputError, match="pyarrow table, column 'text': the cell in row 4 cannot be read"):
         as_table(pa.table(with_numbers(pa.chunked_array([good, NOT_UTF8]))))
 
 
 def test_a_level_that_is_not_utf8_is_refused_with_its_first_row():
     cells = pa.DictionaryArray.from_arrays(pa.array([0, 0, 2, 1], pa.int8()), NOT_UTF8, safe=False)
-    with pytest.raises(InputError, match="column 'text': the cell in row 4 cannot be read"):
+    with pytest.raises(InputError, match="column 'text': the cell in row 3 cannot be read"):
         as_table(pa.table(with_numbers(pa.chunked_array([cells]))))
 
 
@@ -68,7 +68,7 @@ def test_offsets_outside_of_their_buffers_are_refused_in_memory(given):
     else:
         reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
         frame = {"table": table, "batch": table.to_batches()[0], "reader": reader}[given]
-    with pytest.raises(InputError, match="column 'text': the cell in row 3 cannot be read"):
+    with pytest.raises(InputError, match="column 'text': the cell in row 2 cannot be read"):
         as_table(frame)
 
 

@@ -292,7 +292,7 @@ def test_bad_parameters_of_the_perceptron(parameters, words):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"gamma": -1.0}, "gamma is -1.0; it must be a number > 0. Use gamma='scale' if unsure"),
+        ({"gamma": -1.0}, "gamma is -1.0; it must be a number ≥ 0. Use gamma='scale' if unsure"),
         ({"gamma": None}, "gamma is None"),
         ({"coef0": float("nan")}, "coef0 is nan"),
         ({"gamma": "huge"}, "gamma is 'huge'"),

@@ -240,3 +240,22 @@ def test_nothing_of_ours_reads_the_deprecated_attributes(rng, tmp_path):
     uncalibrated = SVC().fit(X, y).set_params(probability=True)
     with pytest.raises(ModelFileError, match="no 'probA_'"):
         save(uncalibrated, tmp_path / "model.margrove")
+
+
+@pytest.mark.parametrize("machine", [SVC(), SVR(), NuSVR(), OneClassSVM()], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("constant", [{"gamma": 0}, {"kernel": "poly", "degree": 0}, {"kernel": "sigmoid", "gamma": 0}])
+def test_a_constant_kernel_predicts_what_scikit_learn_predicts(machine, constant, rng):
+    X = rng.normal(size=(30, 2))
+    y = np.repeat([0.0, 1.0, 2.0], [5, 10, 15])
+    model = clone(machine).set_params(**constant).fit(X, y)
+    theirs = getattr(peers, type(machine).__name__)(**constant).fit(X, y)
+    assert certify(model, X, y).holds
+    np.testing.assert_allclose(model.predict(X), theirs.predict(X), atol=1e-3)
+
+
+def test_a_constant_kernel_has_no_margin_for_nu(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(InfeasibleError, match="no margin between the sides"):
+        NuSVC(gamma=0).fit(X, y)
+    with pytest.raises(ValueError, match="not finite"):
+        peers.NuSVC(gamma=0).fit(X, y)

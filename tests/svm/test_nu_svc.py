@@ -99,7 +99,7 @@ def test_a_nu_without_a_margin_is_reported(rng):
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"nu": 0}, "nu is 0; it must be a number > 0"),
+        ({"nu": 0}, "nu is 0; it must be a number > 0 and ≤ 1"),
         ({"nu": 1.5}, "nu is 1.5; it must be a number > 0 and ≤ 1"),
         ({"nu": "half"}, "nu is 'half'"),
         ({"nu": float("nan")}, "nu is nan"),

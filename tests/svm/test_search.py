@@ -392,11 +392,10 @@ def test_a_generator_is_a_list(learner, overlapping):
 @pytest.mark.parametrize(
     ("weight", "error", "words"),
     [
-        (2.0, InputError, "sample_weight is 2.0; each row needs its own. Give a list of 160 numbers, or leave it out"),
         (["heavy"] * 160, InputError, "sample_weight is .*; it must contain numbers. Give a list of 160 numbers"),
         (np.full(160, 1e200), ParameterError, r"C times the weight of a row is 1e\+200; it must be at most 1e\+100"),
     ],
-    ids=["one number", "strings", "too large"],
+    ids=["strings", "too large"],
 )
 def test_invalid_weights_are_refused(learner, weight, error, words, overlapping):
     X, y = overlapping

@@ -194,6 +194,13 @@ def test_the_gap_is_never_negative(model, rng):
     assert gaps[-1] == min(gaps)
 
 
+def test_the_verdict_on_a_model_without_status_names_none(rng):
+    X = rng.normal(size=(20, 2))
+    certificate = certify(SVC().fit(X, X[:, 0] > 0), X, X[:, 0] > 0)
+    assert certificate.status == "unknown"
+    assert certificate.verdict == "SVC: the certificate holds on 20 rows, recomputed in float64"
+
+
 def test_a_heavy_row_does_not_hide_a_violation(rng):
     """Each α is judged by its own bound, not by the largest of all."""
     X = rng.normal(size=(200, 2))

@@ -108,7 +108,7 @@ def test_booleans_and_numbers_of_any_size_are_distinguished():
 def test_infinite_cells_are_refused_with_their_place(value, make):
     X = np.ones((5, 3))
     X[3, 1] = value
-    with pytest.raises(InputError, match=r"'x1'.*row 4 is infinite"):
+    with pytest.raises(InputError, match=r"'x1'.*row 3 is infinite"):
         DecisionTreeClassifier().fit(make(X), [0, 1, 0, 1, 0])
 
 

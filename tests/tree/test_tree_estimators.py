@@ -320,7 +320,7 @@ def test_columns_are_found_by_name(frame):
         np.testing.assert_array_equal(tree.predict(table.assign(more=1)), tree.predict(table))
     with pytest.raises(InputError, match="missing: 'ripe'"):
         tree.predict(table.drop(columns="ripe"))
-    with pytest.raises(InputError, match=r"'weight'.*'heavy' in row 1"):
+    with pytest.raises(InputError, match=r"'weight'.*'heavy' in row 0"):
         tree.predict(table.assign(weight="heavy"))
 
 
@@ -703,10 +703,10 @@ def test_penguins_as_they_are():
         ("min_samples_leaf", np.inf, "inf"),
         ("min_weight_fraction_leaf", 0.6, r"0\.6; it must be at most 0\.5"),
         ("min_weight_fraction_leaf", -0.1, r"-0\.1; it must be a number ≥ 0"),
-        ("max_features", 0, "0; it must be a whole number ≥ 1"),
-        ("max_features", "root", "'root'.*'sqrt'"),
-        ("max_features", 1.5, r"1\.5; a share of the columns"),
-        ("max_features", 0.0, "0.0; it must be a number > 0"),
+        ("max_features", 0, "0; it must be .* a whole number ≥ 1"),
+        ("max_features", "root", "'root'; it must be 'sqrt', 'log2', a whole number ≥ 1, a share .* ≤ 1.0, or None"),
+        ("max_features", 1.5, r"1\.5; it must be .* a share of the columns > 0 and ≤ 1\.0"),
+        ("max_features", 0.0, "0.0; it must be .* > 0 and ≤ 1.0"),
         ("max_leaf_nodes", 1, "1; it must be a whole number ≥ 2"),
         ("min_impurity_decrease", -1, "-1; it must be a number ≥ 0"),
         ("min_gain", np.nan, "nan; it must be a number ≥ 0"),
@@ -760,3 +760,18 @@ def test_incompatible_parameters_are_refused(frame, iris):
         DecisionTreeClassifier(ccp_alpha="cv").fit([[0], [1]], [0, 1])
     with pytest.raises(InputError, match=r"validation_fraction=0\.25 of 2 rows"):
         DecisionTreeClassifier(prune="reduced_error").fit([[0], [1]], [0, 1])
+
+
+def test_check_input_is_accepted_and_not_routed(iris):
+    X, y = iris
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y, check_input=False)
+    for method in ("predict", "predict_proba", "apply"):
+        ours = getattr(tree, method)
+        np.testing.assert_array_equal(ours(X, check_input=False), ours(X))
+    assert (tree.decision_path(X, check_input=False) != tree.decision_path(X)).nnz == 0
+    assert not hasattr(tree, "set_predict_request")
+    assert "check_input" not in str(tree.get_metadata_routing())
+    changed = X.copy()
+    changed[1, 1] = np.inf
+    with pytest.raises(InputError, match="in row 1 is infinite"):
+        tree.fit(changed, y, check_input=False)

@@ -44,7 +44,8 @@ class AdaBoostRegressor(RegressorMixin, Ensemble):
     loss : {"linear", "square", "exponential"}, default="linear"
         The loss as a function of the distance from the target.
     random_state : int, optional
-        Seed of the drawn rows, and of each learner that uses random numbers. None gives the same result every time.
+        Seed of the drawn rows, and of each learner that uses random numbers. None is 0: the result is the same every
+        time, unlike in scikit-learn.
     n_estimators, learning_rate, n_jobs, time_limit, engine
         As in `AdaBoostClassifier`.
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from margrove.advice import Advice, InPython
+from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
@@ -162,10 +162,10 @@ def _number_text(level: Level) -> str:
 
 
 def _not(column: Column, code: int, wanted: str, source: str) -> InputError:
-    rows = np.flatnonzero(column.values == code)
+    row = Row(int(np.argmax(column.values == code)))
     return InputError(
-        f"{clip(str(column.levels[code]))!r} in row {rows[0] + 1:,} is not {wanted}",
+        Advice(f"{clip(str(column.levels[code]))!r} in row ", row, f" is not {wanted}"),
         file=source,
         column=column.name,
-        cure="Correct the cell, or leave it empty.",
+        cure=Advice("Correct the cell, or ", InPython("set it to None", "leave it empty"), "."),
     )

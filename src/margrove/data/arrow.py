@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column
 from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
@@ -108,7 +109,8 @@ def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
             chunk.validate(full=True)
         except pa.ArrowException as error:
             row = _row_of(str(error), chunk)
-            problem = f"the cell{'s' if row is None else f' in row {start + row + 1}'} cannot be read ({error})"
+            cells = ("the cells",) if row is None else ("the cell in row ", Row(start + row))
+            problem = Advice(*cells, f" cannot be read ({error})")
             cure = "Write the table again, with text in UTF-8."
             raise InputError(problem, file=source, column=name, cure=cure) from None
         start += len(chunk)

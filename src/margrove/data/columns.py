@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, Row
 from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
@@ -177,8 +178,11 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
     for row, value in enumerate(values):
         if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
             raise InputError(
-                f"the cell {clip(repr(value))} in row {row + 1} is of type {type(value).__name__}; "
-                "numbers, text, booleans or dates were expected",
+                Advice(
+                    f"the cell {clip(repr(value))} in row ",
+                    Row(row),
+                    f" is of type {type(value).__name__}; numbers, text, booleans or dates were expected",
+                ),
                 file=source,
                 column=name,
                 cure="Split it into several columns, or leave the column out.",

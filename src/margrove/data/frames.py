@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import Column, as_float, boolean_column, column_from_objects, text_column
 from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
@@ -202,13 +203,14 @@ def check_finite(table: Table, line_of: Callable[[int], int] | None = None) -> N
     if place is None:
         return
     name, row, value = place
-    where = f" in row {row + 1}" if line_of is None else ""
+    where = (" in row ", Row(row)) if line_of is None else ()
+    missing = "Leave the cell empty" if line_of is not None else InPython("Use np.nan", "Leave the cell empty")
     raise InputError(
-        f"the number{where} is infinite ({value}); every cell must be finite or missing",
+        Advice("the number", *where, f" is infinite ({value}); every cell must be finite or missing"),
         file=table.source,
         line=None if line_of is None else line_of(row),
         column=name,
-        cure="Leave the cell empty if it is unknown, or write a finite number.",
+        cure=Advice(missing, " if it is unknown, or write a finite number."),
     )
 
 

@@ -203,11 +203,11 @@ def _what_is(cell: object) -> str | None:
 
 def _not_a_number(learner: str, name: str, values: Any) -> InputError:
     """Return the error about the first cell that is NaN or infinite (or too large for its type)."""
-    if name == "y":  # perhaps text
+    if name != "X":  # perhaps text
         labels = np.asarray(values, dtype=object).ravel().tolist()
         row = next((row for row, label in enumerate(labels) if is_missing(label) or label in (math.inf, -math.inf)), 0)
         what = "NaN" if is_missing(labels[row]) else "infinity"
-        return InputError(f"Input y contains {what}, first in row {row}", cure="Remove such rows.")
+        return InputError(f"Input {name} contains {what}, first in row {row}", cure="Remove such rows.")
     names = getattr(values, "columns", None)
     if hasattr(values, "isna"):  # pandas has an NA that is no number
         values = values.astype("object").where(~values.isna(), np.nan)
@@ -368,16 +368,19 @@ def settle_weights(
     ignores_negative: bool = False,
 ) -> NDArray[np.float64] | None:
     """Return the weight of each row: its own times its class's. None where all are one. A negative weight is an error,
-    or counts as 0 for a learner that ``ignores_negative``, as scikit-learn's kernel machines do."""
+    or counts as 0 for a learner that ``ignores_negative``, as scikit-learn's kernel machines do. A single number is the
+    weight of every row."""
     weight = None
     if sample_weight is not None:
-        cure = f"Give a list of {X.shape[0]} numbers, or leave it out."
+        cure = f"Give a list of {X.shape[0]} numbers, one number for all rows, or leave it out."
         try:
             given = np.asarray(sample_weight, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"sample_weight is {shown(sample_weight)}; it must contain numbers", cure=cure) from error
         if given.ndim == 0:
-            raise InputError(f"sample_weight is {shown(sample_weight)}; each row needs its own", cure=cure)
+            given = np.full(X.shape[0], given)
+        if given.ndim == 1 and not np.isfinite(given).all():
+            raise _not_a_number("", "sample_weight", given)
         if (given <= 0).all() if ignores_negative else not given.any():  # the messages are scikit-learn's
             problem = "Sample weights must contain at least one non-zero number"
             if ignores_negative:

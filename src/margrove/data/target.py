@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from margrove.advice import Advice, InPython, Parameter, Setting
+from margrove.advice import Advice, InPython, Parameter, Row, Setting
 from margrove.data.columns import count, is_whole, named
 from margrove.data.inspection import is_identifier
 from margrove.data.table import Table
@@ -81,7 +81,7 @@ def refuse_unlabelled(
     cells = "cell is" if is_all or is_part else "cells is" if n_missing == 1 else "cells are"
     fill = Advice("Fill them in, or leave these rows out with ", Setting("drop_unlabelled", True))
     raise InputError(
-        f"{share} target {cells} missing" + ("" if line_of or is_part else f", the first in row {first + 1:,}"),
+        Advice(f"{share} target {cells} missing", *(() if line_of or is_part else (", the first in row ", Row(first)))),
         file=table.source,
         line=line_of(first) if line_of else None,
         column=table.target.name,

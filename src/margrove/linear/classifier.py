@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import Sample, one_vs_rest_signs, read_points, read_sample
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import check_flag, check_number, check_whole, warn_early
+from margrove.errors import check_flag, check_number, check_seed, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import solver_certificate
 from margrove.linear.problem import LinearSolution
@@ -122,7 +122,7 @@ class MistakeDriven(RunsOnEngine, LinearClassifier):
     shuffle: bool = checked(check_flag, default=True)
     class_weight: Mapping[Any, float] | str | None = None
     time_limit: float | None = checked(check_time_limit, default=None)
-    random_state: int | np.random.RandomState | None = None
+    random_state: int | np.random.RandomState | None = checked(check_seed, default=None)
     n_mistakes_: NDArray[np.int64] = fitted()
     n_rows_: int = fitted()
 

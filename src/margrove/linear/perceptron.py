@@ -12,7 +12,16 @@ from sklearn.utils.metaestimators import available_if
 from margrove.advice import Advice, Setting, Value
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, classes_of_pieces, read_piece, read_sample
-from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_number, check_whole, listed
+from margrove.errors import (
+    InputError,
+    ParameterError,
+    check_choice,
+    check_flag,
+    check_number,
+    check_seed,
+    check_whole,
+    listed,
+)
 from margrove.estimator import checked, estimator, fitted
 from margrove.linear.certificate import certify_perceptron, solver_certificate
 from margrove.linear.classifier import MistakeDriven
@@ -106,7 +115,7 @@ class Perceptron(MistakeDriven):
     penalty: str | None = checked(check_choice, allowed=PENALTIES, default=None)
     alpha: float = checked(check_number, least=0, default=0.0001)
     l1_ratio: float = checked(check_number, least=0, most=1, default=0.15)
-    random_state: int | np.random.RandomState | None = 0
+    random_state: int | np.random.RandomState | None = checked(check_seed, default=0)
     variant: Variant = checked(check_choice, allowed=VARIANTS, default="last")
     tol: float | None = checked(
         check_number, least=0, cure=Advice(Value(None), " continues up to max_iter."), default=None

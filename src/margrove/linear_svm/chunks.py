@@ -133,8 +133,8 @@ def _looked_through(
 
 def _own(X: Matrix, y: Any, weight: Any) -> NDArray[np.float64]:
     """Return the rows' own weights; those of a chunk may all be 0."""
-    if np.ndim(weight) and not np.any(weight):
-        if np.shape(weight) != (X.shape[0],):
+    if weight is not None and not np.any(weight):
+        if np.shape(weight) not in ((), (X.shape[0],)):
             raise InputError(
                 f"sample_weight has shape {np.shape(weight)}; X has {X.shape[0]} rows", cure="Pass one weight per row."
             )

@@ -22,7 +22,7 @@ from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
 from margrove.engine import Engine, choose
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_whole, warn_early
+from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_seed, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
 from margrove.linear_svm.certificate import certify_problem, solver_certificate
@@ -71,7 +71,7 @@ class LinearSvmParameters(RunsOnEngine):
     intercept_scaling: float = 1.0
     dual: str | bool = checked(check_choice, allowed=("auto", True, False), default="auto")
     verbose: int = checked(check_whole, least=0, cure="True and False are allowed too.", also=(True, False), default=0)
-    random_state: int | np.random.RandomState | None = None
+    random_state: int | np.random.RandomState | None = checked(check_seed, default=None)
     max_iter: int = checked(check_whole, least=1, default=1000)
     regularize_intercept: bool = checked(check_flag, default=True)
     solver: Solver = checked(check_choice, allowed=SOLVERS, default="auto")

@@ -48,7 +48,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import hadamard as sylvester
 from sklearn.utils import check_random_state
 
-from margrove.errors import ParameterError, check_choice, check_whole, listed, shown
+from margrove.errors import ParameterError, check_choice, check_seed, check_whole, listed, shown
 from margrove.svm.layout import code_matrix
 
 Code = NDArray[np.int8]  # (K, machines)
@@ -127,11 +127,8 @@ def random(n_classes: int, n_bits: int | None = None, random_state: int | np.ran
 
 
 def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    try:
-        generator: np.random.RandomState = check_random_state(random_state)
-    except ValueError as error:
-        wanted = "it must be None, a whole number below 2³², or a RandomState."
-        raise ParameterError(f"random_state is {shown(random_state)}; {wanted}") from error
+    check_seed("random_state", random_state)
+    generator: np.random.RandomState = check_random_state(random_state)
     return generator
 
 

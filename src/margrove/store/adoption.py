@@ -92,10 +92,11 @@ def to_sklearn(model: Any) -> Any:
     -------
     fitted estimator
         With the parameters that both have. Its predictions, decision values and probabilities are the same but for
-        these: scikit-learn rounds cells to float32 before a tree tests them, so trees predict the same for cells that
-        float32 represents; LIBSVM's probabilities differ by less than 0.01 unless they contradict ``predict``;
-        scikit-learn's one-vs-one adds the vote to the value of two classes. With a callable kernel ``support_`` numbers
-        the support vectors, not the training rows.
+        these: scikit-learn rounds cells to float32 before a tree tests them, so trees and AdaBoost predict the same for
+        cells that float32 represents, and a float64 cell close to a threshold may take the other branch; LIBSVM's
+        probabilities differ by less than 0.01 unless they contradict ``predict``; scikit-learn's one-vs-one adds the
+        vote to the value of two classes. With a callable kernel ``support_`` numbers the support vectors, not the
+        training rows.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from margrove.advice import Advice, InPython, Setting
 from margrove.certificate import read_only
 from margrove.data.sample import Sample, class_weights, read_sample
-from margrove.errors import ParameterError, check_choice, check_flag, warn_early
+from margrove.errors import ParameterError, check_choice, check_flag, check_seed, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import Effort
 from margrove.run.threads import blas_held_back
@@ -84,7 +84,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     class_weight: Mapping[Any, float] | str | None = None
     decision_function_shape: str = checked(check_choice, allowed=("ovo", "ovr"), default="ovr")
     break_ties: bool = checked(check_flag, default=False)
-    random_state: int | np.random.RandomState | None = None
+    random_state: int | np.random.RandomState | None = checked(check_seed, default=None)
     multiclass: str | ArrayLike = checked(check_multiclass, default="ovo")
     probability: bool | str = checked(check_flag, also=("deprecated",), default=False)  # scikit-learn's default
 

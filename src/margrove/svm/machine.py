@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.advice import Advice, Parameter
 from margrove.certificate import Certificate, keep_certificate
 from margrove.data.sample import read_points
 from margrove.engine import Capability, check_engine
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_number, check_whole
+from margrove.errors import InputError, ParameterError, check_choice, check_flag, check_number, check_whole, shown
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.run.effort import check_time_limit
@@ -38,11 +39,10 @@ _KEPT_WEIGHTS = 1 << 24  # numbers of coef_
 _FEW_MACHINES, _FEW_CELLS = 16, 1 << 22  # a certificate is recomputed in fit up to these: some milliseconds
 
 
-def check_nu(name: str, nu: float) -> None:
+def check_nu(name: str, nu: Any) -> None:
     """Raise `ParameterError` unless ν is a share of the rows."""
-    check_number(name, nu, above=0)
-    if nu > 1:
-        raise ParameterError(f"{name} is {nu}; it must be a number > 0 and ≤ 1.")
+    if isinstance(nu, bool) or not isinstance(nu, (int, float, np.integer, np.floating)) or not 0 < nu <= 1:
+        raise ParameterError(Advice(Parameter(name), f" is {shown(nu)}; it must be a number > 0 and ≤ 1."))
 
 
 def _check_cache_size(name: str, size: str | float) -> None:
@@ -66,7 +66,9 @@ class SupportVectorMachine(RunsOnEngine):
     shrinking: bool = checked(check_flag, default=True)
     tol: float = checked(check_number, above=0, default=1e-3)
     cache_size: str | float = checked(_check_cache_size, default="auto")
-    verbose: bool = False
+    verbose: int = checked(
+        check_whole, least=0, cure="True and False are allowed too.", also=(True, False), default=False
+    )
     max_iter: int = checked(check_whole, least=-1, cure="-1 means ten million or more.", default=-1)
     sigma: float | None = None
     time_limit: float | None = checked(check_time_limit, default=None)

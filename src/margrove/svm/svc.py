@@ -61,7 +61,7 @@ class SVC(SupportVectorClassifier):
         of it, that bounds the memory of a fit.
     class_weight : dict or "balanced", optional
         Multiplies C for each class.
-    verbose : bool
+    verbose : bool or int
         Print the problem, the bound on memory, and how the solve ended.
     max_iter : int
         The largest number of pair steps of each machine; −1 means ten million, or 100 times the number of variables if

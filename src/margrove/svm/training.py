@@ -167,9 +167,9 @@ def settle_kernel(
     if kernel in _NEEDS_NONNEGATIVE:
         check_nonnegative(kernel, X)
     check_number("coef0", coef0)
-    check_number("degree", degree, above=0)
+    check_number("degree", degree, least=0)
     if kernel == "poly" and not float(degree).is_integer():
-        raise ParameterError(f"degree is {degree}; it must be a whole number > 0.")
+        raise ParameterError(f"degree is {degree}; it must be a whole number ≥ 0.")
     settled = Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
     if kernel == "rbf" and X.size and max(float(X.max()), -float(X.min())) > _LARGEST_COORDINATE:
         raise InputError("the distances in X overflow", cure="Scale the columns.")
@@ -227,8 +227,8 @@ def _settle_gamma(kernel: str, gamma: str | float, sigma: float | None, X: Matri
             return 1.0 / float(X.shape[1])
         if gamma == "median":
             return _median_gamma(X)
-        raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number > 0.")
-    check_number("gamma", gamma, above=0, cure=Advice("Use ", Setting("gamma", "scale"), " if unsure."))
+        raise ParameterError(f"gamma is {gamma!r}; it must be 'scale', 'auto', 'median' or a number ≥ 0.")
+    check_number("gamma", gamma, least=0, cure=Advice("Use ", Setting("gamma", "scale"), " if unsure."))
     return float(gamma)
 
 

@@ -27,9 +27,9 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     class_weight: Mapping[Any, float] | str | None = None
     smoothing: float = checked(check_number, least=0, default=0.0)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, check_input: bool = True) -> Any:
         """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K). Of several
-        targets it is a list, as in scikit-learn."""
+        targets it is a list, as in scikit-learn. The input is always checked."""
         leaf, shares = self.apply(X), []
         for value in self._values_by_target():
             smoothed = value + self.smoothing

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, Tags, check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
@@ -58,6 +59,10 @@ class DecisionTree(TreeParameters):
     """The fit of a tree, and what a fitted one can do. Base class."""
 
     _criteria: ClassVar[tuple[Criterion, ...]]
+    # No metadata that a pipeline could route, as in scikit-learn.
+    __metadata_request__fit: ClassVar = {"check_input": UNUSED}
+    __metadata_request__predict: ClassVar = {"check_input": UNUSED}
+    __metadata_request__predict_proba: ClassVar = {"check_input": UNUSED}
 
     nodes_: TreeModel = fitted()
     grown_: TreeModel = fitted()
@@ -76,7 +81,7 @@ class DecisionTree(TreeParameters):
 
     _n_targets = 1
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, check_input: bool = True) -> Self:
         """Grow the tree, and prune it if requested.
 
         Parameters
@@ -86,6 +91,8 @@ class DecisionTree(TreeParameters):
         y : labels, or numbers, of shape (n,), or (n, targets) for several at once
         sample_weight : array of shape (n,), optional
             A row of weight 2 counts as two rows.
+        check_input : bool, default=True
+            Accepted as in scikit-learn, here and in the predictions; the input is always checked.
         """
         self._check()
         self._draw_seed()
@@ -237,19 +244,21 @@ class DecisionTree(TreeParameters):
         self._refuse_several(what)
         return self.nodes_
 
-    def apply(self, X: ArrayLike) -> NDArray[np.int32]:
-        """The leaf of each row: its number in ``nodes_``."""
+    def apply(self, X: ArrayLike, check_input: bool = True) -> NDArray[np.int32]:
+        """The leaf of each row: its number in ``nodes_``. The input is always checked."""
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The heaviest class of the row's leaf, the first of equals; for regression the mean (or median)."""
+    def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
+        """The heaviest class of the row's leaf, the first of equals; for regression the mean (or median). The input is
+        always checked."""
         return self._predicted(self.apply(X))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:
         return fitted_by(self).apply_trees(self.nodes_, cells, Effort(n_jobs=self.n_jobs))
 
-    def decision_path(self, X: ArrayLike) -> sp.csr_matrix:
-        """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones."""
+    def decision_path(self, X: ArrayLike, check_input: bool = True) -> sp.csr_matrix:
+        """The nodes that each row passes: a sparse matrix of shape (n, nodes) with ones. The input is always
+        checked."""
         leaf, tree = self.apply(X), self.nodes_
         starts = np.concatenate([[0], np.cumsum(tree.depth[leaf] + 1, dtype=np.int64)])
         nodes = np.empty(starts[-1], dtype=np.int32)
@@ -377,7 +386,7 @@ class DecisionTree(TreeParameters):
         return to_c(self._exported("to_c"), self._labels(), name)
 
     def to_sklearn(self) -> Any:
-        """The same tree as scikit-learn's estimator: see `margrove.to_sklearn`."""
+        """The same tree as scikit-learn's estimator, which rounds cells to float32: see `margrove.to_sklearn`."""
         return to_sklearn(self)
 
     def to_dataframe(self, library: str = "pandas") -> Any:

@@ -11,9 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from margrove.advice import Advice, Value
+from margrove.advice import Advice, Parameter, Value
 from margrove.engine.estimator import RunsOnEngine
-from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_share, check_whole, shown
+from margrove.errors import (
+    ParameterError,
+    check_choice,
+    check_flag,
+    check_number,
+    check_seed,
+    check_share,
+    check_whole,
+    shown,
+)
 from margrove.estimator import checked, estimator, fixed
 from margrove.run.effort import check_time_limit
 from margrove.tree.problem import Criterion, Growth, SplitScore, Thresholds
@@ -40,13 +49,10 @@ def settle_seed(random_state: int | np.random.RandomState | None) -> int:
     """A number for all that is random in a fit: the same every time where none is given."""
     if random_state is None:
         return 0
-    try:
-        generator = check_random_state(random_state)
-    except ValueError as error:
-        raise ParameterError(
-            f"random_state is {shown(random_state)}; it must be None, a whole number below 2³², or a RandomState."
-        ) from error
-    return int(random_state) if isinstance(random_state, (int, np.integer)) else int(generator.randint(2**31 - 1))
+    check_seed("random_state", random_state)
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 @estimator
@@ -145,14 +151,12 @@ def columns_looked_at(value: int | float | str | None, n_columns: int) -> int | 
     """Return the number of columns that each node draws; None for all."""
     if value is None:
         return None
-    if isinstance(value, str):
-        check_choice("max_features", value, ("sqrt", "log2"))
-        size = math.sqrt(n_columns) if value == "sqrt" else math.log2(n_columns)
-        return max(1, int(size))
-    if isinstance(value, (float, np.floating)):
-        check_number("max_features", value, above=0)
-        if value > 1:
-            raise ParameterError(f"max_features is {value}; a share of the columns must be at most 1.0.")
+    if isinstance(value, str) and value in ("sqrt", "log2"):
+        return max(1, int(math.sqrt(n_columns) if value == "sqrt" else math.log2(n_columns)))
+    if isinstance(value, (float, np.floating)) and 0 < value <= 1:
         return max(1, int(value * n_columns))
-    check_whole("max_features", value, least=1, cure="Or 'sqrt', 'log2', or a share of the columns.")
-    return min(int(value), n_columns)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+        return min(int(value), n_columns)
+    wanted = "'sqrt', 'log2', a whole number ≥ 1, a share of the columns > 0 and ≤ 1.0, or "
+    found = f" is {shown(value)}; it must be "
+    raise ParameterError(Advice(Parameter("max_features"), found, wanted, Value(None), "."))
