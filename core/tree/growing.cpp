@@ -65,20 +65,26 @@ std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t
 }
 
 std::vector<Node> depth_first(std::vector<Node> nodes) {
-  std::vector<std::size_t> first(nodes.size() + 1), child(nodes.size());
+  std::vector<std::uint32_t> first(nodes.size() + 1), child(nodes.size()), order;
   for (std::size_t i = 0; i < nodes.size(); ++i) first[i + 1] = first[i] + nodes[i].n_branches;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].parent >= 0) child[first[nodes[i].parent] + nodes[i].branch] = i;
+    if (nodes[i].parent >= 0) child[first[nodes[i].parent] + nodes[i].branch] = static_cast<std::uint32_t>(i);
+  order.reserve(nodes.size());
+  std::vector<std::uint32_t> waiting{0};
+  while (!waiting.empty()) {
+    const std::uint32_t i = waiting.back();
+    waiting.pop_back();
+    order.push_back(i);
+    for (std::uint32_t at = first[i + 1]; at-- > first[i];) waiting.push_back(child[at]);
+  }
+  if (std::is_sorted(order.begin(), order.end())) return nodes;  // as a single thread grows them
+  std::vector<std::uint32_t> place(nodes.size());
+  for (std::size_t at = 0; at < order.size(); ++at) place[order[at]] = static_cast<std::uint32_t>(at);
   std::vector<Node> ordered;
   ordered.reserve(nodes.size());
-  std::vector<std::pair<std::size_t, std::int64_t>> waiting{{0, -1}};
-  while (!waiting.empty()) {
-    const auto [i, parent] = waiting.back();
-    waiting.pop_back();
-    const auto id = length(ordered);
+  for (const std::uint32_t i : order) {
     ordered.push_back(std::move(nodes[i]));
-    ordered.back().parent = parent;
-    for (std::size_t at = first[i + 1]; at-- > first[i];) waiting.emplace_back(child[at], id);
+    if (ordered.back().parent >= 0) ordered.back().parent = place[ordered.back().parent];
   }
   return ordered;
 }

@@ -355,21 +355,58 @@ struct Sums : Walk {
   double excess() const { return best; }
 };
 
-// ---- Squared error of one target: what `Sums` computes, in the same order, without what only other criteria need.
+// ---- Squared error of one target: what `Sums` computes without what only other criteria need.
+
+// Σ (y − shift) up to each of the rows, from `sum` on. Four parts of a chunk are added up side by side, since each
+// addition waits for the last.
+MARGROVE_INLINE void add_up_numbers(const std::uint32_t* row, std::uint32_t size, const double* number, double shift,
+                                    double sum, double* sums) {
+  for (std::uint32_t i = 0; i < size; ++i) sums[i] = number[row[i]] - shift;
+  constexpr std::uint32_t kQuarter = kChunk / 4;
+  if (size == kChunk) {
+    double part[4] = {};
+    for (std::uint32_t i = 0; i < kQuarter; ++i)
+      for (std::uint32_t p = 0; p < 4; ++p) sums[p * kQuarter + i] = part[p] += sums[p * kQuarter + i];
+    for (std::uint32_t p = 0; p < 4; ++p) {
+      for (std::uint32_t i = 0; i < kQuarter; ++i) sums[p * kQuarter + i] += sum;
+      sum = sums[(p + 1) * kQuarter - 1];
+    }
+    return;
+  }
+  for (std::uint32_t i = 0; i < size; ++i) sums[i] = sum += sums[i];
+}
+
+// Writes the sums up to each row, and looks whether the test behind one of them may be above the bar.
+MARGROVE_CLONES Sight look_at_numbers(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size,
+                                      const double* number, double shift, double sum, double nl, double n, double total,
+                                      double bar, double* sums) {
+  add_up_numbers(row, size, number, shift, sum, sums);
+  std::int32_t wins = 0, boundaries = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1)), right = n - left;
+    const double rest = total - sums[i];
+    const std::int32_t is_boundary = key[i] != key[i + 1];
+    wins |=
+        static_cast<std::int32_t>(!(sums[i] * sums[i] * right + rest * rest * left < bar * left * right)) & is_boundary;
+    boundaries += is_boundary;
+  }
+  return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
+}
 
 struct SquaredError : Walk {
   const double* weight;  // null: all one
   const double* number;
   const double shift, total;
-  double best = -std::numeric_limits<double>::infinity(), bar = best, wl = 0, s = 0;
+  double best = -std::numeric_limits<double>::infinity(), bar, wl = 0, s = 0;
   std::int64_t nl = 0;
 
-  SquaredError(const ScanRules& r, const NodeSums& node_sums)
+  SquaredError(const ScanRules& r, const NodeSums& node_sums, double floor)
       : Walk(r, node_sums),
         weight(r.weight.empty() ? nullptr : r.weight.data()),
         number(r.number.data()),
         shift(node_sums.shift),
-        total(node_sums.sum[0]) {}
+        total(node_sums.sum[0]),
+        bar(floor - 2 * node_sums.tolerance + node_sums.purity) {}
 
   void begin(const double* left, std::int64_t rows, double left_weight) {
     nl = left ? rows : 0;
@@ -399,7 +436,29 @@ struct SquaredError : Walk {
     bar = best + node.tolerance + node.purity;
     record(key, left_row, next_key, right_row, nl, wl);
   }
-  bool skip(const std::uint32_t*, const std::uint32_t*, std::uint32_t) const { return false; }
+  bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
+    if (weight) return false;
+    double sums[kChunk];
+    const auto left = static_cast<double>(nl);
+    const Sight sight =
+        look_at_numbers(key, row, size, number, shift, s, left, node.weight, total, bar * kAlmost, sums);
+    const std::int64_t end = nl + size;
+    if (sight.may_win) {
+      for (std::uint32_t i = 0; i < size; ++i) {
+        ++nl;
+        if (key[i] == key[i + 1]) continue;
+        s = sums[i];
+        wl = static_cast<double>(nl);
+        consider(key[i], row[i], key[i + 1], row[i + 1]);
+      }
+    } else {
+      boundaries += sight.boundaries;
+    }
+    nl = end;
+    wl = static_cast<double>(end);
+    s = sums[size - 1];
+    return true;
+  }
   double excess() const { return best; }
 };
 
@@ -651,7 +710,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
   } else if (is_plain && criterion == Criterion::entropy) {
     is_packed ? go(Entropy<true>(rules, node, space, floor)) : go(Entropy<false>(rules, node, space, floor));
   } else if (criterion == Criterion::squared_error && column.monotone == 0 && !rules.measure.has_several()) {
-    go(SquaredError(rules, node));
+    go(SquaredError(rules, node, floor));
   } else {
     go(Sums(rules, node, space, column));
   }

@@ -251,6 +251,12 @@ void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector
 
 void SmallTrees::sum_up(const Waiting& node) {
   NodeSums& sums = node_.sums;
+  if (!has_classes_ && node.size == 1) {  // half of all nodes of a tree to full depth
+    sums.rows = 1;
+    sums.weight = 1;
+    sums.is_pure = true;
+    return;
+  }
   if (!has_classes_) {
     for (std::uint32_t i = 0; i < node.size; ++i) tag_[i] = tags_[places_[node.begin + i]];
     return summarise_rows(rules_, {tag_.data(), node.size}, sums);
@@ -265,6 +271,7 @@ void SmallTrees::sum_up(const Waiting& node) {
 
 void SmallTrees::search(const Waiting& node) {
   const std::uint32_t m = node.size;
+  if (m == 2) return search_pair(node);
   has_classes_ ? score_classes(node.begin, m) : score_numbers(node.begin, m);
   float best = -1;
   for (std::size_t c = 0; c < taken_.size(); ++c) best = std::max(best, score_[c]);
@@ -290,6 +297,32 @@ void SmallTrees::search(const Waiting& node) {
     chooser.add(taken_[c], candidate_);
   }
   node_.settle(chooser, weight_);
+}
+
+// Of two rows every column that tells them apart does so equally well: the first is taken.
+void SmallTrees::search_pair(const Waiting& node) {
+  const std::size_t first = places_[node.begin] * kLanes, second = places_[node.begin + 1] * kLanes;
+  std::size_t chosen = taken_.size(), count = 0;
+  for (std::size_t c = taken_.size(); c-- > 0;) {
+    const std::uint8_t* rank = rank_of(c);
+    if (rank[first] == rank[second]) continue;
+    chosen = c;
+    ++count;
+  }
+  if (count == 0) return;
+  const std::uint8_t* rank = rank_of(chosen);
+  const std::uint32_t is_swapped = rank[first] > rank[second];
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const std::uint8_t place = places_[node.begin + (i ^ is_swapped)];
+    key_[i] = rank[place * kLanes];
+    tag_[i] = tags_[place];
+  }
+  Chooser chooser(growth_, node_.sums, columns_.size());
+  scan(rules_, columns_[taken_[chosen]], {kNoMode, 0}, {key_.data(), tag_.data(), 2}, node_.sums, kNoFloor, scan_,
+       candidate_);
+  chooser.add(taken_[chosen], candidate_);
+  node_.settle(chooser, weight_);
+  node_.n_candidates = static_cast<double>(count);
 }
 
 void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
@@ -364,7 +397,7 @@ void SmallTrees::scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t siz
 
 // Puts the rows of the left branch before the others. Returns how many they are.
 std::uint32_t SmallTrees::divide(const Waiting& node, std::size_t c) {
-  const std::uint8_t* rank = ranks_.data() + c / kLanes * kLanes * tags_.size() + c % kLanes;
+  const std::uint8_t* rank = rank_of(c);
   std::uint8_t* place = places_.data() + node.begin;
   std::uint32_t left = 0, right = 0;
   for (std::uint32_t i = 0; i < node.size; ++i) {

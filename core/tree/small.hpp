@@ -46,6 +46,11 @@ class SmallTrees {
   };
   void sum_up(const Waiting& node);
   void search(const Waiting& node);
+  void search_pair(const Waiting& node);
+  // Those of column c, kLanes apart.
+  const std::uint8_t* rank_of(std::size_t c) const {
+    return ranks_.data() + c / kLanes * kLanes * tags_.size() + c % kLanes;
+  }
   void score_classes(std::uint32_t begin, std::uint32_t size);
   void score_numbers(std::uint32_t begin, std::uint32_t size);
   void scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found);
