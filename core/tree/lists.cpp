@@ -133,13 +133,13 @@ void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space
   make_room(j, n);
   for (std::size_t i = 0; i < n; ++i) {
     list.key[i] = pairs[i] >> 32;
-    list.tag[i] = pairs[i];
+    list.tag[i] = tag_of(static_cast<std::uint32_t>(pairs[i]));
   }
   if (n_bins_ > 0) {
     Binning binning;
     for (std::size_t i = 0, begin = 0; i < n && list.key[i] != kMissing; ++i) {
       if (i + 1 < n && list.key[i + 1] == list.key[i]) continue;
-      binning.add(list.tag[i], i + 1 - begin);
+      binning.add(tags_.row(list.tag[i]), i + 1 - begin);
       begin = i + 1;
     }
     binning.finish(column, n_bins_);
@@ -223,7 +223,7 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
   for (std::size_t i = 0; i < n; ++i) {
     const std::uint32_t at = place[std::min<std::size_t>(key[i], n_keys)]++;
     list.key[at] = key[i];
-    list.tag[at] = i;
+    list.tag[at] = tag_of(static_cast<std::uint32_t>(i));
   }
   settle(j, n);
 }
@@ -285,25 +285,19 @@ void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {
   cuts_[j] = binning.cuts();
 }
 
-// Rows become tags, and the mode is left out.
+// Leaves the mode out: more than half of the rows, so one of them stands in the middle.
 void Lists::settle(std::size_t j, std::uint32_t size) {
   List& list = lists_[j];
   list.size = size;
-  std::uint32_t longest = 0, longest_end = 0;
-  for (std::uint32_t i = 0, begin = 0; i < size; ++i) {
-    if (i + 1 < size && list.key[i + 1] == list.key[i]) continue;
-    if (i + 1 - begin > longest) longest = i + 1 - begin, longest_end = i + 1;
-    begin = i + 1;
-  }
-  if (may_leave_out_ && longest > size / 2) {
-    const std::uint32_t begin = longest_end - longest;
-    list.mode = list.key[begin];
-    if (columns_[j].cells != CellKind::code) mode_value_[j] = columns_[j].number(list.tag[begin]);
-    std::memmove(list.key + begin, list.key + longest_end, (size - longest_end) * sizeof(std::uint32_t));
-    std::memmove(list.tag + begin, list.tag + longest_end, (size - longest_end) * sizeof(std::uint32_t));
-    list.size = size - longest;
-  }
-  for (std::uint32_t i = 0; i < list.size; ++i) list.tag[i] = tag_of(list.tag[i]);
+  if (!may_leave_out_) return;
+  const auto [first, last] = std::equal_range(list.key, list.key + size, list.key[size / 2]);
+  const auto begin = first - list.key, end = last - list.key;
+  if (end - begin <= size / 2) return;
+  list.mode = list.key[begin];
+  if (columns_[j].cells != CellKind::code) mode_value_[j] = columns_[j].number(tags_.row(list.tag[begin]));
+  std::memmove(list.key + begin, list.key + end, (size - end) * sizeof(std::uint32_t));
+  std::memmove(list.tag + begin, list.tag + end, (size - end) * sizeof(std::uint32_t));
+  list.size = static_cast<std::uint32_t>(size - (end - begin));
 }
 
 double Lists::threshold(std::size_t j, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const {
