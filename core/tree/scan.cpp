@@ -329,7 +329,7 @@ struct Sums : Walk {
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
-    const double wr = node.weight - wl;
+    const double wr = rest(wl);
     if (!has_room(nl) || wl < rules.min_weight || wr < rules.min_weight) return;
     const std::size_t width = node.sum.size();
     space.block_sum.resize(2 * width);  // its upper half is free for the right branch
@@ -346,6 +346,7 @@ struct Sums : Walk {
     }
   }
   bool is_allowed(const double* right, double wr) const {
+    if (wl <= 0 || wr <= 0) return false;  // the mean of a branch is lost to rounding
     const int at = has_classes ? 1 : 0;
     const double shift = has_classes ? 0.0 : node.shift;
     const double low = shift + space.left_sum[at] / wl, high = shift + right[at] / wr;
@@ -426,11 +427,11 @@ struct SquaredError : Walk {
   }
   void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
     ++boundaries;
-    const double wr = node.weight - wl, right = total - s;
+    const double wr = rest(wl), right = total - s;
     // Cross-multiplied, a test that cannot win needs no division.
     if (s * s * wr + right * right * wl < bar * kAlmost * wl * wr) return;
     if (!has_room(nl) || wl < rules.min_weight || wr < rules.min_weight) return;
-    const double score = s * (s / wl) + right * (right / wr) - node.purity;
+    const double score = purity(s, wl) + purity(right, wr) - node.purity;
     if (place.left_rows != 0 && !(score > best + node.tolerance)) return;
     best = score;
     bar = best + node.tolerance + node.purity;
@@ -459,6 +460,7 @@ struct SquaredError : Walk {
     s = sums[size - 1];
     return true;
   }
+  static double purity(double sum, double w) { return number_purity(Criterion::squared_error, sum, 0, w, 0); }
   double excess() const { return best; }
 };
 
@@ -667,7 +669,7 @@ void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, cons
       std::copy(space.missing_sum.begin(), space.missing_sum.end(), space.block_sum.begin());
       add_up(rules, node, piece.tag, parts.present, space, space.block_sum.data(), listed);
       for (std::size_t k = 0; k < width; ++k) space.block_sum[k] = node.sum[k] - space.block_sum[k];
-      (mode == kMissing ? parts.missing_weight : parts.block_weight) = node.weight - listed;
+      (mode == kMissing ? parts.missing_weight : parts.block_weight) = std::max(0.0, node.weight - listed);
       if (mode == kMissing) std::copy_n(space.block_sum.begin(), width, space.missing_sum.begin());
       parts.before_block =
           static_cast<std::uint32_t>(std::lower_bound(piece.key, piece.key + parts.present, mode) - piece.key);

@@ -40,6 +40,8 @@ struct Walk {
   bool has_room(std::int64_t left_rows) const {
     return left_rows >= rules.min_rows && node.rows - left_rows >= rules.min_rows;
   }
+  // The weight of the right branch. Rounding may leave nothing of a light one.
+  double rest(double left_weight) const { return std::max(0.0, node.weight - left_weight); }
   void record(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row,
               std::int64_t left_rows, double left_weight) {
     place = {key, left_row, right_row, left_rows, left_weight, next_key == kMissing, is_missing_left};

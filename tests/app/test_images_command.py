@@ -270,14 +270,15 @@ def small_network(monkeypatch):
     monkeypatch.setattr("margrove.transfer.networks.needs", lambda *_: None)
 
 
-def test_network_is_fine_tuned(run, folder, small_network):
+def test_network_is_fine_tuned(run, folder, small_network, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # so wide that no claim is wrapped
     result = run("images", "stripes", "--model", "finetune", "--param", "epochs=3", "--param", "learning_rate=0.02")
     assert result.exit_code == 0, result.stderr
     assert "a final hold-out of 4 pictures that the network has not seen" in result.stdout
     assert "3 passes over the pictures, of 3 at most" in result.stdout
     assert "Progress of the training" in Path("stripes.report.html").read_text("utf-8")
     assert "is a whole network" in run("export", "stripes.margrove", "--to", "onnx", "-o", "net.onnx").stderr
-    assert "not claimed to be optimal" in re.sub(r"\s+", " ", result.stdout)
+    assert "not claimed to be optimal" in result.stdout
     assert run("certify", "stripes.margrove", "stripes").exit_code == 0
     assert "input: 12 × 12 pixels" in run("show", "stripes.margrove").stdout
 

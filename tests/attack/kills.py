@@ -5,7 +5,8 @@
 Each piece of work runs in a forked child, over the files of an earlier run. The child is killed (SIGKILL)
 
 - at a call of the operating system: before or after it opens, half writes, flushes, renames or removes a file, or
-- after a random time, drawn from the seed, up to the time that the whole work takes.
+- after a random time, drawn from the seed, up to the time that the whole work takes; if the work ends sooner than that,
+  once more after half the time, until the child is killed.
 
 Then the folder is inspected: the model and its report are those of before or those of after, byte for byte; whatever
 else lies there is a temporary file under a name of its own; a checkpoint loads, and the fit goes on from it.
@@ -236,24 +237,28 @@ def attack(name: str, *, seed: int, n_random: int, few: bool) -> dict[str, Any]:
         assert status == 0
         old, new = _files(before), _files(after)
 
-        def one(what: str, work: Callable[[Path], None], seconds: float | None = None) -> None:
+        def one(what: str, work: Callable[[Path], None], seconds: float | None = None) -> bool:
+            """Run the work once and inspect the folder; return whether the child was killed."""
             nonlocal kills
             folder = Path(place, "now")
             shutil.copytree(before, folder)
             status, _ = _in_child(lambda: work(folder), seconds)
-            kills += os.WIFSIGNALED(status)
+            is_killed = os.WIFSIGNALED(status)
+            kills += is_killed
             try:
                 faults.extend(f"{name}, killed {what}: {words}" for words in _inspect(name, folder, old, new))
             except Exception as error:
                 faults.append(f"{name}, killed {what}: {type(error).__name__}: {error}")
             shutil.rmtree(folder)
+            return is_killed
 
         for call, nth, is_after in _moments(name, before, few):
             what = f"{'after' if is_after else 'before'} call {nth} of {call}"
             one(what, lambda folder, at=(call, nth, is_after): (_arm(*at), WORKS[name](folder, True)))
         for _ in range(n_random):
             seconds = float(rng.uniform(0, takes))
-            one(f"after {seconds:.4f} of {takes:.2f} s", lambda folder: WORKS[name](folder, True), seconds)
+            while not one(f"after {seconds:.4f} of {takes:.2f} s", lambda folder: WORKS[name](folder, True), seconds):
+                seconds /= 2
     return {"work": name, "kills": kills, "faults": faults}
 
 

@@ -26,7 +26,7 @@ def killed(name: str, *options: str) -> dict:
 def test_a_kill_at_any_call_or_moment_leaves_whole_files(name):
     found = killed(name, "--few", "--random", "3", "--seed", "20261116")
     assert found["faults"] == []
-    assert found["kills"] >= 7  # before and after opening, flushing and renaming, and within writing
+    assert found["kills"] >= 7 + 3  # before and after opening, flushing and renaming, and within writing; at random
 
 
 @pytest.mark.slow
@@ -34,4 +34,4 @@ def test_a_kill_at_any_call_or_moment_leaves_whole_files(name):
 def test_many_kills_leave_whole_files(name):
     found = killed(name, "--random", "100", "--seed", "20261117")
     assert found["faults"] == []
-    assert found["kills"] >= 50
+    assert found["kills"] >= 100

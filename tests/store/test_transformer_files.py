@@ -258,6 +258,7 @@ FORGERIES = [
     ("one hot", lambda h, t: h["model"]["categories"].pop(), "a list for each of 2 columns"),
     ("one hot", put_parameter(dtype="os"), "dtype is 'os'"),
     ("one hot", put_parameter(drop=["nothing", 2]), "does not fit together"),
+    ("one hot", put_parameter(drop="second"), "The 'drop' parameter of OneHotEncoder must be"),
     ("one hot", put_parameter(min_frequency=3), "infrequent categories are missing"),
     ("one hot, infrequent", put(infrequent=[[[9], [0, 1, 2, 3]], None]), "a category is 9"),
     ("one hot, infrequent", put(infrequent=[[[1], [0, 1]], None]), "not among 4"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -293,6 +294,27 @@ def test_numbers_far_from_zero_keep_the_digits_they_have(engine, criterion, spli
     np.testing.assert_allclose(far.nodes_.impurity, near.nodes_.impurity, atol=1e-12)
     np.testing.assert_array_equal(far.apply(X), near.apply(X))
     assert certify(far, X, 1e15 + y).holds is True
+
+
+@pytest.mark.parametrize("weight", [(1e9, 1e6, 1e3, 1e-9), (0.1, 0.2, 0.3, 1e-20), (0.3, 0.1, 0.7, 1e-20)])
+def test_a_branch_that_weighs_less_than_rounding_hides_no_better_split(weight):
+    """What is left of the node's weight for the lightest row, or for a block of equal cells, is zero or negative."""
+    y = np.array([13.0, -14.0, 1.0, -7.0])
+    for cells in itertools.product(range(3), repeat=4):
+        X = np.array([cells, (0, 0, 0, 1)], dtype=np.float64).T
+        tree = DecisionTreeRegressor().fit(X, y, weight)
+        assert certify(tree, X, y, weight).holds is True, cells
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "gaussian_entropy", "entropy", "error"])
+def test_a_test_is_offered_though_sums_in_its_order_exceed_the_weight_of_the_node(criterion):
+    """0.1 + 0.2 + 0.3, in the order of the column, is more than 0.3 + 0.2 + 0.1; both branches need three rows."""
+    X, target = np.array([[3.0], [2.0], [1.0], [4.0], [5.0], [6.0]]), np.array([0, 1, 0, 1, 0, 1])
+    weight = np.array([0.3, 0.2, 0.1, 1e-20, 1e-20, 1e-20])
+    kind = DecisionTreeClassifier if criterion in CLASS_CRITERIA else DecisionTreeRegressor
+    tree = kind(criterion=criterion, min_samples_leaf=3).fit(X, target, weight)
+    assert tree.nodes_.n_leaves == 2
+    assert certify(tree, X, target, weight).holds is True
 
 
 def exact_excess(is_left, target, weight):

@@ -75,7 +75,6 @@ class _TransformerFile(Schema):
     def put_together(self, estimator: type, record: dict[str, Any], arrays: Arrays) -> Any:
         try:
             model = super().put_together(estimator, record, arrays)
-            model._validate_params()
             model.get_feature_names_out()
         except _FAULTS as error:
             words = " ".join(str(error).split())
@@ -84,7 +83,9 @@ class _TransformerFile(Schema):
 
     def build(self, draft: Draft) -> Any:
         draft.fitted = {**{spec.name: None for spec in self.arrays}, **draft.fitted}  # None where there is none
-        return super().build(draft)
+        model = super().build(draft)
+        model._validate_params()  # before the schema's `finish`, which relies on them
+        return model
 
 
 def _describe(*parts: Part, kind: type[Schema] = _TransformerFile, **fields: Any) -> Schema:
