@@ -1,6 +1,8 @@
 // Trees between Python and the core: what both the growers and the booster are given and give back.
 #pragma once
 
+#include <nanobind/stl/variant.h>
+
 #include <memory>
 #include <optional>
 #include <span>

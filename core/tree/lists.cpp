@@ -112,7 +112,7 @@ bool Lists::sort(std::chrono::steady_clock::time_point until) {
     const auto bits = space.fetch(columns_.subspan(first, last - first), n_);
     for (std::size_t j = first; j < last; ++j) {
       if (is_sparse(columns_[j].cells))
-        sort_sparse(j);
+        sort_sparse(j, space);
       else if (columns_[j].cells == CellKind::code || !columns_[j].cuts.empty())
         sort_codes(j, space);
       else
@@ -229,22 +229,31 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
 }
 
 // Stored numbers of a sparse column; all other cells are zero, the mode.
-void Lists::sort_sparse(std::size_t j) {
+void Lists::sort_sparse(std::size_t j, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
-  std::vector<std::uint32_t> order;
-  for (std::int64_t i = 0; i < column.stored; ++i)
-    if (column.number(i) != 0) order.push_back(i);
-  const auto is_less = [&](std::uint32_t a, std::uint32_t b) {
-    return ordered_bits(column.number(a)) < ordered_bits(column.number(b));
-  };
-  if (!std::is_sorted(order.begin(), order.end(), is_less)) std::stable_sort(order.begin(), order.end(), is_less);
-  make_room(j, order.size());
-  const bool has_zeros = order.size() < static_cast<std::size_t>(n_);
+  const bool is_narrow = column.cells == CellKind::sparse32;
+  std::uint64_t* order = space.pairs.data();  // their bits, of floats, and their places
+  std::size_t size = 0;
+  for (std::int64_t i = 0; i < column.stored; ++i) {
+    const double x = column.number(i);
+    order[size] =
+        (is_narrow ? std::uint64_t{ordered_bits(static_cast<float>(x))} << 32 : 0) | static_cast<std::uint64_t>(i);
+    size += x != 0;
+  }
+  const auto place = [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair); };
+  if (is_narrow) {
+    if (!std::is_sorted(order, order + size)) order = sort_pairs(order, space.other.data(), size);
+  } else {
+    const auto bits = [&](std::uint64_t pair) { return ordered_bits(column.number(place(pair))); };
+    std::stable_sort(order, order + size, [&](std::uint64_t a, std::uint64_t b) { return bits(a) < bits(b); });
+  }
+  make_room(j, size);
+  const bool has_zeros = size < static_cast<std::size_t>(n_);
   std::uint32_t key = 0;
   double before = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const double x = column.number(order[i]);
+  for (std::size_t i = 0; i < size; ++i) {
+    const double x = column.number(place(order[i]));
     if (has_zeros && before < 0 && !(x < 0)) {  // zero comes between
       if (i) ++key;
       list.mode = key;
@@ -252,12 +261,12 @@ void Lists::sort_sparse(std::size_t j) {
     if ((i || list.mode == key) && x != before) ++key;
     before = x;
     list.key[i] = std::isnan(x) ? kMissing : key;
-    list.tag[i] = tag_of(column.row[order[i]]);
+    list.tag[i] = tag_of(column.row[place(order[i])]);
   }
-  if (has_zeros && list.mode == kNoMode) list.mode = order.empty() ? 0 : ++key;
-  list.size = order.size();
+  if (has_zeros && list.mode == kNoMode) list.mode = size == 0 ? 0 : ++key;
+  list.size = static_cast<std::uint32_t>(size);
   mode_value_[j] = 0;
-  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - length(order) : 0);
+  if (n_bins_ > 0) bin_sparse(j, has_zeros ? n_ - static_cast<std::int64_t>(size) : 0);
 }
 
 void Lists::bin_sparse(std::size_t j, std::int64_t zeros) {

@@ -75,7 +75,7 @@ class Lists {
   void sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space);
   void list_few(std::size_t j, const FewValues& few);
   void sort_codes(std::size_t j, SortSpace& space);
-  void sort_sparse(std::size_t j);
+  void sort_sparse(std::size_t j, SortSpace& space);
   void bin_sparse(std::size_t j, std::int64_t zeros);
   void settle(std::size_t j, std::uint32_t size);
   void make_room(std::size_t j, std::size_t size);

@@ -18,7 +18,7 @@ constexpr std::size_t kFewRows = 64;
 // Below, adding up the counters of 11 bits, 6,144 of them, takes longer than a fourth pass over the rows.
 constexpr std::size_t kShortRows = 4096;
 
-// Sorts `pairs` (n of them) by their high 32 bits, stably; `other` is room for as many. Returns where they end up.
+// See `sort_pairs`.
 template <int kBits>
 std::uint64_t* sort_by_digits(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
   constexpr int kDigits = (32 + kBits - 1) / kBits;
@@ -36,15 +36,6 @@ std::uint64_t* sort_by_digits(std::uint64_t* pairs, std::uint64_t* other, std::s
     std::swap(pairs, other);
   }
   return pairs;
-}
-
-std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
-  if (n < kFewRows) {
-    std::stable_sort(pairs, pairs + n, [](std::uint64_t a, std::uint64_t b) { return a >> 32 < b >> 32; });
-    return pairs;
-  }
-  // Digits of 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1.
-  return n < kShortRows ? sort_by_digits<8>(pairs, other, n) : sort_by_digits<11>(pairs, other, n);
 }
 
 // Equal high halves become equal ranks; `is_missing` tells them by the largest of all.
@@ -173,6 +164,15 @@ MARGROVE_CLONES void write_offsets(const std::uint32_t* bits, std::size_t n, std
 }
 
 }  // namespace
+
+std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  if (n < kFewRows) {
+    std::sort(pairs, pairs + n);
+    return pairs;
+  }
+  // Digits of 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1.
+  return n < kShortRows ? sort_by_digits<8>(pairs, other, n) : sort_by_digits<11>(pairs, other, n);
+}
 
 std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
   constexpr std::size_t kRows = 64;  // rows read at a time: their lines, 8 KiB, stay in L1 from column to column

@@ -87,6 +87,10 @@ class SortSpaces {
   std::vector<std::unique_ptr<SortSpace>> spaces_;
 };
 
+// Sorts n numbers by their high 32 bits; the low ones must ascend, and stay in their order among equals. `other` is
+// room for as many. Returns where they end up.
+std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_t n);
+
 // The rows of a dense column of numbers, ascending: rank << 32 | row, where equal values have equal ranks, counted from
 // 0, and missing cells the rank kMissing.
 const std::uint64_t* ranked_rows(const ColumnBits& bits, SortSpace& space);

@@ -17,8 +17,9 @@ from sklearn.utils.validation import column_or_1d
 
 from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
 from margrove.data.columns import MISSING, Column, named
+from margrove.data.frames import array_names, check_sparse
 from margrove.data.inspection import is_identifier
-from margrove.data.sample import merged, number_classes, plain_labels, read_features, settle_weights
+from margrove.data.sample import FLOATS, merged, number_classes, plain_labels, read_features, settle_weights
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.tree.problem import Cells, Test, TreeColumn
@@ -99,12 +100,14 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
     """Return the cells of the training table, with the test of each column."""
     if isinstance(X, ReadOnce):
         return X.cells_for(estimator, wishes)
+    if (plain := _plain_sparse_cells(estimator, X, wishes)) is not None:
+        return plain
     table = read_features(estimator, X)
     categories = _positions("categorical_features", wishes.categorical_features, table)
     cuts = _cut_points(wishes.split_values, table)
     monotone = _directions(wishes.monotone, table)
     if table.sparse is not None:
-        return _sparse_cells(X, table, categories, cuts, monotone)
+        return _sparse_cells(table, categories, cuts, monotone)
     if table.block is not None and not categories and not cuts:
         return _number_cells(table, monotone)
     columns, values = [], []
@@ -385,21 +388,34 @@ def _only_levels_that_occur(column: Column) -> Column:
     return Column(column.name, "category", recode[column.values], levels)
 
 
-def _sparse_cells(
-    X: Any, table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]
-) -> Cells:
+def _plain_sparse_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells | None:
+    """Return a CSC matrix of finite floats as it is if nothing is asked of its columns, else None."""
+    asked = (wishes.categorical_features, wishes.split_values, wishes.monotone)
+    is_asked = any(wish is not None and not (isinstance(wish, str) and wish == "from_dtype") for wish in asked)
+    if is_asked or not sp.issparse(X) or X.format != "csc" or X.dtype not in FLOATS or 0 in X.shape:
+        return None
+    check_sparse(X)
+    if not X.has_canonical_format or not np.isfinite(X.data.sum()):
+        return None
+    estimator.n_features_in_ = X.shape[1]
+    vars(estimator).pop("feature_names_in_", None)
+    names = array_names(X.shape[1])
+    return Cells(tuple(TreeColumn(name, has_missing=False) for name in names), X.shape[0], sparse=X)
+
+
+def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[float, ...]], monotone: list[int]) -> Cells:
     if categories or cuts:
         name = "categorical_features" if categories else "split_values"
         raise ParameterError(f"{name} needs a dense table, and X is a sparse matrix. Use X.toarray().")
-    is_ready = sp.issparse(X) and X.format == "csc" and X.dtype == table.sparse.dtype and X.has_canonical_format
-    matrix = X if is_ready else table.sparse.tocsc()
+    matrix = table.sparse.tocsc()
     matrix.sum_duplicates()
-    # The number of missing cells before each column; it rises after a column that has some.
-    before = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])[matrix.indptr]
-    columns = tuple(
-        TreeColumn(name, monotone=sign, has_missing=bool(has_missing))
-        for name, sign, has_missing in zip(table.names, monotone, np.diff(before) > 0, strict=True)
-    )
+    has_missing = [False] * table.n_columns
+    if np.isnan(table.block_sum):
+        # The number of missing cells before each column; it rises after a column that has some.
+        before = np.concatenate([[0], np.cumsum(np.isnan(matrix.data))])[matrix.indptr]
+        has_missing = (np.diff(before) > 0).tolist()
+    found = zip(table.names, monotone, has_missing, strict=True)
+    columns = tuple(TreeColumn(name, monotone=sign, has_missing=missing) for name, sign, missing in found)
     return Cells(columns, table.n_rows, sparse=matrix)
 
 

@@ -131,7 +131,8 @@ def columns_for_core(cells: Cells) -> list[core.Column | core.NumberColumns | co
         if sparse is not None:
             start, rows = sparse.indptr.astype(np.int64, copy=False), sparse.indices.astype(np.int32, copy=False)
             return [core.SparseColumns(cells=sparse.data, rows=rows, start=start)]
-    found, nothing = [], given_or_nothing(None)
+    nothing = given_or_nothing(None)
+    found: list[core.Column | core.NumberColumns | core.SparseColumns] = []
     tests = {test: core.Test[test] for test in TESTS}
     for j, column in enumerate(cells.columns):
         rows = None
