@@ -11,6 +11,13 @@
 #include "tree/wide.hpp"
 
 namespace margrove::tree {
+
+MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::uint32_t size) {
+  std::uint32_t found = 0;
+  for (std::uint32_t i = 0; i < size; ++i) found += key[i] != key[i + 1];
+  return found;
+}
+
 namespace {
 
 // ---- Two classes, gini, all weights one.
@@ -88,19 +95,6 @@ MARGROVE_CLONES Sight look_at_gini(const std::uint32_t* key, const std::int64_t*
     boundaries += is_boundary;
   }
   return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
-}
-
-// How many of these elements are followed by one of another key.
-MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::uint32_t size) {
-  std::uint32_t found = 0;
-  for (std::uint32_t i = 0; i < size; ++i) found += key[i] != key[i + 1];
-  return found;
-}
-
-// Whether runs of equal keys are so long that it is cheaper to add the classes up anew behind each than to keep their
-// sums from row to row.
-bool has_long_runs(std::uint32_t boundaries, std::uint32_t size, std::size_t n_classes) {
-  return boundaries * (n_classes + 24) <= 4 * size;
 }
 
 // Σ l_k² and Σ t_k l_k.
@@ -568,8 +562,15 @@ bool is_of_whole_weights(const ScanRules& rules, const Column& column) {
   return rules.whole_weight && column.monotone == 0 && rules.thresholds == Thresholds::every;
 }
 
-void add_up_whole(const ScanRules& rules, const std::uint32_t* tag, std::uint32_t size, std::int64_t* sum) {
+void add_up_whole(const ScanRules& rules, const std::uint32_t* tag, std::uint32_t size, std::span<std::int64_t> sum) {
   const Tags tags = rules.tags;
+  if (sum.size() == 2 && !tags.label) {
+    std::int64_t all = 0, ones = 0;
+    add_weights(tags, rules.whole_weight, tag, size, all, ones);
+    sum[0] += all - ones;
+    sum[1] += ones;
+    return;
+  }
   for (std::uint32_t i = 0; i < size; ++i) sum[tags.label_of(tag[i])] += rules.whole_weight[tags.row(tag[i])];
 }
 
@@ -579,11 +580,11 @@ void scan_weighted(const ScanRules& rules, std::uint32_t mode, const Piece& piec
   const bool has_rest = node.rows > piece.size;
   if (has_rest || parts.missing_rows) {
     space.whole_missing.assign(width, 0);
-    add_up_whole(rules, piece.tag + parts.present, piece.size - parts.present, space.whole_missing.data());
+    add_up_whole(rules, piece.tag + parts.present, piece.size - parts.present, space.whole_missing);
   }
   if (has_rest) {
     space.whole_block = space.whole_missing;
-    add_up_whole(rules, piece.tag, parts.present, space.whole_block.data());
+    add_up_whole(rules, piece.tag, parts.present, space.whole_block);
     for (std::size_t k = 0; k < width; ++k) space.whole_block[k] = node.whole_sum[k] - space.whole_block[k];
     if (mode == kMissing) space.whole_missing = space.whole_block;
     parts.before_block =

@@ -48,6 +48,15 @@ struct Walk {
   }
 };
 
+// How many of these elements are followed by one of another key.
+std::uint32_t boundaries_among(const std::uint32_t* key, std::uint32_t size);
+
+// Whether runs of equal keys are so long that it is cheaper to add the classes up anew behind each than to keep their
+// sums from row to row.
+inline bool has_long_runs(std::uint32_t boundaries, std::uint32_t size, std::size_t n_classes) {
+  return boundaries * (n_classes + 24) <= 4 * size;
+}
+
 // The class of a row, by its tag.
 template <bool IsPacked>
 MARGROVE_INLINE std::uint32_t label_of(const Tags& tags, std::uint32_t tag) {

@@ -2,6 +2,19 @@
 
 namespace margrove::tree {
 
+MARGROVE_CLONES void add_weights(const Tags& tags, const std::int64_t* weight, const std::uint32_t* tag,
+                                 std::uint32_t size, std::int64_t& left, std::int64_t& left_ones) {
+  std::int64_t sum = 0, ones = 0;
+  const int shift = tags.shift;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const std::int64_t x = weight[tag[i] >> shift];
+    sum += x;
+    ones += x & -static_cast<std::int64_t>(tag[i] & 1u);
+  }
+  left += sum;
+  left_ones += ones;
+}
+
 MARGROVE_CLONES Sight look_at_weighted_two(const Tags& tags, const std::int64_t* weight, const std::uint32_t* key,
                                            const std::uint32_t* tag, std::uint32_t size, std::int64_t w,
                                            std::int64_t t1, double bar, std::int64_t& left, std::int64_t& left_ones) {

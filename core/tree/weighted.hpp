@@ -26,6 +26,10 @@ constexpr double kNearly = 1 - 1e-10;
 // ---- Two classes.
 // With weights l_1 of class 1 on the left, t_1 in all:  excess = 2 D² / (w w_l w_r),  D = l_1 w − w_l t_1.
 
+// Adds the weights of some rows, and of those of class 1.
+void add_weights(const Tags& tags, const std::int64_t* weight, const std::uint32_t* tag, std::uint32_t size,
+                 std::int64_t& left, std::int64_t& left_ones);
+
 Sight look_at_weighted_two(const Tags& tags, const std::int64_t* weight, const std::uint32_t* key,
                            const std::uint32_t* tag, std::uint32_t size, std::int64_t w, std::int64_t t1, double bar,
                            std::int64_t& left, std::int64_t& left_ones);
@@ -92,6 +96,11 @@ struct WeightedTwo : Walk {
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (!IsPacked || bar < 0) return false;
+    if (boundaries_among(key, size) == 0) {
+      add_weights(rules.tags, weight, tag, size, wl, l1);
+      nl += size;
+      return true;
+    }
     std::int64_t left = wl, left_ones = l1;
     const Sight sight = look_at_weighted_two(rules.tags, weight, key, tag, size, w, t1, bar * kNearly, left, left_ones);
     if (sight.may_win) return false;
@@ -209,7 +218,29 @@ struct WeightedMany : Walk {
     const double product = std::min(least * (all - least), most * (all - most));
     return product > 0 ? rounded_score(all * sum / product) : std::numeric_limits<double>::infinity();
   }
+  // By runs of equal keys: nothing is skipped, every test is considered.
+  void pass_runs(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    std::int64_t* left = space.whole_left.data();
+    const Tags tags = rules.tags;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::int64_t x = weight[tags.row(tag[i])];
+      left[label_of<IsPacked>(tags, tag[i])] += x;
+      wl += x;
+      ++nl;
+      if (key[i] != key[i + 1]) consider(key[i], tags.row(tag[i]), key[i + 1], tags.row(tag[i + 1]));
+    }
+    squares = products = 0;
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      const double l = left[k];
+      squares += l * l;
+      products += l * static_cast<double>(node.whole_sum[k]);
+    }
+  }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (has_long_runs(boundaries_among(key, size), size, node.whole_sum.size())) {
+      pass_runs(key, tag, size);
+      return true;
+    }
     const double squares_before = squares, products_before = products;
     const std::int64_t left_before = wl;
     for (std::uint32_t i = 0; i < size; ++i) {
