@@ -14,13 +14,14 @@ from result_tables import geometric_mean, in_print, line_of, table, times, verdi
 # The bars that benchmarks/tree.py states in words.
 LEAST_BAR, MEAN_BAR = 4.0, 15.0  # times as fast as scikit-learn on one thread: the slowest case, the geometric mean
 THREADS_BAR, LONG = 1.6, 0.05  # two threads against one, where one takes longer than so many seconds
+BOOST_LEAST_BAR, BOOST_MEAN_BAR = 6.0, 20.0  # the same of boosting to depth 3
 FIT_BAR = 4.0  # times as fast as LightGBM, bins included
 ACCURACY_GAP = 0.005
 TABLE_BAR = 5.0  # times as fast as scikit-learn's one-hot pipeline
 TABLE_GAP = 0.01
 PREDICTION_BAR = 3.0
 MEMORY_BARS = {"exact": 3.0, "histogram": 1.5}  # times the float32 data
-PARTS = ("exact", "regression", "histogram", "categorical", "prediction", "memory")
+PARTS = ("exact", "regression", "boosting", "histogram", "categorical", "prediction", "memory")
 
 
 def is_there(result: dict[str, Any]) -> bool:
@@ -30,7 +31,7 @@ def is_there(result: dict[str, Any]) -> bool:
 
 def section(result: dict[str, Any]) -> str:
     """Each part, and every bar that is missed."""
-    parts = (_exact, _regression, _histogram, _categorical, _prediction, _memory)
+    parts = (_exact, _regression, _boosting, _histogram, _categorical, _prediction, _memory)
     lines = [
         "The sides take turns in one process, and each side's best run counts.",
         *(line for name, part in zip(PARTS, parts, strict=True) for line in part(result.get(name) or [])),
@@ -77,6 +78,26 @@ def _regression(cases: list[dict[str, Any]]) -> Iterator[str]:
     yield "The same for `DecisionTreeRegressor`; the last column of each set is predicted from the others."
     yield _growth_table(cases, lambda case: "")
     yield f"In all: {_spread(cases)}. {_equal_impurity(cases)}"
+
+
+def _boosting(cases: list[dict[str, Any]]) -> Iterator[str]:
+    if not cases:
+        return
+    yield (
+        f"`AdaBoostClassifier` of {cases[0]['rounds']} exact trees of depth 3, one thread, and the errors in training."
+    )
+    rows = [
+        [
+            f"{case['data']}, {case['rows']:,} × {case['columns']:,}",
+            f"{in_print(case['one_thread'])} ({times(case['ratio'])})",
+            in_print(case["sklearn"]),
+            f"{case['training_error']:.4f}",
+            f"{case['sklearn_training_error']:.4f}",
+        ]
+        for case in cases
+    ]
+    yield table(["", "one thread", "scikit-learn", "error", "scikit-learn's"], rows)
+    yield f"In all: {_spread(cases)}."
 
 
 def _growth_table(cases: list[dict[str, Any]], more: Callable[[dict[str, Any]], str]) -> str:
@@ -188,6 +209,13 @@ def _misses(result: dict[str, Any]) -> Iterator[str]:
                 yield f"two threads are {words}, and the bar is {THREADS_BAR:g}"
         if cases and geometric_mean(cases) < MEAN_BAR:
             yield f"the geometric mean of {part} is {geometric_mean(cases):.1f}, and the bar is {MEAN_BAR:g}"
+    boosted = result.get("boosting") or []
+    for case in boosted:
+        if case["ratio"] < BOOST_LEAST_BAR:
+            words = f"{case['ratio']:.1f} times as fast as scikit-learn's"
+            yield f"boosting of {case['data']} is {words}, and the bar is {BOOST_LEAST_BAR:g}"
+    if boosted and geometric_mean(boosted) < BOOST_MEAN_BAR:
+        yield f"the geometric mean of boosting is {geometric_mean(boosted):.1f}, and the bar is {BOOST_MEAN_BAR:g}"
     for case in result.get("histogram") or []:
         if case["ratio"] < FIT_BAR:
             words = f"{case['ratio']:.1f} times as fast as LightGBM"

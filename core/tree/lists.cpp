@@ -216,7 +216,7 @@ void Lists::sort_codes(std::size_t j, SortSpace& scratch) {
   };
   make_room(j, n);
   std::vector<std::uint32_t> place(n_keys + 1);
-  auto* key = reinterpret_cast<std::uint32_t*>(scratch.pairs.data());
+  auto* key = reinterpret_cast<std::uint32_t*>(scratch.pairs.get());
   for (std::size_t i = 0; i < n; ++i) ++place[std::min<std::size_t>(key[i] = key_of(i), n_keys)];
   std::uint32_t next = 0;
   for (std::uint32_t& c : place) next += std::exchange(c, next);
@@ -233,7 +233,7 @@ void Lists::sort_sparse(std::size_t j, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const bool is_narrow = column.cells == CellKind::sparse32;
-  std::uint64_t* order = space.pairs.data();  // their bits, of floats, and their places
+  std::uint64_t* order = space.pairs.get();  // their bits, of floats, and their places
   std::size_t size = 0;
   for (std::int64_t i = 0; i < column.stored; ++i) {
     const double x = column.number(i);
@@ -243,7 +243,7 @@ void Lists::sort_sparse(std::size_t j, SortSpace& space) {
   }
   const auto place = [](std::uint64_t pair) { return static_cast<std::uint32_t>(pair); };
   if (is_narrow) {
-    if (!std::is_sorted(order, order + size)) order = sort_pairs(order, space.other.data(), size);
+    if (!std::is_sorted(order, order + size)) order = sort_pairs(order, space.other.get(), size);
   } else {
     const auto bits = [&](std::uint64_t pair) { return ordered_bits(column.number(place(pair))); };
     std::stable_sort(order, order + size, [&](std::uint64_t a, std::uint64_t b) { return bits(a) < bits(b); });

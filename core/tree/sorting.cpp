@@ -178,15 +178,15 @@ std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::s
   constexpr std::size_t kRows = 64;  // rows read at a time: their lines, 8 KiB, stay in L1 from column to column
   const auto is_double = [](const Column& column) { return column.cells == CellKind::f64; };
   const std::size_t doubles = std::count_if(columns.begin(), columns.end(), is_double);
-  if (narrow_.size() < columns.size() * n) narrow_.resize(columns.size() * n);
-  if (wide_.size() < doubles * n) wide_.resize(doubles * n);
+  if (n_narrow_ < columns.size() * n) narrow_ = large_memory<std::uint32_t>(n_narrow_ = columns.size() * n);
+  if (n_wide_ < doubles * n) wide_ = large_memory<std::uint64_t>(n_wide_ = doubles * n);
   for (std::size_t first = 0; first < n; first += kRows) {
     const std::size_t rows = std::min(kRows, n - first);
-    std::uint64_t* wide = wide_.data() + first;
+    std::uint64_t* wide = wide_.get() + first;
     for (std::size_t j = 0; j < columns.size(); ++j) {
       const Column& column = columns[j];
       const std::int64_t from = static_cast<std::int64_t>(first) * column.stride;
-      std::uint32_t* narrow = narrow_.data() + j * n + first;
+      std::uint32_t* narrow = narrow_.get() + j * n + first;
       if (j + 4 <= columns.size() && are_side_by_side(columns.subspan(j, 4))) {
         write_four(static_cast<const float*>(column.data) + from, column.stride, rows, n, narrow);
         j += 3;
@@ -199,9 +199,9 @@ std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::s
     }
   }
   std::vector<ColumnBits> found(columns.size());
-  const std::uint64_t* wide = wide_.data();
+  const std::uint64_t* wide = wide_.get();
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    std::uint32_t* narrow = narrow_.data() + j * n;
+    std::uint32_t* narrow = narrow_.get() + j * n;
     if (columns[j].cells == CellKind::f32 || (is_double(columns[j]) && are_floats(wide, n, narrow)))
       found[j].narrow = {narrow, n};
     else if (is_double(columns[j]))
@@ -297,7 +297,7 @@ void FewValues::count(std::span<const std::uint32_t> bits, std::size_t n_codes) 
 }
 
 const std::uint64_t* ranked_rows(const ColumnBits& bits, SortSpace& space) {
-  std::uint64_t *pairs = space.pairs.data(), *other = space.other.data();
+  std::uint64_t *pairs = space.pairs.get(), *other = space.other.get();
   if (!bits.narrow.empty()) {
     const std::size_t n = bits.narrow.size();
     for (std::size_t i = 0; i < n; ++i) pairs[i] = std::uint64_t{bits.narrow[i]} << 32 | i;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "large_memory.hpp"
 #include "tree/column.hpp"
 
 namespace margrove::tree {
@@ -63,17 +64,18 @@ struct ColumnBits {
 // Room to sort n rows in, for one thread. It is kept from column to column: fresh memory is expensive.
 struct SortSpace {
   static constexpr std::size_t kTogether = 16;  // columns that are best fetched in one go: a line of floats
-  std::vector<std::uint64_t> pairs, other;
+  LargeMemory<std::uint64_t> pairs, other;
   FewValues few;
-  explicit SortSpace(std::size_t n) : pairs(n), other(n) {}
+  explicit SortSpace(std::size_t n) : pairs(large_memory<std::uint64_t>(n)), other(large_memory<std::uint64_t>(n)) {}
 
   // The bits of those of the columns that are dense numbers; nothing for others. They lie side by side in memory, so
   // some rows are read at a time: going through all rows once for each column would fetch every line once for each.
   std::vector<ColumnBits> fetch(std::span<const Column> columns, std::size_t n);
 
  private:
-  std::vector<std::uint32_t> narrow_;
-  std::vector<std::uint64_t> wide_;
+  LargeMemory<std::uint32_t> narrow_;
+  LargeMemory<std::uint64_t> wide_;
+  std::size_t n_narrow_ = 0, n_wide_ = 0;
 };
 
 // A space for each thread, made when it is first used.

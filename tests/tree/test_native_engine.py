@@ -412,6 +412,43 @@ def test_no_time_at_all_leaves_a_leaf(Tree, thresholds, weight, rng):
     assert len(set(tree.predict(X))) == 1
 
 
+def random_table(random, i):
+    """Few values or many, mostly zeros or sparse, more columns or fewer than are sorted side by side."""
+    n, d = random.integers(2, 400), random.integers(1, 40)
+    X = random.integers(0, random.integers(2, 30), (n, d)).astype(float) if i % 2 else random.normal(size=(n, d))
+    X[random.random((n, d)) < (0.7 if i % 5 == 0 else 0)] = 0
+    X = X.astype(np.float32) if i % 3 else X
+    return sp.csr_matrix(X) if i % 7 == 0 else X
+
+
+@pytest.mark.parametrize("Tree", [DecisionTreeClassifier, DecisionTreeRegressor])
+def test_subtrees_of_few_rows_are_those_that_lists_of_rows_give(Tree, rng):
+    """They are grown in arrays of their own, unless the most urgent node comes first, as with ``max_leaf_nodes``."""
+    for i in range(60):
+        X = random_table(rng, i)
+        n = X.shape[0]
+        if Tree is DecisionTreeClassifier:
+            y = rng.integers(0, rng.integers(2, 9), n)
+        else:
+            y = rng.normal(size=n) * 10.0 ** rng.integers(-9, 9) if i % 3 else rng.integers(0, 5, n) + 1e6
+        tree = Tree(min_samples_leaf=int(rng.integers(1, 6)), max_depth=None if i % 4 else 5)
+        in_lists = clone(tree).set_params(max_leaf_nodes=10**6).fit(X, y)
+        assert fingerprint(tree.fit(X, y).nodes_) == fingerprint(in_lists.nodes_), i
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_csc_matrix_of_floats_grows_the_tree_of_its_dense_rows(dtype, rng):
+    X = rng.integers(-2, 3, (300, 12)).astype(dtype) * (rng.random((300, 12)) < 0.3)
+    y = rng.integers(0, 3, 300)
+    dense = DecisionTreeClassifier().fit(X, y)
+    sparse = DecisionTreeClassifier().fit(sp.csc_matrix(X), y)
+    assert fingerprint(sparse.nodes_) == fingerprint(dense.nodes_)
+    assert sparse.n_features_in_ == 12
+    X[7, 3] = np.inf
+    with pytest.raises(ValueError, match="infinite"):
+        DecisionTreeClassifier().fit(sp.csc_matrix(X), y)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("thresholds", ["exact", "histogram"])
 def test_sorting_is_done_in_slices_too_and_the_tree_is_the_same(n_jobs, thresholds, rng, monkeypatch):
