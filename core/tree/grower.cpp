@@ -147,7 +147,10 @@ void Grower::scan_range(const Range& range, const Open& node, double floor, Spac
 }
 
 bool Grower::can_share(const Open& node) const {
-  return threads_ > 1 && static_cast<double>(node.sums.rows) * static_cast<double>(node.ranges.size()) >= kSharedWork;
+  if (threads_ == 1) return false;
+  std::size_t cells = 0;  // that are listed
+  for (const Range& range : node.ranges) cells += range.size;
+  return static_cast<double>(cells) >= kSharedWork;
 }
 
 bool Grower::can_share_runs() const {
@@ -287,12 +290,12 @@ void Grower::search(Open& node, Space& space) {
       chooser.add(range.column, candidate);
     };
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
-      std::vector<Candidate> found(node.ranges.size());
-      parallel_for(length(found), threads_, [&](std::int64_t r) {
+      found_.resize(std::max(found_.size(), node.ranges.size()));
+      parallel_for(length(node.ranges), threads_, [&](std::int64_t r) {
         const std::size_t at = r;
-        scan_range(node.ranges[at], node, kNoFloor, *spaces_[thread_number()], found[at]);
+        scan_range(node.ranges[at], node, kNoFloor, *spaces_[thread_number()], found_[at]);
       });
-      for (std::size_t r = 0; r < found.size(); ++r) take(node.ranges[r], found[r]);
+      for (std::size_t r = 0; r < node.ranges.size(); ++r) take(node.ranges[r], found_[r]);
     } else {
       for (const Range& range : node.ranges) {
         scan_range(range, node, chooser.floor(), space, space.candidate);
@@ -517,8 +520,8 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       }
     }
   } else {
-    std::vector<Candidate> found(node.ranges.size() * branches.count);
-    std::vector<Range> parts(found.size());
+    found_.resize(std::max(found_.size(), node.ranges.size() * branches.count));
+    std::vector<Range> parts(node.ranges.size() * branches.count);
     parallel_for(length(node.ranges), threads_, [&](std::int64_t r) {
       Space& own = *spaces_[thread_number()];
       const std::size_t first = static_cast<std::size_t>(r) * branches.count;
@@ -526,15 +529,15 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b)
         if (children[b].is_small)
-          found[first + b].is_constant = false;
+          found_[first + b].is_constant = false;
         else if (children[b].is_open)
-          scan_range(parts[first + b], children[b], kNoFloor, own, found[first + b]);
+          scan_range(parts[first + b], children[b], kNoFloor, own, found_[first + b]);
     });
-    for (std::size_t at = 0; at < found.size(); ++at) {
+    for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t b = at % branches.count;
-      if (!children[b].is_open || found[at].is_constant) continue;
+      if (!children[b].is_open || found_[at].is_constant) continue;
       children[b].ranges.push_back(parts[at]);
-      choosers[b].add(parts[at].column, found[at]);
+      choosers[b].add(parts[at].column, found_[at]);
     }
   }
   for (std::uint32_t b = 0; b < branches.count; ++b) {

@@ -96,6 +96,7 @@ class Grower : public Growing {
   std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;
   std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread
+  std::vector<Candidate> found_;                // of a node that the threads share, kept: there may be thousands
   std::vector<Open> stack_;
   Output output_;
   std::vector<std::unique_ptr<Job>> jobs_;
