@@ -16,6 +16,12 @@ namespace {
 
 // Cells of a node: with fewer, threads cost more than they bring. At 1.1 ns a cell (measured on a prototype) 45 µs.
 constexpr double kSharedWork = 40000;
+// Parts into which the columns of a shared node are cut for each thread: fewer leave threads idle at the end, and of a
+// sparse table a single column is done sooner than the next is asked for.
+constexpr std::int64_t kPartsPerThread = 8;
+// Of the tolerance. A column may be dropped while a thread knows one that is better by so much, though it may come
+// later in their order; equal ones must not be.
+constexpr double kClearlyBetter = 1000;
 // The same of a root that is searched by runs, where few cells are visited. No measurement recorded.
 constexpr double kSharedRuns = 1e6;
 // A node of less than this part of all rows is a job of its own. Chosen, not measured: larger jobs leave threads idle.
@@ -70,9 +76,14 @@ struct Grower::Space {
   std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
   std::vector<Range> parts;
   Candidate candidate;
+  std::vector<double>
+      floors;  // of each branch of a shared node: what a column must surpass, as far as this thread knows
   std::optional<SmallTrees> small;
   Job* job = nullptr;
   explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
+  void raise_floor(std::size_t b, const Candidate& found, const NodeSums& sums, const Chooser& chooser) {
+    if (chooser.takes_largest()) floors[b] = std::max(floors[b], found.excess - kClearlyBetter * sums.tolerance);
+  }
 };
 
 struct Grower::Job {
@@ -261,6 +272,17 @@ void Grower::summarise(Open& node) const {
   summarise_classes(rules_, node.sums);
 }
 
+// body(place in node.ranges, the thread's space) for each column, on all threads.
+template <class Body>
+void Grower::share_columns(const Open& node, std::size_t n_branches, Body body) {
+  for (auto& space : spaces_) space->floors.assign(n_branches, kNoFloor);
+  const std::int64_t size = length(node.ranges), part = size / (kPartsPerThread * threads_) + 1;
+  parallel_for((size + part - 1) / part, threads_, [&](std::int64_t p) {
+    Space& own = *spaces_[thread_number()];
+    for (std::int64_t at = p * part; at < std::min(size, (p + 1) * part); ++at) body(at, own);
+  });
+}
+
 // The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.
 void Grower::search(Open& node, Space& space) {
   Chooser chooser(growth_, node.sums, columns_.size());
@@ -291,9 +313,9 @@ void Grower::search(Open& node, Space& space) {
     };
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
       found_.resize(std::max(found_.size(), node.ranges.size()));
-      parallel_for(length(node.ranges), threads_, [&](std::int64_t r) {
-        const std::size_t at = r;
-        scan_range(node.ranges[at], node, kNoFloor, *spaces_[thread_number()], found_[at]);
+      share_columns(node, 1, [&](std::size_t at, Space& own) {
+        scan_range(node.ranges[at], node, own.floors[0], own, found_[at]);
+        own.raise_floor(0, found_[at], node.sums, chooser);
       });
       for (std::size_t r = 0; r < node.ranges.size(); ++r) take(node.ranges[r], found_[r]);
     } else {
@@ -522,16 +544,17 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
   } else {
     found_.resize(std::max(found_.size(), node.ranges.size() * branches.count));
     std::vector<Range> parts(node.ranges.size() * branches.count);
-    parallel_for(length(node.ranges), threads_, [&](std::int64_t r) {
-      Space& own = *spaces_[thread_number()];
-      const std::size_t first = static_cast<std::size_t>(r) * branches.count;
-      partition(node.ranges[r], branches, space, own);
+    share_columns(node, branches.count, [&](std::size_t at, Space& own) {
+      const std::size_t first = at * branches.count;
+      partition(node.ranges[at], branches, space, own);
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
-      for (std::uint32_t b = 0; b < branches.count; ++b)
-        if (children[b].is_small)
-          found_[first + b].is_constant = false;
-        else if (children[b].is_open)
-          scan_range(parts[first + b], children[b], kNoFloor, own, found_[first + b]);
+      for (std::uint32_t b = 0; b < branches.count; ++b) {
+        Candidate& found = found_[first + b];
+        found.is_constant = false;
+        if (children[b].is_small || !children[b].is_open) continue;
+        scan_range(parts[first + b], children[b], own.floors[b], own, found);
+        own.raise_floor(b, found, children[b].sums, choosers[b]);
+      }
     });
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t b = at % branches.count;

@@ -59,6 +59,8 @@ class Grower : public Growing {
   void summarise(Open& node) const;
   bool can_share(const Open& node) const;
   bool can_share_runs() const;
+  template <class Body>
+  void share_columns(const Open& node, std::size_t n_branches, Body body);
   void search(Open& node, Space& space);
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
   // Writes the node with its test down, and finds its children with theirs.

@@ -111,10 +111,7 @@ void Chooser::add(std::uint32_t column, Candidate& candidate) {
   }
 }
 
-double Chooser::floor() const {
-  const bool is_plain = growth_.score == SplitScore::gain && growth_.complexity <= 0;
-  return is_plain && best_.found() ? best_excess_ + node_.tolerance : kNoFloor;
-}
+double Chooser::floor() const { return takes_largest() && best_.found() ? best_excess_ + node_.tolerance : kNoFloor; }
 
 bool Chooser::decide(double weight) {
   double mean = 0, best_score = 0;

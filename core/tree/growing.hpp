@@ -64,7 +64,8 @@ class Chooser {
 
   // May take the candidate away.
   void add(std::uint32_t column, Candidate& candidate);
-  // What a further column must surpass, where nothing but the largest gain is wanted.
+  // Whether nothing but the largest gain is wanted, and what a further column must surpass then.
+  bool takes_largest() const { return growth_.score == SplitScore::gain && growth_.complexity <= 0; }
   double floor() const;
   bool has_any() const { return best_.found() || !all_.empty(); }
   // The best, if it gains enough; then `column` and `best` are to be asked. `weight` is that of all rows.
