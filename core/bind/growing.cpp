@@ -51,7 +51,7 @@ Column column_of(const GivenColumn& given, std::int64_t n) {
   return column;
 }
 
-const void* beyond(const void* data, std::int64_t elements, std::size_t size) {
+const void* element_at(const void* data, std::int64_t elements, std::size_t size) {
   return static_cast<const char*>(data) + elements * static_cast<std::int64_t>(size);
 }
 
@@ -60,10 +60,11 @@ void add_columns(const GivenBlock& given, std::int64_t n, std::vector<Column>& c
   require(static_cast<std::int64_t>(cells.shape(0)) == n, "the block has another number of rows");
   Column column{};
   column.cells = kind_of(cells.dtype(), false);
-  require(column.cells != CellKind::code, "thresholds and intervals need numbers, levels need codes");
+  require(column.cells != CellKind::code, "the cells must be float32 or float64");
+  column.test = tree::Test::threshold;
   column.stride = n > 1 ? cells.stride(0) : 1;
   for (std::size_t j = 0; j < cells.shape(1); ++j) {
-    column.data = beyond(cells.data(), static_cast<std::int64_t>(j) * cells.stride(1), cells.itemsize());
+    column.data = element_at(cells.data(), static_cast<std::int64_t>(j) * cells.stride(1), cells.itemsize());
     columns.push_back(column);
   }
 }
@@ -73,12 +74,13 @@ void add_columns(const GivenSparse& given, std::int64_t n, std::vector<Column>& 
   const auto rows = span_of(given.rows);
   require(rows.size() == given.cells.size(), "sparse cells and their rows disagree in length");
   require(!start.empty() && start[0] == 0 && start.back() <= length(rows) && std::is_sorted(start.begin(), start.end()),
-          "the columns of a sparse table must follow each other");
+          "start must begin with 0, not fall, and end within the cells");
   Column column{};
   column.cells = kind_of(given.cells.dtype(), true);
+  column.test = tree::Test::threshold;
   column.stride = 1;
   for (std::size_t j = 0; j + 1 < start.size(); ++j) {
-    column.data = beyond(given.cells.data(), start[j], given.cells.itemsize());
+    column.data = element_at(given.cells.data(), start[j], given.cells.itemsize());
     set_rows(column, rows.subspan(start[j], start[j + 1] - start[j]), n);
     columns.push_back(column);
   }

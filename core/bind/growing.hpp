@@ -23,11 +23,11 @@ struct GivenColumn {
   Vector<double> cuts;
   std::optional<Vector<std::int32_t>> rows;  // of the cells of a sparse column
 };
-// All columns of a table of numbers that are tested by thresholds, whichever way.
+// A table of floats, of any strides, each of whose columns is tested by thresholds.
 struct GivenBlock {
   nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> cells;
 };
-// The same of a sparse table, by column: those of column j are start[j] .. start[j + 1] − 1 of the cells.
+// The same of a CSC matrix: the cells of column j are start[j] .. start[j + 1] − 1.
 struct GivenSparse {
   nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> cells;
   Vector<std::int32_t> rows;

@@ -27,8 +27,7 @@ void apply_rows(const TreeView& tree, const AnyRows& rows, int threads, std::int
 void apply_columns(const TreeView& tree, std::span<const Column> columns, std::int64_t n, int threads,
                    std::int32_t* leaf);
 
-// Of the nodes of a tree whose target is a number: mean, weight, and Σ w (y − mean)² with the part of it by which the
-// children's means lie apart.
+// Of each node of a regression tree: mean, weight, Σ w (y − mean)², and the part of it between the children's means.
 struct NumberSums {
   std::vector<double> value, weight, square, apart;  // (m)
 };

@@ -63,7 +63,7 @@ struct Grower::Range {
 struct Grower::Open : OpenNode {
   std::vector<Range> ranges;  // of the columns that are not constant here
   Range rows{};               // of the list of all rows, if there is one
-  bool is_small = false;      // few rows: their tests are yet to be found, with those of all nodes below
+  bool is_small = false;      // few rows: `SmallTrees` finds its test and grows the nodes below
 };
 
 struct Grower::Space {
@@ -159,9 +159,9 @@ void Grower::scan_range(const Range& range, const Open& node, double floor, Spac
 
 bool Grower::can_share(const Open& node) const {
   if (threads_ == 1) return false;
-  std::size_t cells = 0;  // that are listed
-  for (const Range& range : node.ranges) cells += range.size;
-  return static_cast<double>(cells) >= kSharedWork;
+  std::size_t listed_cells = 0;
+  for (const Range& range : node.ranges) listed_cells += range.size;
+  return static_cast<double>(listed_cells) >= kSharedWork;
 }
 
 bool Grower::can_share_runs() const {
@@ -222,12 +222,8 @@ bool Grower::start(Time until) {
   if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
   if (!lists_->sort(until)) return false;
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
-  const auto has_missing = [](const List& l) {
-    return l.mode == kMissing || (l.size > 0 && l.key[l.size - 1] == kMissing);
-  };
   const std::span<const List> lists = lists_->lists();
-  may_be_small_ =
-      SmallTrees::can_grow(columns_, rules_, growth_) && std::none_of(lists.begin(), lists.end(), has_missing);
+  may_be_small_ = SmallTrees::can_grow(columns_, lists, rules_, growth_);
   if (may_be_small_) {
     for (auto& space : spaces_) space->small.emplace(columns_, *lists_, rules_, growth_, n_, weight_);
     const auto leaves_out = [](const List& l) { return l.mode != kNoMode; };
@@ -549,18 +545,20 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       partition(node.ranges[at], branches, space, own);
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b) {
-        Candidate& found = found_[first + b];
-        found.is_constant = false;
         if (children[b].is_small || !children[b].is_open) continue;
+        Candidate& found = found_[first + b];
         scan_range(parts[first + b], children[b], own.floors[b], own, found);
         own.raise_floor(b, found, children[b].sums, choosers[b]);
       }
     });
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t b = at % branches.count;
-      if (!children[b].is_open || found_[at].is_constant) continue;
+      if (!children[b].is_open) continue;
+      if (!children[b].is_small) {
+        if (found_[at].is_constant) continue;
+        choosers[b].add(parts[at].column, found_[at]);
+      }
       children[b].ranges.push_back(parts[at]);
-      choosers[b].add(parts[at].column, found_[at]);
     }
   }
   for (std::uint32_t b = 0; b < branches.count; ++b) {
@@ -579,8 +577,10 @@ void Grower::leave(const Open& node, Output& output) {
   settled_ += node.sums.rows;
 }
 
-void Grower::grow_small(const Open& node, Output& output, Space& space) {
-  SmallTrees& small = *space.small;
+bool Grower::finish(const Open& node, Output& output, Space* space) {
+  if (node.is_leaf) leave(node, output);
+  if (node.is_leaf || !node.is_small) return node.is_leaf;
+  SmallTrees& small = *space->small;
   std::uint32_t* rows = has_row_list() ? rows_.tag + node.rows.begin : nullptr;
   const auto size = static_cast<std::size_t>(node.sums.rows);
   small.begin({rows ? rows : piece(node.ranges.front()).tag, size});
@@ -592,6 +592,7 @@ void Grower::grow_small(const Open& node, Output& output, Space& space) {
   small.grow(node, node.rows.begin, output);
   if (sums_rows()) std::copy_n(small.tags().begin(), size, rows);
   settled_ += node.sums.rows;
+  return true;
 }
 
 void Grower::write(const Open& node, const std::vector<Open>& children, Output& output) const {
@@ -612,11 +613,8 @@ bool Grower::run(double seconds) {
     if (std::chrono::steady_clock::now() >= until) return false;
     Open node = std::move(stack_.back());
     stack_.pop_back();
-    if (node.is_leaf) {
-      leave(node, output_);
-    } else if (node.is_small) {
-      grow_small(node, output_, *spaces_[0]);
-    } else if (threads_ > 1 && node.sums.rows < n_ / kJobShare) {
+    if (finish(node, output_, spaces_.empty() ? nullptr : spaces_[0].get())) continue;  // a single leaf needs none
+    if (threads_ > 1 && node.sums.rows < n_ / kJobShare) {
       auto job = std::make_unique<Job>();
       job->parent = node.parent;
       job->branch = node.branch;
@@ -639,14 +637,7 @@ bool Grower::run(double seconds) {
           if (std::chrono::steady_clock::now() >= until) return false;
           Open node = std::move(job.stack.back());
           job.stack.pop_back();
-          if (node.is_leaf) {
-            leave(node, job.output);
-            continue;
-          }
-          if (node.is_small) {
-            grow_small(node, job.output, space);
-            continue;
-          }
+          if (finish(node, job.output, &space)) continue;
           split(node, job.output, space, false, found);
           for (auto child = found.rbegin(); child != found.rend(); ++child) job.stack.push_back(std::move(*child));
         }

@@ -3,7 +3,8 @@
 // Every open node owns a piece of each column's list. To split it, the rows of one branch are marked, each piece is
 // partitioned, and its parts are at once searched for the branches' own tests while they are in the cache. Large nodes
 // share the columns among the threads; the subtrees below them are jobs, each done by one thread. What becomes of a
-// node depends on its rows alone, so the tree is the same for any number of threads.
+// node depends on its rows alone, so the tree is the same for any number of threads. A node of few rows is grown, with
+// everything below it, by `SmallTrees` (small.hpp).
 #pragma once
 
 #include <atomic>
@@ -72,8 +73,8 @@ class Grower : public Growing {
                        bool is_shared);
   void partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const;
   void leave(const Open& node, Output& output);
-  // Grows a subtree of few rows.
-  void grow_small(const Open& node, Output& output, Space& space);
+  // Writes down a leaf, or a subtree of few rows. False if the node has to be split.
+  bool finish(const Open& node, Output& output, Space* space);
   void write(const Open& node, const std::vector<Open>& children, Output& output) const;
   void copy_lists();
   const List& list(std::uint32_t column) const;
@@ -93,7 +94,7 @@ class Grower : public Growing {
   bool has_copied_ = false;
   std::unique_ptr<Coarse> coarse_;  // made for the second tree of the same rows
   bool may_be_small_ = false;       // subtrees of few rows are grown on their own
-  List rows_;                       // all rows in their order, where nodes are summed up from them or no column has all
+  List rows_;  // all rows in their order; kept if nodes are summed up from rows, or if a list leaves rows out
   std::vector<std::uint32_t> row_memory_;
   std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;

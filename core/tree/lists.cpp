@@ -233,7 +233,7 @@ void Lists::sort_sparse(std::size_t j, SortSpace& space) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const bool is_narrow = column.cells == CellKind::sparse32;
-  std::uint64_t* order = space.pairs.get();  // their bits, of floats, and their places
+  std::uint64_t* order = space.pairs.get();  // bits << 32 | place of floats, the place alone of doubles
   std::size_t size = 0;
   for (std::int64_t i = 0; i < column.stored; ++i) {
     const double x = column.number(i);

@@ -434,10 +434,7 @@ struct SquaredError : Walk {
   bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
     if (weight) return false;
     double sums[kChunk];
-    const auto left = static_cast<double>(nl);
-    const Sight sight =
-        look_at_numbers(key, row, size, number, shift, s, left, node.weight, total, bar * kAlmost, sums);
-    const std::int64_t end = nl + size;
+    const Sight sight = look_at_numbers(key, row, size, number, shift, s, wl, node.weight, total, bar * kAlmost, sums);
     if (sight.may_win) {
       for (std::uint32_t i = 0; i < size; ++i) {
         ++nl;
@@ -447,10 +444,10 @@ struct SquaredError : Walk {
         consider(key[i], row[i], key[i + 1], row[i + 1]);
       }
     } else {
+      nl += size;
       boundaries += sight.boundaries;
     }
-    nl = end;
-    wl = static_cast<double>(end);
+    wl = static_cast<double>(nl);
     s = sums[size - 1];
     return true;
   }

@@ -14,7 +14,7 @@ namespace margrove::tree {
 namespace {
 
 constexpr std::uint32_t kLanes = SmallTrees::kLanes;
-// By how much a score in single precision may be wrong: 1e-5 is a hundred times the rounding of its five operations.
+// Relative error allowed to a score in single precision: 1e-5 is thirty times the rounding of its five operations.
 constexpr float kAlmostSingle = 1 - 1e-5f;
 
 struct Exchange {
@@ -57,18 +57,18 @@ MARGROVE_INLINE void sort_lanes(Cell* cell, std::span<const Exchange> network) {
   }
 }
 
-// What the scores of a node are made of, and where they go.
-struct Score {
+// Input and output of scoring a block of columns.
+struct Scoring {
   std::int32_t size, min_rows;
   std::span<const std::uint16_t> first;  // of the rows of each class that occurs, which lie side by side; and the end
   float* best;
   std::uint16_t* n_tests;
 };
 
-// Walks through a node's rows in the order of each lane. `add` takes a row's lanes, `score` says what the tests behind
-// it are worth.
+// Walks through a node's rows in the order of each lane. `add` takes a row's lanes; `score_of` returns the scores of
+// the tests behind it.
 template <class Lanes, int kShift, class Cell, class Add, class ScoreOf>
-MARGROVE_INLINE void walk_lanes(const Cell* cell, const Score& score, Add add, ScoreOf score_of) {
+MARGROVE_INLINE void walk_lanes(const Cell* cell, const Scoring& score, Add add, ScoreOf score_of) {
   FloatLanes best = FloatLanes{} - 1.0f;
   Lanes n_tests{}, own = load<Lanes>(cell);
   for (std::int32_t i = 0; i + 1 < score.size; ++i) {
@@ -87,7 +87,7 @@ MARGROVE_INLINE void walk_lanes(const Cell* cell, const Score& score, Add add, S
 }
 
 // Two classes: with D = l_1 n − n_l t_1 the gain is in proportion to D² / (n_l n_r).
-MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exchange> network, const Score& score) {
+MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
   sort_lanes<Lanes16>(cell, network);
   const std::int32_t n = score.size, zeros = score.first[1], ones = n - zeros;
   Lanes16 left{};
@@ -105,7 +105,7 @@ MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exc
 }
 
 // More classes: with L2 = Σ l_k² and M = Σ t_k l_k the score is L2 / n_l + (T2 − 2 M + L2) / n_r.
-MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Exchange> network, const Score& score) {
+MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
   sort_lanes<Lanes16>(cell, network);
   const std::size_t n_classes = score.first.size() - 1;
   Lanes16 left[SmallTrees::kMostRows];  // 2 l_k + 1
@@ -136,8 +136,8 @@ MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Ex
 }
 
 // Numbers, of 16 bits: with D = n s_l − n_l s the gain is in proportion to D² / (n_l n_r).
-MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const Exchange> network, const Score& score,
-                                            std::int32_t sum) {
+MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const Exchange> network,
+                                            const Scoring& score, std::int32_t sum) {
   sort_lanes<Lanes32>(cell, network);
   const std::int32_t n = score.size;
   SignedLanes left{};
@@ -151,14 +151,18 @@ MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const
 
 }  // namespace
 
-bool SmallTrees::can_grow(std::span<const Column> columns, const ScanRules& rules, const GrowthRules& growth) {
+bool SmallTrees::can_grow(std::span<const Column> columns, std::span<const List> lists, const ScanRules& rules,
+                          const GrowthRules& growth) {
+  const auto has_missing = [](const List& l) {
+    return l.mode == kMissing || (l.size > 0 && l.key[l.size - 1] == kMissing);
+  };
   const Criterion criterion = rules.measure.criterion;
   return (criterion == Criterion::gini || criterion == Criterion::squared_error) && !rules.measure.has_several() &&
          rules.weight.empty() && rules.min_weight <= 0 && rules.thresholds == Thresholds::every &&
          growth.score == SplitScore::gain && growth.complexity <= 0 && growth.max_leaves == 0 && growth.n_bins == 0 &&
-         !growth.is_shuffled && std::all_of(columns.begin(), columns.end(), [](const Column& column) {
-           return column.test == Test::threshold && column.monotone == 0;
-         });
+         !growth.is_shuffled && std::none_of(lists.begin(), lists.end(), has_missing) &&
+         std::all_of(columns.begin(), columns.end(),
+                     [](const Column& column) { return column.test == Test::threshold && column.monotone == 0; });
 }
 
 SmallTrees::SmallTrees(std::span<const Column> columns, const Lists& lists, const ScanRules& rules,
@@ -188,8 +192,7 @@ void SmallTrees::begin(std::span<const std::uint32_t> tags) {
 void SmallTrees::add(std::uint32_t column, const Piece& piece) {
   const std::size_t c = taken_.size(), size = tags_.size();
   if (c % kLanes == 0) ranks_.resize((c / kLanes + 1) * kLanes * size);
-  // Columns that are sorted together stand together, row by row.
-  std::uint8_t* rank = ranks_.data() + c / kLanes * kLanes * size + c % kLanes;
+  std::uint8_t* rank = rank_of(c);
   const std::uint32_t mode = lists_.lists()[column].mode;
   std::uint8_t next = 0;
   std::uint32_t e = 0;
@@ -275,12 +278,12 @@ void SmallTrees::search(const Waiting& node) {
   has_classes_ ? score_classes(node.begin, m) : score_numbers(node.begin, m);
   float best = -1;
   for (std::size_t c = 0; c < taken_.size(); ++c) best = std::max(best, score_[c]);
-  // Columns count as equal up to a tolerance (growing.hpp), and each that is as good as the last may be a little worse
-  // than it: of d columns the best may be so many tolerances better than the one that is chosen.
+  // The chooser treats columns within one tolerance as equal, so that the chosen one may be up to d tolerances below
+  // the best.
   const auto d = static_cast<float>(taken_.size()), n = static_cast<float>(m);
   float enough;
   if (has_classes_) {
-    enough = best * kAlmostSingle - 1e-12f * d * n * n;
+    enough = best * kAlmostSingle - static_cast<float>(kEqualGain) * d * n * n;
   } else {  // rounding to 16 bits moves √score by at most n / 2, up and down; tolerances are 0.07 n √d in all
     const float root = std::max(0.0f, std::sqrt(std::max(best, 0.0f)) * kAlmostSingle - n * (1 + 0.07f * std::sqrt(d)));
     enough = root * root;
@@ -337,17 +340,17 @@ void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
   first[n_classes] = before;
   const std::vector<Exchange>& exchanges = network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
-    const std::uint8_t* rank = ranks_.data() + c * tags_.size();
+    const std::uint8_t* rank = rank_of(c);
     std::uint16_t* cell = cells_.data() + c * size;
     for (std::uint32_t i = 0; i < size; ++i) {
       const std::uint8_t* own = rank + places_[begin + i] * kLanes;
       for (std::uint32_t l = 0; l < kLanes; ++l) cell[i * kLanes + l] = static_cast<std::uint16_t>(own[l] << 8 | i);
     }
-    const Score score{static_cast<std::int32_t>(size),
-                      static_cast<std::int32_t>(rules_.min_rows),
-                      {first, n_classes + 1},
-                      &score_[c],
-                      &n_tests_[c]};
+    const Scoring score{static_cast<std::int32_t>(size),
+                        static_cast<std::int32_t>(rules_.min_rows),
+                        {first, n_classes + 1},
+                        &score_[c],
+                        &n_tests_[c]};
     if (n_classes == 2)
       sort_and_score_two(cell, exchanges, score);
     else
@@ -363,7 +366,7 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
     low = std::min(low, y);
     high = std::max(high, y);
   }
-  const double scale = 65535 / (high - low);
+  const double scale = std::min(65535 / (high - low), 1e300);  // finite: 0 · ∞ is no number
   std::int32_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
     number[i] = static_cast<std::uint32_t>((rules_.number[tags_[places_[begin + i]]] - low) * scale + 0.5);
@@ -371,20 +374,20 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
   }
   const std::vector<Exchange>& exchanges = network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
-    const std::uint8_t* rank = ranks_.data() + c * tags_.size();
+    const std::uint8_t* rank = rank_of(c);
     std::uint32_t* cell = wide_cells_.data() + c * size;
     for (std::uint32_t i = 0; i < size; ++i) {
       const std::uint8_t* own = rank + places_[begin + i] * kLanes;
       const std::uint32_t low_bits = i << 16 | number[i];
       for (std::uint32_t l = 0; l < kLanes; ++l) cell[i * kLanes + l] = std::uint32_t{own[l]} << 24 | low_bits;
     }
-    const Score score{
+    const Scoring score{
         static_cast<std::int32_t>(size), static_cast<std::int32_t>(rules_.min_rows), {}, &score_[c], &n_tests_[c]};
     sort_and_score_numbers(cell, exchanges, score, sum);
   }
 }
 
-// Column c of a node, whose cells are sorted.
+// Scans column c of a node, whose cells are sorted already.
 void SmallTrees::scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found) {
   const std::size_t first = c / kLanes * kLanes * size + c % kLanes;
   for (std::uint32_t i = 0; i < size; ++i) {

@@ -178,8 +178,14 @@ std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::s
   constexpr std::size_t kRows = 64;  // rows read at a time: their lines, 8 KiB, stay in L1 from column to column
   const auto is_double = [](const Column& column) { return column.cells == CellKind::f64; };
   const std::size_t doubles = std::count_if(columns.begin(), columns.end(), is_double);
-  if (n_narrow_ < columns.size() * n) narrow_ = large_memory<std::uint32_t>(n_narrow_ = columns.size() * n);
-  if (n_wide_ < doubles * n) wide_ = large_memory<std::uint64_t>(n_wide_ = doubles * n);
+  if (n_narrow_ < columns.size() * n) {
+    narrow_ = large_memory<std::uint32_t>(columns.size() * n);
+    n_narrow_ = columns.size() * n;
+  }
+  if (n_wide_ < doubles * n) {
+    wide_ = large_memory<std::uint64_t>(doubles * n);
+    n_wide_ = doubles * n;
+  }
   for (std::size_t first = 0; first < n; first += kRows) {
     const std::size_t rows = std::min(kRows, n - first);
     std::uint64_t* wide = wide_.get() + first;

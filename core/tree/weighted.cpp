@@ -3,16 +3,16 @@
 namespace margrove::tree {
 
 MARGROVE_CLONES void add_weights(const Tags& tags, const std::int64_t* weight, const std::uint32_t* tag,
-                                 std::uint32_t size, std::int64_t& left, std::int64_t& left_ones) {
-  std::int64_t sum = 0, ones = 0;
+                                 std::uint32_t size, std::int64_t& all, std::int64_t& ones) {
+  std::int64_t sum = 0, sum_ones = 0;
   const int shift = tags.shift;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::int64_t x = weight[tag[i] >> shift];
     sum += x;
-    ones += x & -static_cast<std::int64_t>(tag[i] & 1u);
+    sum_ones += x & -static_cast<std::int64_t>(tag[i] & 1u);
   }
-  left += sum;
-  left_ones += ones;
+  all += sum;
+  ones += sum_ones;
 }
 
 MARGROVE_CLONES Sight look_at_weighted_two(const Tags& tags, const std::int64_t* weight, const std::uint32_t* key,

@@ -26,9 +26,9 @@ constexpr double kNearly = 1 - 1e-10;
 // ---- Two classes.
 // With weights l_1 of class 1 on the left, t_1 in all:  excess = 2 D² / (w w_l w_r),  D = l_1 w − w_l t_1.
 
-// Adds the weights of some rows, and of those of class 1.
+// Adds the weights of some rows to `all`, and of those of class 1 to `ones`. Where tags hold the class.
 void add_weights(const Tags& tags, const std::int64_t* weight, const std::uint32_t* tag, std::uint32_t size,
-                 std::int64_t& left, std::int64_t& left_ones);
+                 std::int64_t& all, std::int64_t& ones);
 
 Sight look_at_weighted_two(const Tags& tags, const std::int64_t* weight, const std::uint32_t* key,
                            const std::uint32_t* tag, std::uint32_t size, std::int64_t w, std::int64_t t1, double bar,
@@ -164,14 +164,20 @@ struct WeightedMany : Walk {
     if (left) add_block(left, rows);
   }
   void add_block(const std::int64_t* sum, std::int64_t rows) {
-    squares = products = 0;
     for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
       wl += sum[k];
-      const double l = space.whole_left[k] += sum[k];
+      space.whole_left[k] += sum[k];
+    }
+    add_squares();
+    nl += rows;
+  }
+  void add_squares() {
+    squares = products = 0;
+    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
+      const double l = space.whole_left[k];
       squares += l * l;
       products += l * static_cast<double>(node.whole_sum[k]);
     }
-    nl += rows;
   }
   MARGROVE_INLINE void put(std::uint32_t k, std::int64_t x) {
     const double l = space.whole_left[k], more = x;
@@ -229,12 +235,7 @@ struct WeightedMany : Walk {
       ++nl;
       if (key[i] != key[i + 1]) consider(key[i], tags.row(tag[i]), key[i + 1], tags.row(tag[i + 1]));
     }
-    squares = products = 0;
-    for (std::size_t k = 0; k < node.whole_sum.size(); ++k) {
-      const double l = left[k];
-      squares += l * l;
-      products += l * static_cast<double>(node.whole_sum[k]);
-    }
+    add_squares();
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (has_long_runs(boundaries_among(key, size), size, node.whole_sum.size())) {

@@ -23,7 +23,7 @@ from margrove.status import Status
 from margrove.visible import visible
 
 Source = Literal["solver", "recomputed"]
-_UNKNOWN = "unknown"  # the status of a model of another library, which tells none
+_UNKNOWN = "unknown"  # the status of models of other libraries, which report none
 
 
 @dataclass(frozen=True)

@@ -280,5 +280,5 @@ def check_seed(name: str, value: Any) -> None:
     try:
         check_random_state(value)
     except ValueError as error:
-        wanted = "it must be None, a whole number below 2³², or a RandomState."
+        wanted = "it must be None, a whole number from 0 to 2³² − 1, or a RandomState."
         raise ParameterError(f"{name} is {shown(value)}; {wanted}") from error

@@ -325,7 +325,10 @@ def test_gamma_scale_is_scikit_learns(rng):
         ({"kernel": "poly", "degree": 2.5}, "degree is 2.5"),
         ({"kernel": "poly", "degree": -1}, "degree is -1; it must be a number ≥ 0"),
         ({"coef0": float("inf")}, "coef0 is inf"),
-        ({"random_state": "a"}, "random_state is 'a'; it must be None, a whole number below 2³², or a RandomState"),
+        (
+            {"random_state": "a"},
+            "random_state is 'a'; it must be None, a whole number from 0 to 2³² − 1, or a RandomState",
+        ),
         ({"verbose": "a"}, "verbose is 'a'; it must be a whole number ≥ 0. True and False are allowed too"),
         ({"class_weight": {0: -1.0}}, r"class_weight\[0\] is -1.0"),
     ],

@@ -186,7 +186,7 @@ def parameters_of(params: Mapping[str, Any], rows: NDArray[np.int64] | None, n: 
 @as_input_error
 def weights_of(sample_weight: Any, rows: NDArray[np.int64] | None, n: int) -> Any:
     """The weights of some rows."""
-    if sample_weight is None or rows is None or np.isscalar(sample_weight):
+    if sample_weight is None or rows is None or np.ndim(sample_weight) == 0:
         return sample_weight
     weight = np.asarray(sample_weight)
     if weight.shape[:1] != (n,):

@@ -19,7 +19,15 @@ from margrove.data.alignment import as_trained, check_names, sparse_as_trained, 
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.frames import array_names, check_sparse
 from margrove.data.inspection import is_identifier
-from margrove.data.sample import FLOATS, merged, number_classes, plain_labels, read_features, settle_weights
+from margrove.data.sample import (
+    FLOATS,
+    merged,
+    note_columns,
+    number_classes,
+    plain_labels,
+    read_features,
+    settle_weights,
+)
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.tree.problem import Cells, Test, TreeColumn
@@ -395,10 +403,10 @@ def _plain_sparse_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) 
     if is_asked or not sp.issparse(X) or X.format != "csc" or X.dtype not in FLOATS or 0 in X.shape:
         return None
     check_sparse(X)
-    if not X.has_canonical_format or not np.isfinite(X.data.sum()):
-        return None
-    estimator.n_features_in_ = X.shape[1]
-    vars(estimator).pop("feature_names_in_", None)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not X.has_canonical_format or not np.isfinite(X.data.sum()):
+            return None
+    note_columns(estimator, X.shape[1])
     names = array_names(X.shape[1])
     return Cells(tuple(TreeColumn(name, has_missing=False) for name in names), X.shape[0], sparse=X)
 
