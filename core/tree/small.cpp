@@ -366,7 +366,9 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
     low = std::min(low, y);
     high = std::max(high, y);
   }
-  const double scale = std::min(65535 / (high - low), 1e300);  // finite: 0 · ∞ is no number
+  // Where the squares of numbers underflow, exact scores cannot tell columns apart, and these must not.
+  constexpr double kLeastSpread = 1e-140;
+  const double scale = high - low < kLeastSpread ? 0 : 65535 / (high - low);
   std::int32_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
     number[i] = static_cast<std::uint32_t>((rules_.number[tags_[places_[begin + i]]] - low) * scale + 0.5);

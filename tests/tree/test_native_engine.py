@@ -436,6 +436,28 @@ def test_subtrees_of_few_rows_are_those_that_lists_of_rows_give(Tree, rng):
         assert fingerprint(tree.fit(X, y).nodes_) == fingerprint(in_lists.nodes_), i
 
 
+def test_tiny_differences_of_a_target_do_not_tell_columns_apart():
+    """Their squares are 0: the first column is taken, in subtrees of few rows too."""
+    y = np.array([1, 2e-170, 1e-170, 3e-170, 9e-170, 1e-169])
+    X = np.array([[9, 0, 9], [0, 1, 0], [1, 0, 1], [0, 1, 2], [1, 0, 3], [0, 1, 4.0]])
+    found = [DecisionTreeRegressor(**how).fit(X, y).nodes_.feature for how in ({}, {"engine": "reference"})]
+    np.testing.assert_array_equal(*found)
+
+
+def test_cells_of_a_sparse_matrix_may_lie_apart():
+    matrix = sp.csc_matrix(np.eye(6))
+    apart = np.zeros(12)
+    apart[::2] = matrix.data
+    tree = DecisionTreeClassifier().fit(sp.csc_matrix((apart[::2], matrix.indices, matrix.indptr)), [0, 1] * 3)
+    assert tree.score(matrix, [0, 1] * 3) == 1
+
+
+def test_a_masked_target_is_checked_below_its_mask(rng):
+    y = np.ma.masked_invalid([np.nan, *range(9)])
+    with pytest.raises(ValueError, match="NaN"):
+        DecisionTreeRegressor().fit(rng.normal(size=(10, 2)), y)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_csc_matrix_of_floats_grows_the_tree_of_its_dense_rows(dtype, rng):
     X = rng.integers(-2, 3, (300, 12)).astype(dtype) * (rng.random((300, 12)) < 0.3)

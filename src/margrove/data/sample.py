@@ -85,7 +85,7 @@ def read_features(
             estimator.n_features_in_ = table.n_columns
             estimator.feature_names_in_ = np.array(table.names, dtype=object)
         return table
-    if reset and isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype in FLOATS:
+    if reset and type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in FLOATS:
         note_columns(estimator, X.shape[1])  # nothing is left to check; validate_data would cost 0.1 ms
         return read(X)
     X = as_array(X)

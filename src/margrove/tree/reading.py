@@ -253,7 +253,7 @@ def read_numbers(
 def _one_column(y: Any, cells: Cells) -> NDArray[Any]:
     if y is None:
         raise InputError("a decision tree requires y to be passed, but the target y is None")
-    is_column = isinstance(y, np.ndarray) and y.ndim == 1
+    is_column = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biufU"  # a masked array is not
     return _check_length(y if is_column else np.asarray(column_or_1d(y, warn=True)), cells)
 
 

@@ -130,7 +130,7 @@ def columns_for_core(cells: Cells) -> list[core.Column | core.NumberColumns | co
             return [core.NumberColumns(cells.block)]
         if sparse is not None:
             start, rows = sparse.indptr.astype(np.int64, copy=False), sparse.indices.astype(np.int32, copy=False)
-            return [core.SparseColumns(cells=sparse.data, rows=rows, start=start)]
+            return [core.SparseColumns(cells=np.ascontiguousarray(sparse.data), rows=rows, start=start)]
     nothing = given_or_nothing(None)
     found: list[core.Column | core.NumberColumns | core.SparseColumns] = []
     tests = {test: core.Test[test] for test in TESTS}
