@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metadata_routing import UNUSED
 
 from margrove.errors import ParameterError, check_choice, check_number
 from margrove.estimator import checked, estimator
@@ -22,6 +23,7 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     """The parameters and predictions of trees that predict classes. Base class."""
 
     _criteria = CLASS_CRITERIA
+    __metadata_request__predict_proba: ClassVar = {"check_input": UNUSED}  # as of `fit`
 
     criterion: str = checked(check_choice, allowed=words_of(CLASS_CRITERIA), default="gini")
     class_weight: Mapping[Any, float] | str | None = None

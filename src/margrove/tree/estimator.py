@@ -62,7 +62,6 @@ class DecisionTree(TreeParameters):
     # No metadata that a pipeline could route, as in scikit-learn.
     __metadata_request__fit: ClassVar = {"check_input": UNUSED}
     __metadata_request__predict: ClassVar = {"check_input": UNUSED}
-    __metadata_request__predict_proba: ClassVar = {"check_input": UNUSED}
 
     nodes_: TreeModel = fitted()
     grown_: TreeModel = fitted()
