@@ -76,8 +76,7 @@ struct Grower::Space {
   std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
   std::vector<Range> parts;
   Candidate candidate;
-  std::vector<double>
-      floors;  // of each branch of a shared node: what a column must surpass, as far as this thread knows
+  std::vector<double> floors;  // of each branch of a shared node: what this thread knows a column must surpass
   std::optional<SmallTrees> small;
   Job* job = nullptr;
   explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}

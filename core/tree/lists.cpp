@@ -245,8 +245,10 @@ void Lists::sort_sparse(std::size_t j, SortSpace& space) {
   if (is_narrow) {
     if (!std::is_sorted(order, order + size)) order = sort_pairs(order, space.other.get(), size);
   } else {
-    const auto bits = [&](std::uint64_t pair) { return ordered_bits(column.number(place(pair))); };
-    std::stable_sort(order, order + size, [&](std::uint64_t a, std::uint64_t b) { return bits(a) < bits(b); });
+    const auto is_less = [&](std::uint64_t a, std::uint64_t b) {
+      return ordered_bits(column.number(place(a))) < ordered_bits(column.number(place(b)));
+    };
+    if (!std::is_sorted(order, order + size, is_less)) std::stable_sort(order, order + size, is_less);
   }
   make_room(j, size);
   const bool has_zeros = size < static_cast<std::size_t>(n_);

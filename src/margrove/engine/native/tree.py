@@ -246,7 +246,11 @@ def _of_numbers(
     if problem.growth.criterion == "poisson":
         return _of_counts(problem.target, model, leaf, weight)
     value, total, square, apart = core.sum_up_numbers(
-        trees_for_core(model), leaf=leaf, number=problem.target, weight=weight, shift=problem.target.mean()
+        trees_for_core(model),
+        leaf=leaf,
+        number=problem.target,
+        weight=given_or_nothing(problem.weight),
+        shift=problem.target.mean(),
     )
     impurity, gain = square / total, np.where(model.feature >= 0, apart / total, np.nan)
     if problem.growth.criterion == "gaussian_entropy":
