@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
+from margrove.data.formats import Format
 from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
@@ -51,6 +52,7 @@ class Column:
     kind: Kind
     values: NDArray[Any]
     levels: tuple[Level, ...] = ()
+    format: Format | None = None  # of numeric columns: how their cells are written, where it is not plain
 
     def __len__(self) -> int:
         return len(self.values)
