@@ -7,7 +7,6 @@ models, so that new tables are read as the training table was.
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -28,7 +27,10 @@ class NumberFormat:
 
     def show(self, value: float) -> str:
         """Return a number with its unit, for people: ``1,234.5 €``."""
-        raise NotImplementedError
+        digits = f"{value:,.10g}"
+        if not self.unit:
+            return digits
+        return f"{digits}%" if self.unit == "%" else f"{digits} {self.unit}"
 
 
 @dataclass(frozen=True)
