@@ -124,13 +124,15 @@ class InputColumn:
     column: str
     level: str | None = None
     is_word: bool = False
+    is_date: bool = False
 
     def words(self, weight: float) -> str:
         """Describe the cells for which the weight raises the score."""
         if self.is_word:
             return f"{self.level!r} in {self.column}"
         if self.level is None:
-            return f"{'high' if weight > 0 else 'low'} {self.column}"
+            high, low = ("late", "early") if self.is_date else ("high", "low")
+            return f"{high if weight > 0 else low} {self.column}"
         return f"{self.column} {'is' if weight > 0 else 'is not'} {self.level}"
 
 

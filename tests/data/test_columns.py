@@ -117,7 +117,7 @@ def test_summary_has_kind_missing_distinct_and_range(write):
         {"name": "c", "kind": "category", "missing": 0, "distinct": 4, "example": "q, x, y, …"},
         {"name": "d", "kind": "category", "missing": 1, "distinct": 3, "example": "u, v, w"},
     ]
-    assert repr(table) == f"Table(4 × 4 from {table.source!r}, target='y')"
+    assert repr(table) == f"Table(4 × 4 from {table.source!r}, target='y': a, b, c, d)"
     assert len(table) == 4
 
 

@@ -95,6 +95,17 @@ def test_a_table_with_categories_and_missing_cells_is_sliced(learner):
     assert title.endswith("2 rows with a missing cell not drawn")
 
 
+def test_dates_are_written_as_dates():
+    days = np.arange("2024-01-01", "2024-03-21", dtype="datetime64[D]")
+    table = as_table(pd.DataFrame({"day": days, "size": X[:, 0], "other": days}))
+    tree = DecisionTreeClassifier(max_depth=2).fit(table, Y)
+    ax = plot_boundary(tree, table, Y, features=("day", "size"))
+    ax.figure.canvas.draw()
+    ticks = [label.get_text() for label in ax.get_xticklabels()]
+    assert ticks[1:3] == ["2024-01-03", "2024-01-28"]
+    assert "at other = 2024-02-09" in ax.get_title()
+
+
 def test_a_category_can_be_held_at_another_level_and_changes_the_picture():
     model = make_pipeline(TableEncoder(), SVC()).fit(PENGUINS, SPECIES)
     ways = [

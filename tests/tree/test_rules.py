@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.tree.trees_at_hand import Node, from_sklearn, random_cells, random_tree, tree_of
 
 import margrove
+from margrove.data.formats import DateFormat, NumberFormat
 from margrove.errors import ParameterError
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import root_p_values, tree_rules
@@ -116,6 +117,32 @@ def test_rules_of_categories_intervals_and_missing_cells():
     assert branches(tree_of(intervals, [COUNT])) == ["x < 1 or missing", "1 ≤ x < 3", "x ≥ 3"]
     apart = split([1, 0], [0, 1], feature=0, levels=[0, 1, 0, 1], missing=0, default=1)
     assert branches(tree_of(apart, [COUNT])) == ["x < 1 or 3 ≤ x < 5 or missing", "1 ≤ x < 3 or x ≥ 5"]
+
+
+def test_dates_and_units_are_written_as_people_write_them():
+    threshold = split([1, 0], [0, 1], feature=0, threshold=19724.5, missing=1, default=0)
+    day, time = (TreeColumn("day", format=DateFormat(has_time=given), has_missing=False) for given in (False, True))
+    assert branches(tree_of(threshold, [day])) == ["day ≤ 2024-01-02", "day > 2024-01-02"]
+    assert branches(tree_of(threshold, [time])) == ["day ≤ 2024-01-02 12:00", "day > 2024-01-02 12:00"]
+    assert Allowed(day, low=19723.5, high=19724.5).words() == "2024-01-01 < day ≤ 2024-01-02"
+    price = TreeColumn("price", format=NumberFormat(unit="€"), has_missing=False)
+    assert branches(tree_of(threshold, [price])) == ["price ≤ 19,724.5 €", "price > 19,724.5 €"]
+    above = split([1, 0], [0, 1], feature=0, threshold=1.23456789, missing=1, default=0)
+    assert branches(tree_of(above, [price])) == ["price < 1.23457 €", "price ≥ 1.23457 €"]
+    cuts = TreeColumn("day", "intervals", cuts=(19723.0, 19724.5), format=DateFormat(), has_missing=False)
+    three = split([1, 0], [0, 1], [2, 1], feature=0, levels=[0, 1, 2], missing=0, default=2)
+    assert branches(tree_of(three, [cuts])) == [
+        "day < 2024-01-01",
+        "2024-01-01 ≤ day < 2024-01-03",
+        "day ≥ 2024-01-03",
+    ]
+
+
+def test_parts_of_dates_are_listed_in_the_order_of_the_calendar():
+    levels = ("Friday", "Monday", "Sunday", "Tuesday")
+    weekday = TreeColumn("day weekday", "subset", levels, has_missing=False, date_part=("day", "weekday"))
+    subset = split([1, 0], [0, 1], feature=0, levels=[0, 0, 1, 0], missing=1, default=1)
+    assert branches(tree_of(subset, [weekday]))[0] == "day weekday in {Monday, Tuesday, Friday}"
 
 
 def test_other_levels_are_named_only_where_they_can_arrive():

@@ -239,11 +239,13 @@ def _mapping(given: Any) -> Mapping[str, Any]:
 
 
 def rows_fingerprint(table: Table, target: Column) -> dict[str, Any]:
-    """Return digests of the target and of the first columns, of the rows that have a target, as plain JSON values."""
+    """Return digests of the target and of the first columns, of the rows that have a target, as plain JSON values.
+    Parts of dates are left out, since a file does not have them."""
     known = ~target.is_missing
+    first = [column for name in table.names[:_MOST_COLUMNS] if not (column := table[name]).date_part]
     return {
         "target": fingerprint(target.take(known).labels()),
-        "columns": {name: _digest(table[name], known) for name in table.names[:_MOST_COLUMNS]},
+        "columns": {column.name: _digest(column, known) for column in first},
     }
 
 

@@ -32,6 +32,17 @@ def encoder_of(model: Any) -> TableEncoder | None:
     return first if isinstance(first, TableEncoder) else None
 
 
+def columns_of(model: Any) -> list[dict[str, Any]] | None:
+    """Return the name and the kind, for people ("date" is one more), of each column that the model takes, and how it is
+    written where it is not plain; None if it does not keep them."""
+    encoder, parts = encoder_of(model), explanation_of(model).parts
+    if encoder is None:
+        return columns_of(parts[0]) if parts else explanation_of(model).columns()
+    kept = ("name", "kind", "format", "date_part")
+    found = [{key: column[key] for key in kept if key in column} for column in encoder.columns_]
+    return [{**c, "kind": "date"} if c.get("format", {}).get("kind") == "date" else c for c in found]
+
+
 def last_step_of(model: Any) -> Any:
     """Return the learner, the last step of a pipeline."""
     return model[-1] if isinstance(model, Pipeline) else model
@@ -101,11 +112,13 @@ def _inputs(model: Any, table: Table | None) -> Inputs:
     encoder = encoder_of(model)
     if encoder is None:
         return Inputs([InputColumn(str(name)) for name in _names(model)], unit=_OF_COLUMNS)
+    dates = {column["name"] for column in columns_of(model) or () if column["kind"] == "date"}
     columns = [
         InputColumn(
             origin.column,
             "missing" if origin.is_missing else None if origin.level is None else str(origin.level),
             origin.is_word,
+            origin.column in dates,
         )
         for origin in encoder.output_origins()
     ]

@@ -13,7 +13,7 @@ from margrove.app.estimate.task import Task, error_text
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import encoder_of, last_step_of, learned, plain_parameters, target_of
+from margrove.app.models import columns_of, encoder_of, last_step_of, learned, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
 from margrove.data.columns import some
@@ -170,9 +170,7 @@ def _purpose(learner: Any, target: str | None) -> str:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Return each column the model takes: its name and kind."""
-    encoder, own = encoder_of(model), explanation_of(model).columns()
-    if encoder is not None:
-        return [{"name": column["name"], "kind": column["kind"]} for column in encoder.columns_]
+    own = columns_of(model)
     if own is not None:
         return own
     width = int(model.n_features_in_)

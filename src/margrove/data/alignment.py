@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
+from margrove.data.dates import date_part
+from margrove.data.formats import DateFormat, format_from_json, format_to_json
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
@@ -38,6 +40,21 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
+def with_trained_parts(table: Table, descriptions: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table with those parts of dates that the descriptions have and that it lacks (see `dates`), and
+    without dates that serve for nothing else."""
+    known = {description["name"]: description for description in descriptions}
+    added, used = [], set()
+    for name, description in known.items():
+        origin, part = description.get("date_part") or ("", "")
+        if part and name not in table and origin in table:
+            form = known.get(origin, {}).get("format", format_to_json(DateFormat()))
+            added.append(date_part(as_trained(table, {"name": origin, "kind": "numeric", "format": form}), part))
+            used.add(origin)
+    whole = table.with_columns(added)
+    return whole.select([name for name in whole.names if name in known or name not in used]) if added else table
+
+
 def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
     """Return the table's column of that name, in the kind and with the levels of its description; a label that is not
     among these is `UNSEEN`. Raise `InputError` if a cell cannot be of the trained kind, such as a word for a number."""
@@ -46,7 +63,8 @@ def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
         return Column(name, "numeric", np.zeros(table.n_rows))
     column = table[name]
     if kind == "numeric":
-        return Column(name, "numeric", _numbers(column, table.source))
+        form = format_from_json(description.get("format"))
+        return Column(name, "numeric", _numbers(column, table.source), format=form)
     if kind == "boolean":
         return column if column.kind == "boolean" else _booleans(column, table.source)
     if kind == "text":

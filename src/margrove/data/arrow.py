@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ import pyarrow.types as kinds
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
-from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column
+from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column, date_column
+from margrove.data.dates import instants
 from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.source import Content, Format, damage_refused
 from margrove.data.table import Table, duplicate_names
-from margrove.errors import InputError
+from margrove.errors import InputError, MissingExtraError
 
 PANDAS_INDEX = "__index_level_0__"  # what pandas calls an index that it writes as a column
 BATCH = 1 << 16  # rows of a Parquet file read at a time
@@ -144,7 +146,9 @@ def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None 
         # String views have no dictionary encoding in pyarrow.
         texts = chunks.cast(pa.large_string()) if kinds.is_string_view(kind) else chunks
         return _category(name, texts.dictionary_encode())  # its chunks share one dictionary
-    if kinds.is_date(kind) or kinds.is_timestamp(kind) or kinds.is_time(kind) or kinds.is_duration(kind):
+    if kinds.is_date(kind) or kinds.is_timestamp(kind):
+        return date_column(name, _days(chunks))
+    if kinds.is_time(kind) or kinds.is_duration(kind):
         return Column(name, "numeric", _days(chunks))
     raise _unreadable(name, kind, source)
 
@@ -215,8 +219,44 @@ def _readable(level: object) -> Level:
     return level if isinstance(level, (str, int, float)) else str(level)
 
 
-def _is_binary(kind: pa.DataType) -> bool:
+def as_frame(table: Table, library: str) -> Any:
+    """Return a table as a data frame of "pandas" or "polars", the target as its last column."""
+    try:
+        package = import_module(library)
+    except ImportError as error:
+        raise MissingExtraError(f"{library} is not installed: pip install {library}") from error
+    check_memory(8 * table.n_rows * table.n_columns, table.source)
+    columns = [*table, *([] if table.target is None else [table.target])]
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names):
+        raise duplicate_names(names, file=table.source)
+    arrow = pa.table([_to_arrow(column, table.source) for column in columns], names=names)
+    if library == "polars":
+        return package.from_arrow(arrow)
+    return arrow.to_pandas(types_mapper={pa.bool_(): package.BooleanDtype()}.get)
 
+
+def _to_arrow(column: Column, source: str) -> pa.Array:
+    """Return a column with nulls for its missing cells."""
+    is_missing = column.is_missing
+    if column.kind == "category":
+        codes = pa.array(column.values, mask=is_missing)
+        return pa.DictionaryArray.from_arrays(
+            codes, pa.array(column.levels, pa.string() if not column.levels else None)
+        )
+    if not column.is_date:
+        return pa.array(column.values.astype(bool) if column.kind == "boolean" else column.values, mask=is_missing)
+    moments = instants(column.values)
+    if (is_beyond := np.isnat(moments) & ~is_missing).any():
+        row = int(np.argmax(is_beyond))
+        problem = Advice(
+            f"{column.values[row]:g} days since {EPOCH}, in row ", Row(row), ", are no date of a data frame"
+        )
+        raise InputError(problem, file=source, column=column.name, cure="Correct the cell.")
+    return pa.array(moments, mask=is_missing)
+
+
+def _is_binary(kind: pa.DataType) -> bool:
     return bool(kinds.is_binary(kind) or kinds.is_large_binary(kind) or kinds.is_fixed_size_binary(kind))
 
 

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from margrove.data.columns import Column, Kind, Level, named
 from margrove.data.encoder import TableEncoder
-from margrove.data.encoding import Description, category_description, number_description, numbers_of
+from margrove.data.encoding import Description, category_description, number_description, numbers_of, writing_of
+from margrove.data.formats import DateFormat, Format
 from margrove.data.inspection import LEAST_ROWS, MOSTLY_DISTINCT, is_free_text
 from margrove.data.table import Table
 from margrove.data.text import MOST_WORDS, check_text_columns, text_description, text_names
@@ -35,8 +36,12 @@ class _Statistics:
     most: float = -np.inf
     is_text: bool = False  # whose words are to be numbers
     looks_like_text: bool = False
+    format: Format | None = None
+    date_part: tuple[str, ...] = ()
 
     def add(self, column: Column) -> None:
+        if not (isinstance(self.format, DateFormat) and self.format.has_time):  # if any chunk has times, all have
+            self.format = column.format
         n_missing = column.n_missing
         self.n_missing += n_missing
         n = len(column) - n_missing
@@ -75,7 +80,7 @@ class _Statistics:
             return number_description(self.name, index, self.kind, mean)
         # Missing cells become the mean.
         deviation = float(np.sqrt(self.moments.var_[0] * self.n_present / (self.n_present + self.n_missing)))
-        return number_description(self.name, index, self.kind, mean, mean, deviation or 1.0)
+        return number_description(self.name, index, self.kind, mean, mean, deviation or 1.0) | writing_of(self)
 
 
 def learn_encoder(chunks: Iterable[Table], text: str | Sequence[str] | None = None) -> TableEncoder:

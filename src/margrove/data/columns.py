@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
-from margrove.data.formats import Format
+from margrove.data.formats import DateFormat, Format
 from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
@@ -53,9 +53,25 @@ class Column:
     values: NDArray[Any]
     levels: tuple[Level, ...] = ()
     format: Format | None = None  # of numeric columns: how their cells are written, where it is not plain
+    date_part: tuple[str, ...] = ()  # of a part of a date (see `dates`): the date's column, and which part
+
+    def __repr__(self) -> str:
+        rows = f"{len(self):,} rows" + (f", {self.n_missing:,} missing" if self.n_missing else "")
+        example = self._example()
+        return f"Column({self.name!r}, {self.shown_kind}, {rows}{example and f': {example}'})"
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def is_date(self) -> bool:
+        """True if the numbers are days since 1970-01-01."""
+        return isinstance(self.format, DateFormat)
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind for people: "date" is one more."""
+        return "date" if self.is_date else self.kind
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
@@ -85,15 +101,15 @@ class Column:
         return replace(self, values=self.values[rows])
 
     def renamed(self, name: str) -> Column:
-        """Return the same cells under another name."""
-        return replace(self, name=name)
+        """Return the same cells under another name; it is that of no part of a date."""
+        return self if name == self.name else replace(self, name=name, date_part=())
 
     def cells(self) -> list[Any]:
-        """Return the cells to be written again, None where one is missing, as `labels` gives them."""
+        """Return the cells to be written again, None where one is missing, as `labels` gives them; dates as text."""
         known = ~self.is_missing
         cells: list[Any] = [None] * len(self)
         for row, label in zip(np.flatnonzero(known), self.take(known).labels().tolist(), strict=True):
-            cells[row] = label
+            cells[row] = self.format.show(label) if isinstance(self.format, DateFormat) else label
         return cells
 
     def labels(self) -> NDArray[Any]:
@@ -114,16 +130,21 @@ class Column:
 
     def summary(self) -> dict[str, Any]:
         """Return name, kind, missing and distinct cells, and a range or examples, as a dict."""
-        present = self.present()
+        counts = {"missing": self.n_missing, "distinct": self.n_distinct}
+        return {"name": self.name, "kind": self.shown_kind, **counts, "example": self._example()}
+
+    def _example(self) -> str:
+        """Return the range of numbers, or the first few values."""
         if self.kind == "numeric":
-            example = f"{_short(present[0])} … {_short(present[-1])}" if present.size else ""
-        elif self.kind == "boolean":
-            example = ", ".join(str(bool(value)) for value in present)
-        else:
-            shown = [clip(str(self.levels[code])) for code in present[:3]]
-            example = ", ".join(shown) + (", …" if present.size > len(shown) else "")
-        counts = {"missing": self.n_missing, "distinct": int(present.size)}
-        return {"name": self.name, "kind": self.kind, **counts, "example": example}
+            known = self.values[~self.is_missing]
+            ends = [known.min(), known.max()] if known.size else []
+            show = _short if self.format is None else self.format.show
+            return " … ".join(show(float(end)) for end in ends)
+        present = self.present()
+        if self.kind == "boolean":
+            return ", ".join(str(bool(value)) for value in present)
+        shown = [clip(str(self.levels[code])) for code in present[:3]]
+        return ", ".join(shown) + (", …" if present.size > len(shown) else "")
 
 
 def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
@@ -132,6 +153,12 @@ def boolean_column(name: str, values: NDArray[Any], missing: NDArray[np.bool_] |
     if missing is not None:
         codes[missing] = MISSING
     return Column(name, "boolean", codes)
+
+
+def date_column(name: str, days: NDArray[np.float64]) -> Column:
+    """Return a column of dates from days since 1970-01-01; they have times where any is not midnight."""
+    has_time = bool(np.any(days[~np.isnan(days)] % 1))
+    return Column(name, "numeric", days, format=DateFormat(has_time=has_time))
 
 
 def category_column(name: str, codes: NDArray[Any], levels: Sequence[Any]) -> Column:
@@ -176,7 +203,7 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
     if all(isinstance(value, (datetime.date, np.datetime64)) for value in present):
         instants = np.array([_utc(value) for value in present], dtype="datetime64[us]")
         cells[~missing] = instants.astype(np.int64) / (86_400 * 10**6)
-        return Column(name, "numeric", cells)
+        return date_column(name, cells)
     for row, value in enumerate(values):
         if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
             raise InputError(

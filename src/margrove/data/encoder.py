@@ -18,7 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, InPython, Setting
-from margrove.data.alignment import as_trained, check_names, tell_unseen
+from margrove.data.alignment import as_trained, check_names, tell_unseen, with_trained_parts
 from margrove.data.columns import Column, named
 from margrove.data.encoding import (
     Description,
@@ -172,6 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
         table = read_features(self, X, names=[column["name"] for column in everything])
+        table = with_trained_parts(table, self.columns_)
         wanted = [description["name"] for description in self.columns_]
         check_names(table, wanted, known=[*(column["name"] for column in self.dropped_), self.target_ or ""])
         if table.sparse is not None:

@@ -11,7 +11,8 @@ What is learned is a plain dict, so that a model file can hold it as JSON:
 ``{"name", "index", "kind": "numeric" | "boolean", "fill", "mean", "scale", "indicator"}``
 ``{"name", "index", "kind": "category", "levels", "missing_seen"}``
 
-and of a column of free text, see `text`.
+and of a column of free text, see `text`. A column that has them has two more: ``"format"``, how its cells are written
+(`formats`), and ``"date_part"``, the column of dates that it comes from and the part (`dates`).
 
 Booleans stay 0 and 1 (mean 0, scale 1). With ``indicator`` the column is followed by another, 1 where the cell is
 missing.
@@ -29,6 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 from margrove.advice import Advice, InPython
 from margrove.data.alignment import sparse_as_trained
 from margrove.data.columns import MISSING, Column, Kind, Level
+from margrove.data.formats import format_to_json
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.data.text import encode_text, word_of
@@ -52,7 +54,13 @@ class Origin(NamedTuple):
 def describe_category(column: Column, index: int) -> Description:
     """Return what is learned of a category: the levels that occur, and whether cells are missing."""
     levels = [column.levels[code] for code in column.present()]
-    return category_description(column.name, index, levels, column.n_missing > 0)
+    return category_description(column.name, index, levels, column.n_missing > 0) | writing_of(column)
+
+
+def writing_of(column: Any) -> Description:
+    """Return the fields of a description that say how cells are written and where they come from: often none."""
+    written = {} if column.format is None else {"format": format_to_json(column.format)}
+    return written | ({"date_part": list(column.date_part)} if column.date_part else {})
 
 
 def category_description(name: str, index: int, levels: list[Level], missing_seen: bool) -> Description:
@@ -79,7 +87,7 @@ def describe_numeric(column: Column, index: int, impute: str, standardise: bool,
         mean, deviation = mean_and_deviation(numbers)
         scale = deviation or 1.0
     indicator = bool(add_indicator and is_absent.any())
-    return number_description(column.name, index, column.kind, fill, mean, scale, indicator)
+    return number_description(column.name, index, column.kind, fill, mean, scale, indicator) | writing_of(column)
 
 
 def _fill_of(present: NDArray[np.float64], impute: str) -> float:

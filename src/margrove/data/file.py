@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from margrove.data.dates import CYCLES
 from margrove.data.encoding import width
+from margrove.data.formats import Format, format_from_json
 from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, text_names
 from margrove.errors import ParameterError
 from margrove.store.check import check_fields, check_integer, check_target
@@ -26,6 +28,7 @@ _FIELDS = {
     "category": {**_COLUMN, "levels": list, "missing_seen": bool},
     "text": {**_COLUMN, "features": str, "n_columns": int, "words": list, "idf": list},
 }
+_WRITING = ("format", "date_part")  # which a column may have besides
 _DROPPED: dict[str, type] = {"name": str, "index": int, "why": str}
 
 
@@ -95,7 +98,8 @@ def _check_columns(kept: Any, dropped: Any, n_columns: int) -> None:
         kind = column.get("kind") if isinstance(column, dict) else None
         if not isinstance(kind, str) or kind not in _FIELDS:
             raise FaultError(f"{shown(column)} is not a column of a known kind")
-        _check_types(column, _FIELDS[kind])
+        _check_types({name: column[name] for name in column if name not in _WRITING}, _FIELDS[kind])
+        _check_writing(column)
         _check_learned(column)
     for column in dropped:
         _check_types(column, _DROPPED)
@@ -121,6 +125,31 @@ def _check_types(column: Any, fields: dict[str, type]) -> None:
     for name, wanted in fields.items():
         if type(column[name]) is not wanted:
             raise FaultError(f"column {shown(column['name'])}: {name} is {shown(column[name])}, not {wanted.__name__}")
+
+
+def _check_writing(column: dict[str, Any]) -> None:
+    """Check the format of a column of numbers, and the part of a date that a column is."""
+    form = read_format(column.get("format"), column["name"])
+    if form is not None and column["kind"] != "numeric":
+        raise FaultError(f"column {shown(column['name'])}: a {column['kind']} has no format")
+    if "date_part" in column:
+        check_date_part(column["date_part"], column["name"])
+
+
+def read_format(record: Any, name: str) -> Format | None:
+    """Return the format of a column of a file."""
+    try:
+        return format_from_json(record)
+    except ValueError as error:
+        problem = f"its format is {shown(record)}; one of dates or numbers was expected"
+        raise FaultError(f"column {shown(name)}: {problem}") from error
+
+
+def check_date_part(part: Any, name: str) -> None:
+    """Check the column of dates and the part of them that a column of a file is derived from."""
+    is_pair = isinstance(part, list) and len(part) == 2 and type(part[0]) is str and type(part[1]) is str
+    if not is_pair or part[1] not in CYCLES or name != f"{part[0]} {part[1]}":
+        raise FaultError(f"column {shown(name)}: {shown(part)} is not a column of dates and a part of them")
 
 
 def _check_learned(column: dict[str, Any]) -> None:

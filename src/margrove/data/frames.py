@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, InPython, Row
-from margrove.data.columns import Column, as_float, boolean_column, column_from_objects, text_column
+from margrove.data.columns import Column, as_float, boolean_column, column_from_objects, date_column, text_column
 from margrove.data.rows import Matrix
 from margrove.data.table import Table, duplicate_names
 from margrove.data.target import Target, choose_target, refuse_unlabelled
@@ -131,7 +131,7 @@ def _from_array(X: NDArray[Any], source: str) -> Table:
     elif kind == "O":
         columns = [column_from_objects(name, X[:, j].tolist(), source=source) for j, name in enumerate(names)]
     elif kind == "M":
-        columns = [Column(name, "numeric", _days(X[:, j])) for j, name in enumerate(names)]
+        columns = [date_column(name, _days(X[:, j])) for j, name in enumerate(names)]
     else:
         # scikit-learn's words for the commonest of these, which its users search for.
         what = "Complex data not supported" if kind == "c" else f"the array holds {X.dtype}"

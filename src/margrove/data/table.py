@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.data.columns import Column, RowIndex, named
+from margrove.data.columns import Column, RowIndex, named, some
 from margrove.data.rows import Matrix
 from margrove.errors import InputError, did_you_mean
 
@@ -96,7 +96,8 @@ class Table:
 
     def __repr__(self) -> str:
         target = f", target={self.target.name!r}" if self.target is not None else ""
-        return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target})"
+        columns = f": {some(self.names, 4)}" if self.names else ""
+        return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target}{columns})"
 
     def _repr_html_(self) -> str:
         """Return the summary of the table, for a notebook."""
@@ -192,6 +193,10 @@ class Table:
             return self._with(block=self._block[rows], target=target)
         return self._with(columns=[column.take(rows) for column in self._columns], target=target)
 
+    def head(self, n: int = 5) -> Table:
+        """Return the table with only the first rows."""
+        return self.take(slice(n))
+
     def select(self, names: Sequence[str]) -> Table:
         """Return the table with only these features, in this order."""
         for name in names:
@@ -217,6 +222,70 @@ class Table:
     def with_target(self, target: Column | None, *notes: str) -> Table:
         """Return the same features with this target, and perhaps with more notes."""
         return self._with(target=target, notes=(*self.notes, *notes))
+
+    def with_columns(self, added: Sequence[Column], *notes: str) -> Table:
+        """Return the table with more features, behind the others, and perhaps with more notes."""
+        if not added:
+            return self
+        columns = (*self.columns, *added)
+        return self._with(columns=columns, block=None, notes=(*self.notes, *notes))
+
+    def with_date_parts(self, *, without: Sequence[str] = ()) -> Table:
+        """Return the table with the month, weekday and hour of each date as features of their own, where they carry
+        information, but those named in ``without``.
+
+        The month is added if the dates of the column span more than a year, the weekday if they span more than a week,
+        the hour if they span more than a day; each only if it has two values or more, and if no column has its name.
+        A model that was fitted on such a table derives these columns itself from a table that lacks them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from margrove.data import as_table
+        >>> days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
+        >>> as_table(days[:, None]).with_date_parts().names
+        ('x0', 'x0 weekday')
+        """
+        from margrove.data.dates import informative_parts
+
+        if self._block is not None:  # plain numbers
+            return self
+        taken = {*self.names, *without, *([] if self.target is None else [self.target.name])}
+        added, notes = [], []
+        for column in self._columns:
+            if column.is_date and (parts := [each for each in informative_parts(column) if each.name not in taken]):
+                added += parts
+                notes.append(f"Added from {column.name!r}: {named([part.name for part in parts])}.")
+        return self.with_columns(added, *notes)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame, the target as its last column: categories as Categorical, booleans as nullable
+        booleans, dates as datetime64 (UTC, without a zone). A sparse table becomes dense.
+
+        Examples
+        --------
+        >>> from margrove.data import load_penguins
+        >>> load_penguins().head(2).to_pandas()[["island", "bill_length_mm", "species"]]
+              island  bill_length_mm species
+        0  Torgersen            39.1  Adelie
+        1  Torgersen            39.5  Adelie
+        """
+        from margrove.data.arrow import as_frame
+
+        return as_frame(self, "pandas")
+
+    def to_polars(self) -> Any:
+        """Return a polars DataFrame, as `to_pandas` does: categories of text are Categorical, of numbers numbers.
+
+        Examples
+        --------
+        >>> from margrove.data import load_penguins
+        >>> load_penguins().to_polars().shape
+        (344, 8)
+        """
+        from margrove.data.arrow import as_frame
+
+        return as_frame(self, "polars")
 
     def _with(self, **changes: Any) -> Table:
         parts: dict[str, Any] = {

@@ -15,7 +15,7 @@ the model through the mean of the rows, and the rows are projected onto it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,14 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from margrove.data.columns import Column, Level, is_missing
+from margrove.data.formats import Format
 from margrove.data.frames import array_names, as_table, is_frame
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, check_number
 from margrove.plots.arguments import as_numbers, found, shape_of
 from margrove.plots.evaluation import Predictor, last_step, last_step_of
-from margrove.tree.words import level_text, rounded
+from margrove.tree.words import level_text, number_text
 
 _PAD = 0.08  # of the range of the points, left free on every side
 _ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
@@ -50,6 +51,7 @@ class Plane:
     words: str = ""  # for the title: where other columns are held
     width: int = 2  # numbers of a new point in that form
     is_encoded: bool = False  # new points are rows for the last step of a pipeline, not for the first
+    formats: tuple[Format | None, Format | None] = (None, None)  # of the numbers along the axes
 
     @property
     def is_complete(self) -> NDArray[np.bool_]:
@@ -115,9 +117,10 @@ def _from_table(table: Table, features: Sequence[str | int] | None, model: objec
         if table[name].kind != "numeric":
             raise _not_numeric(name, f"a {table[name].kind} column")
     points = np.column_stack([table[name].values for name in names]).astype(np.float64)
+    formats = table[names[0]].format, table[names[1]].format
     if not hasattr(model, "steps"):  # only a pipeline has an encoder that takes a table
-        return Plane(points, names, points, lambda grid: grid)
-    return Plane(points, names, table.select(names), lambda grid: Table(block=grid, names=names))
+        return Plane(points, names, points, lambda grid: grid, formats=formats)
+    return Plane(points, names, table.select(names), lambda grid: Table(block=grid, names=names), formats=formats)
 
 
 def _from_frame(X: Any, features: Sequence[str | int] | None) -> Plane:
@@ -198,10 +201,10 @@ def slice_plane(model: Any, X: Any, features: Sequence[str | int] | None, at: Ma
         if table[name].kind == "numeric" and not is_missing(at[name]):
             held_number(name, at[name])
     held = dict(at) | {name: typical_cell(table[name]) for name in table.names if name not in (*names, *at)}
-    points = read_plane(table, names).points
+    read = read_plane(table, names)
     rows, like_rows = _forms(model, X, table, names, held)
-    words = held_in_words({name: _in_print(cell) for name, cell in held.items()})
-    return Plane(points, names, rows, like_rows, words, width=table.n_columns)
+    words = held_in_words({name: _in_print(cell, table[name].format) for name, cell in held.items()})
+    return replace(read, rows=rows, like_rows=like_rows, words=words, width=table.n_columns)
 
 
 def typical_cell(cells: Column) -> Level | None:
@@ -305,10 +308,12 @@ def _row_with(cells: Column, cell: Level | None) -> int:
     return known.index(wanted)
 
 
-def _in_print(cell: Level | None) -> str:
+def _in_print(cell: Level | None, form: Format | None) -> str:
     if is_missing(cell):
         return "missing"
-    return rounded(float(cell)) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else level_text(cell)
+    if isinstance(cell, (int, float)) and not isinstance(cell, bool):
+        return number_text(float(cell), form)
+    return level_text(cell)
 
 
 def component_plane(model: Predictor, X: Any) -> Plane:

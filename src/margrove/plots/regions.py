@@ -22,7 +22,7 @@ from margrove.plots.style import as_typed, axes_for, colour_of, ink, legend_outs
 from margrove.plots.tree import tree_of
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import MISSING, Cells, TreeColumn
-from margrove.tree.words import branch_of_codes, level_text, rounded
+from margrove.tree.words import branch_of_codes, level_text, number_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -202,7 +202,7 @@ def _in_words(column: TreeColumn, cell: Any) -> str:
     if is_missing(cell):
         return "missing"
     if _is_numeric(column):
-        return rounded(float(cell))
+        return number_text(float(cell), column.format)
     return level_text(cell) if cell in column.levels else "other"
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import clip
+from margrove.data.encoding import writing_of
+from margrove.data.formats import DateFormat
 from margrove.explanation import Explanation, Inputs, ModelSummary, TreeSummary, counted
 from margrove.tree.model import TreeModel
 from margrove.tree.words import MOST_LEVELS, places, rounded
@@ -82,11 +84,13 @@ class TreeExplanation(Explanation):
 
 
 def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
-    """Return the name and kind of each column of a tree."""
+    """Return the name and kind of each column of a tree, and how it is written where it is not plain."""
     found = []
     for column in tree.columns:
         kind = "boolean" if column.levels == (False, True) else "category"
-        found.append({"name": column.name, "kind": "numeric" if column.test in ("threshold", "intervals") else kind})
+        if column.test in ("threshold", "intervals"):
+            kind = "date" if isinstance(column.format, DateFormat) else "numeric"
+        found.append({"name": column.name, "kind": kind, **writing_of(column)})
     return found
 
 

@@ -16,6 +16,8 @@ from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from typing import Any
 
+from margrove.data.file import check_date_part, read_format
+from margrove.data.formats import format_to_json
 from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
 from margrove.store.check import check_fields, check_target
 from margrove.store.fault import FaultError, shown
@@ -71,6 +73,7 @@ def _columns_to_json(columns: Columns) -> list[dict[str, Any]]:
         record: dict[str, Any] = {"name": str(column.name)}
         for name, default in _DEFAULTS.items():
             if (value := getattr(column, name)) != default:
+                value = format_to_json(value) if name == "format" else value
                 value = list(value) if isinstance(value, tuple) else value
                 record[name] = to_json(value, f"{name} of the column {column.name!r}")
         records.append(record)
@@ -99,6 +102,9 @@ def _column(record: Any) -> TreeColumn:
         raise FaultError(f"column {shown(name)} has an unknown field {shown(field)}")
     given = {field: from_json(value) for field, value in record.items() if field != "name"}
     for field, value in given.items():
+        if field == "format":
+            given[field] = read_format(value, name)
+            continue
         is_tuple = isinstance(_DEFAULTS[field], tuple)
         if type(value) is not (list if is_tuple else type(_DEFAULTS[field])):
             raise FaultError(f"column {shown(name)}: {field} is {shown(value)}")
@@ -119,6 +125,10 @@ def _check_column(column: TreeColumn) -> None:
         raise FaultError(f"{what}: its levels and cut points do not match its test {column.test!r}")
     if not all(type(cut) is float and math.isfinite(cut) for cut in cuts) or any(a >= b for a, b in pairwise(cuts)):
         raise FaultError(f"{what}: its cut points are {shown(cuts)}; finite, increasing numbers were expected")
+    if column.format is not None and column.test not in _OF_NUMBERS:
+        raise FaultError(f"{what}: a category has no format")
+    if column.date_part:
+        check_date_part(list(column.date_part), column.name)
     kinds = {type(level) for level in levels}
     if kinds == {bool}:
         if levels != (False, True):

@@ -65,6 +65,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csc_matrix, hstack
 
 from margrove.data.columns import RowIndex
+from margrove.data.formats import Format
 from margrove.errors import ParameterError
 from margrove.problem import Problem
 
@@ -96,6 +97,8 @@ class TreeColumn:
     cuts: tuple[float, ...] = ()  # of intervals
     monotone: int = 0  # +1: the prediction must not fall as the column grows; -1: must not rise
     has_missing: bool = True  # False where no training cell was missing: words then do not say where one would go
+    format: Format | None = None  # of numbers: how they are written
+    date_part: tuple[str, ...] = ()  # of a part of a date: the date's column, and which part
 
     @property
     def n_codes(self) -> int:

@@ -15,8 +15,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen
+from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen, with_trained_parts
 from margrove.data.columns import MISSING, Column, named
+from margrove.data.encoding import writing_of
 from margrove.data.frames import array_names, check_sparse
 from margrove.data.inspection import is_identifier
 from margrove.data.sample import (
@@ -126,7 +127,13 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
             test = "intervals" if j in cuts else "threshold"
             cells, has_missing = column.values, column.n_missing > 0
             tree_column = TreeColumn(
-                column.name, test, cuts=cuts.get(j, ()), monotone=monotone[j], has_missing=has_missing
+                column.name,
+                test,
+                cuts=cuts.get(j, ()),
+                monotone=monotone[j],
+                has_missing=has_missing,
+                format=column.format,
+                date_part=column.date_part,
             )
         else:
             if j in cuts:
@@ -139,7 +146,8 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
             test = wishes.categorical
             if wishes.thin is not None and is_thin(column, is_priced=wishes.is_priced):
                 test = wishes.thin
-            tree_column = TreeColumn(column.name, test, levels, has_missing=column.n_missing > 0)
+            gaps = column.n_missing > 0
+            tree_column = TreeColumn(column.name, test, levels, has_missing=gaps, date_part=column.date_part)
             cells = column.values.astype(np.int32, copy=False)
         columns.append(tree_column)
         values.append(cells)
@@ -160,6 +168,8 @@ def read_cells(estimator: BaseEstimator, X: Any, columns: tuple[TreeColumn, ...]
     """Return the cells of a new table, matched to the columns of training."""
     names = [column.name for column in columns]
     table = read_features(estimator, X, names=names, may_be_infinite=True)  # x ≤ θ is defined for ±∞ too
+    if any(column.date_part for column in columns):
+        table = with_trained_parts(table, [_description(column) for column in columns])
     check_names(table, names, known=[getattr(estimator, "target_", None) or ""])
     if table.sparse is not None:
         matrix = merged(sparse_as_trained(table, names))
@@ -381,7 +391,7 @@ def _category_of_numbers(column: Column) -> Column:
     codes = np.full(len(column), MISSING, dtype=np.int32)
     levels, codes[present] = np.unique(column.values[present], return_inverse=True)
     plain = [int(level) if float(level).is_integer() else float(level) for level in levels.tolist()]
-    return Column(column.name, "category", codes, tuple(plain))
+    return Column(column.name, "category", codes, tuple(plain), date_part=column.date_part)
 
 
 def _only_levels_that_occur(column: Column) -> Column:
@@ -393,7 +403,7 @@ def _only_levels_that_occur(column: Column) -> Column:
         return column
     recode = np.append(np.cumsum(occurs) - 1, MISSING).astype(np.int32)
     levels = tuple(level for level, is_there in zip(column.levels, occurs, strict=True) if is_there)
-    return Column(column.name, "category", recode[column.values], levels)
+    return replace(column, values=recode[column.values], levels=levels)
 
 
 def _plain_sparse_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells | None:
@@ -428,8 +438,9 @@ def _sparse_cells(table: Table, categories: set[int], cuts: dict[int, tuple[floa
 
 
 def _description(column: TreeColumn) -> dict[str, Any]:
+    found = {"name": column.name, **writing_of(column)}
     if column.test in ("threshold", "intervals"):
-        return {"name": column.name, "kind": "numeric"}
+        return {**found, "kind": "numeric"}
     if column.levels == (False, True) and all(isinstance(level, bool) for level in column.levels):
-        return {"name": column.name, "kind": "boolean"}
-    return {"name": column.name, "kind": "category", "levels": list(column.levels)}
+        return {**found, "kind": "boolean"}
+    return {**found, "kind": "category", "levels": list(column.levels)}

@@ -14,18 +14,23 @@ To stay readable, the words leave out some cases:
 Numbers are rounded to six digits, to the nearest. If that is above θ, x ≤ θ is written with < instead of ≤. So a value
 of at most six digits is always on the side that is written: between θ and the rounded number there is none, and the
 number itself is on its side. Integers up to 10⁹ have all their digits. Code (`export`) has every digit.
+
+Dates are cut off at the day, or at the second where the column has times. No cell of such a column lies between that
+and θ, so x ≤ θ means on that day or before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from margrove.data.dates import IN_CALENDAR
+from margrove.data.formats import DateFormat, Format
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
@@ -90,7 +95,7 @@ class Allowed:
         if self.column.test == "threshold":
             text = self._number_words(subject)
         elif self.column.test == "intervals":
-            text = "" if self.has_all_codes else _run_words(subject, self.runs())
+            text = "" if self.has_all_codes else _run_words(subject, self.runs(), self.column.format)
         else:
             text = self._level_words(subject, most)
         if not text:
@@ -102,14 +107,15 @@ class Allowed:
     def _number_words(self, subject: str) -> str:
         if not self.has_numbers:
             return ""
-        above, below = ("" if abs(bound) == inf else rounded(bound) for bound in (self.low, self.high))
+        form = self.column.format
+        above, below = ("" if abs(bound) == inf else number_text(bound, form) for bound in (self.low, self.high))
+        is_cut = isinstance(form, DateFormat)  # and never above the bound
+        is_above, is_below = (is_cut or float(rounded(bound)) <= bound for bound in (self.low, self.high))
         if above and below:
-            left = "<" if float(above) <= self.low else "≤"
-            right = "≤" if float(below) <= self.high else "<"
-            return f"{above} {left} {subject or 'x'} {right} {below}"
+            return f"{above} {'<' if is_above else '≤'} {subject or 'x'} {'≤' if is_below else '<'} {below}"
         if above:
-            return f"{subject} {'>' if float(above) <= self.low else '≥'} {above}".strip()
-        return f"{subject} {'≤' if float(below) <= self.high else '<'} {below}".strip() if below else ""
+            return f"{subject} {'>' if is_above else '≥'} {above}".strip()
+        return f"{subject} {'≤' if is_below else '<'} {below}".strip() if below else ""
 
     def _level_words(self, subject: str, most: int | None) -> str:
         if self.has_all_codes and self.unseen:
@@ -119,6 +125,8 @@ class Allowed:
         levels, excluded = self.column.levels, sorted(self.excluded) if self.unseen else []
         is_shorter_without = len(self.named) > _LISTED and 0 < len(excluded) < len(self.named)
         shown = excluded if is_shorter_without else sorted(self.named)
+        if self.column.date_part:
+            shown = sorted(shown, key=lambda code: IN_CALENDAR.get(levels[code], code))
         texts = [level_text(levels[code]) for code in shown[:most]]
         if len(shown) > len(texts):
             texts.append(f"… {len(shown) - len(texts):,} more")
@@ -133,16 +141,30 @@ class Allowed:
         return f"{text} or other" if has_others else text
 
 
-def _run_words(subject: str, runs: list[tuple[float, float]]) -> str:
+def _run_words(subject: str, runs: list[tuple[float, float]], form: Format | None) -> str:
+    def shown(bound: float) -> str:
+        if form is None or abs(bound) == inf:
+            return exact(bound)
+        # A whole day lies before noon of a day exactly if it lies before the next day.
+        is_day = isinstance(form, DateFormat) and not form.has_time
+        return form.show(ceil(bound) if is_day else bound)
+
     text = []
     for low, high in runs:
         if low == -inf:
-            text.append(f"{subject} < {exact(high)}".strip())
+            text.append(f"{subject} < {shown(high)}".strip())
         elif high == inf:
-            text.append(f"{subject} ≥ {exact(low)}".strip())
+            text.append(f"{subject} ≥ {shown(low)}".strip())
         else:
-            text.append(f"{exact(low)} ≤ {subject or 'x'} < {exact(high)}")
+            text.append(f"{shown(low)} ≤ {subject or 'x'} < {shown(high)}")
     return " or ".join(text)
+
+
+def number_text(number: float, form: Format | None) -> str:
+    """Return a number of a column for people: as a date, with its unit, or plain; see the head of this module."""
+    if form is None:
+        return rounded(number)
+    return form.show(number if isinstance(form, DateFormat) else float(rounded(number)))
 
 
 def rounded(number: float) -> str:

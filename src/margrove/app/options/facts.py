@@ -135,7 +135,7 @@ def _kinds_and_missing(table: Table, text: tuple[str, ...]) -> tuple[dict[str, i
         absent = np.isnan(table.block).sum(axis=0)
         counts = {name: int(n) for name, n in zip(table.names, absent, strict=True) if n}
         return {"numeric": table.n_columns}, counts
-    kinds = Counter("text" if column.name in text else column.kind for column in table)
+    kinds = Counter("text" if column.name in text else column.shown_kind for column in table)
     gaps = {column.name: column.n_missing for column in table if column.n_missing}
     return dict(kinds), {name: n for name, n in gaps.items() if name not in text}  # a text without a word is no gap
 
@@ -146,7 +146,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     origin = " (embedded; no FILE was given)" if is_embedded else ""
     screen.say(f"Read {facts.source}{origin}", style="bold")
     names = {"numeric": "numeric", "category": "categorical", "boolean": "yes/no", "text": "text"}
-    kinds = ", ".join(f"{n:,} {names[kind]}" for kind, n in facts.kinds.items())
+    counts = [counted(n, "date") if kind == "date" else f"{n:,} {names[kind]}" for kind, n in facts.kinds.items()]
+    kinds = ", ".join(counts)
     n_columns = sum(facts.kinds.values())
     without = f"; left out, as (nearly) every cell is different: {named(facts.left_out)}" if facts.left_out else ""
     screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'feature column')}: {kinds}{without}", indent=2)

@@ -46,8 +46,9 @@ class Reading:
         return table
 
     def learnable(self, task: str | None, *, can_estimate: bool) -> tuple[Table, bool]:
-        """Return the table, and whether its target is to be estimated: by ``task``, or as it looks if a learner can."""
-        table = self._with_target()
+        """Return the table with the parts of its dates, and whether its target is to be estimated: by ``task``, or as
+        it looks if a learner can."""
+        table = self._with_target(has_parts=True)
         is_estimated = task == "regress" or (task is None and can_estimate and quantity_words(table) is not None)
         if is_estimated:
             _check_spread(table, _check_numbers(table, "regress"))
@@ -119,18 +120,21 @@ class Reading:
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
 
-    def _with_target(self) -> Table:
+    def _with_target(self, *, has_parts: bool = False) -> Table:
         table = self._penguins() if self.file is None else self._read(self.target)
+        whole = table.with_date_parts() if has_parts else table
         for name in self.without:
             if table.target is not None and table.target.name == name:
                 problem = f"--without {name}: this column is the target"
                 raise InputError(problem, file=table.source, cure="Choose another target: --target.")
-            table[name]  # raises if there is none, naming the columns there are
-            table = table.without(name)
-        if self.without and not table.names:
+            whole[name]  # raises if there is none, naming the columns there are
+        if self.without:  # a date goes with its parts, a part alone
+            whole = table.select([name for name in table.names if name not in self.without])
+            whole = whole.with_date_parts(without=self.without) if has_parts else whole
+        if self.without and not whole.names:
             problem = "--without names every column"
             raise InputError(problem, file=table.source, cure="Leave one to learn from.")
-        return table
+        return whole
 
     def _penguins(self) -> Table:
         penguins = load_penguins()

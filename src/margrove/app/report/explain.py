@@ -18,7 +18,7 @@ from margrove.app.report.model_on_table import Subject
 from margrove.data import Column, Table
 from margrove.data.columns import clip
 from margrove.explanation import RowVoter, leads, summed
-from margrove.tree.words import rounded
+from margrove.tree.words import number_text, rounded
 
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
 _MOST_CONTRIBUTIONS = 8  # effects shown for a row
@@ -286,7 +286,7 @@ def value_text(column: Column, value: Any) -> str:
     if _is_missing(column, value):
         return "missing"
     if column.kind == "numeric":
-        return rounded(float(value))
+        return number_text(float(value), column.format)
     if column.kind == "boolean":
         return "yes" if value else "no"
     return clip(str(column.levels[int(value)]), _LONGEST_CELL)

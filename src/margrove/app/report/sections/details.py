@@ -44,7 +44,7 @@ _NO_CALIBRATION = (
     "The probabilities predicted for these rows were not saved, so this report cannot show whether they match reality "
     "(calibration). A report on rows that are new to the model can."
 )
-_KINDS = {"numeric": "number", "category": "category", "boolean": "yes/no"}
+_KINDS = {"numeric": "number", "date": "date", "category": "category", "boolean": "yes/no"}
 
 
 def data_section(found: Findings) -> Section:
