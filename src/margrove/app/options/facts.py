@@ -17,6 +17,7 @@ from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.data import Column, Table
 from margrove.data.columns import named, some
+from margrove.data.formats import Format
 from margrove.data.inspection import DISTINCT_TEXT, inspect_columns, is_free_text, is_identifier, mean_words
 from margrove.errors import DataWarning
 from margrove.explanation import counted
@@ -66,6 +67,7 @@ class Facts:
     texts: tuple[TextFacts, ...] = ()
     leaks: tuple[str, ...] = ()  # warnings of columns that may be known only once the target is
     hints: tuple[str, ...] = ()  # columns to think about
+    format: Format | None = None  # of the target's numbers
 
     @property
     def advice(self) -> str:
@@ -124,6 +126,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
         leaks=() if is_estimated else leaks_of(table, without=text),
         hints=() if is_estimated else hints_of(table, without=text),
+        format=table.target.format,
     )
 
 
@@ -157,7 +160,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     for text in facts.texts:
         screen.say(text.words, indent=2)
     if facts.numbers is not None:
-        least, mean, largest = (f"{number:.6g}" for number in facts.numbers)
+        show = facts.format.show if facts.format is not None else "{:.6g}".format
+        least, mean, largest = (show(float(f"{number:.9g}")) for number in facts.numbers)
         target = f"a number from {least} to {largest} with mean {mean} (regression)"
     else:
         shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
