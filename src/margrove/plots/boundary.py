@@ -9,23 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.formats import DateFormat
 from margrove.errors import ParameterError, check_flag, check_number, check_whole
 from margrove.plots.arguments import check_mapping, check_model, check_rows
 from margrove.plots.displays import EstimatorDisplay
 from margrove.plots.evaluation import MEANINGS, Evaluation, Predictor, class_scores, evaluate, last_step_of
 from margrove.plots.plane import Plane, plane_of
-from margrove.plots.style import (
-    MARKERS,
-    as_typed,
-    axes_for,
-    colour_of,
-    ink,
-    legend_outside,
-    line_share,
-    marker_area,
-    write_dates,
-)
+from margrove.plots.style import MARKERS, as_typed, axes_for, colour_of, ink, legend_outside, line_share, marker_area
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -251,8 +240,6 @@ def draw_frame(ax: Axes, model: object, plane: Plane, title: str) -> None:
     if absent:
         title += f"\n{absent:,} {'row' if absent == 1 else 'rows'} with a missing cell not drawn"
     ax.set(xlim=plane.limits[0], ylim=plane.limits[1], xlabel=plane.names[0], ylabel=plane.names[1], title=title)
-    for axis, form in zip((ax.xaxis, ax.yaxis), plane.formats, strict=True):
-        if isinstance(form, DateFormat):
-            write_dates(axis, form)
+    plane.write_dates(ax)
     if plane.has_one_scale and (plane.is_encoded or not hasattr(model, "steps")):
         ax.set_aspect("equal", adjustable="box")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from margrove.data.columns import Column, Level, is_missing
-from margrove.data.formats import Format
+from margrove.data.formats import DateFormat, Format
 from margrove.data.frames import array_names, as_table, is_frame
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
@@ -33,8 +33,12 @@ from margrove.plots.arguments import as_numbers, found, shape_of
 from margrove.plots.evaluation import Predictor, last_step, last_step_of
 from margrove.tree.words import level_text, number_text
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _PAD = 0.08  # of the range of the points, left free on every side
 _ONE_SCALE = 2.5  # ranges that differ by at most this factor are drawn to one scale: right angles look right
+_MOST_DATES = 4  # along an axis of the usual width
 _MOST_NAMED = 3  # columns that are held, or along which a component runs most: as many are named
 _LINE = 50  # letters of a title that stand above axes of the usual width
 _LITTLE = 0.1  # of a component's largest share in a column: less is not named
@@ -76,6 +80,19 @@ class Plane:
     def has_one_scale(self) -> bool:
         """True if both axes can be drawn to the same scale."""
         return 1 / _ONE_SCALE <= self.height_to_width <= _ONE_SCALE
+
+    def write_dates(self, ax: Axes) -> None:
+        """Write dates along the axes that have them."""
+        from matplotlib.ticker import MaxNLocator
+
+        for axis, form in zip((ax.xaxis, ax.yaxis), self.formats, strict=True):
+            if isinstance(form, DateFormat):
+                axis.set_major_locator(MaxNLocator(_MOST_DATES))
+                axis.set_major_formatter(_date_ticks(form))
+
+
+def _date_ticks(form: DateFormat) -> Callable[[float, float], str]:
+    return lambda value, _: form.show(float(value))
 
 
 def plane_of(model: Predictor, X: Any, features: Sequence[str | int] | str | None, at: Mapping[str, Any]) -> Plane:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.typing import ColorType
 
-    from margrove.data.formats import DateFormat
-
 # Okabe and Ito (2008), "Color Universal Design": seven hues that colour-blind people can tell apart, without
 # black, which is for lines. Neighbours in the list differ most.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -27,7 +25,6 @@ LINE_COLOURS = OKABE_ITO[:-1]  # all but yellow, which is hard to see as a line 
 GRADE_COLOURS = {"": "#BBBBBB", "easy": "#56B4E9", "marginal": "#F0E442", "hard": "#D55E00"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")  # eight beside seven colours: 56 different classes
 
-_MOST_DATES = 4  # along an axis of the usual width
 _MOST_DOTS = 60  # points of a line up to which each gets a dot
 _TALL = 14  # entries of a legend beside axes of the usual height
 _LARGE, _SMALL = 36.0, 8.0  # marker areas in points²
@@ -149,14 +146,6 @@ def write_plainly(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=7))
     axis.set_major_formatter(lambda value, _: in_print(float(value)))
     axis.set_minor_formatter(NullFormatter())
-
-
-def write_dates(axis: Axis, form: DateFormat) -> None:
-    """Write days since 1970-01-01 as dates, few enough to stand side by side."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(_MOST_DATES))
-    axis.set_major_formatter(lambda value, _: form.show(float(value)))
 
 
 def use_integers(axis: Axis, **options: Any) -> None:

@@ -7,6 +7,7 @@ import shlex
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from margrove.data.formats import Format
 from margrove.data.inspection import DISTINCT_TEXT, inspect_columns, is_free_text, is_identifier, mean_words
 from margrove.errors import DataWarning
 from margrove.explanation import counted
+from margrove.tree.words import number_text
 
 LEAST_ROWS = 100  # of fewer a column may tell the target by chance
 MOST_ROWS = 20_000  # that are looked at
@@ -160,8 +162,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     for text in facts.texts:
         screen.say(text.words, indent=2)
     if facts.numbers is not None:
-        show = facts.format.show if facts.format is not None else "{:.6g}".format
-        least, mean, largest = (show(float(f"{number:.9g}")) for number in facts.numbers)
+        show = "{:.6g}".format if facts.format is None else partial(number_text, form=facts.format)
+        least, mean, largest = map(show, facts.numbers)
         target = f"a number from {least} to {largest} with mean {mean} (regression)"
     else:
         shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)
