@@ -103,7 +103,7 @@ def test_kinds_are_inferred(write):
         "category",
     ]
     assert table["d"].values.tolist() == [1.0, 2.0]
-    assert table["t"].values.tolist() == [0.25, 0.5]
+    assert table["t"].values.tolist() == [6, 12]
     assert "Column 'd' holds dates: read as days since 1970-01-01." in table.notes
 
 

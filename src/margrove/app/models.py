@@ -36,10 +36,13 @@ def columns_of(model: Any) -> list[dict[str, Any]] | None:
     """Return the name and the kind, for people ("date" is one more), of each column that the model takes, and how it is
     written where it is not plain; None if it does not keep them."""
     encoder, parts = encoder_of(model), explanation_of(model).parts
-    if encoder is None:
-        return columns_of(parts[0]) if parts else explanation_of(model).columns()
+    if encoder is None and parts:
+        return columns_of(parts[0])
+    columns = explanation_of(model).columns() if encoder is None else encoder.columns_
+    if columns is None:
+        return None
     kept = ("name", "kind", "format", "date_part")
-    found = [{key: column[key] for key in kept if key in column} for column in encoder.columns_]
+    found = [{key: column[key] for key in kept if key in column} for column in columns]
     return [{**c, "kind": "date"} if c.get("format", {}).get("kind") == "date" else c for c in found]
 
 

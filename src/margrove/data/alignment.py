@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
 from margrove.data.dates import date_part
-from margrove.data.formats import DateFormat, format_from_json, format_to_json
+from margrove.data.formats import (
+    DateFormat,
+    EmptyFormat,
+    NumberFormat,
+    format_from_json,
+    format_to_json,
+    unit_name,
+)
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
@@ -64,7 +71,9 @@ def as_trained(table: Table, description: Mapping[str, Any]) -> Column:
     column = table[name]
     if kind == "numeric":
         form = format_from_json(description.get("format"))
-        return Column(name, "numeric", _numbers(column, table.source), format=form)
+        if isinstance(form, EmptyFormat):  # nothing was learned from the column, so that anything may stand there
+            return Column(name, "numeric", np.full(len(column), np.nan))
+        return Column(name, "numeric", _numbers(column, table.source, form), format=form)
     if kind == "boolean":
         return column if column.kind == "boolean" else _booleans(column, table.source)
     if kind == "text":
@@ -111,8 +120,12 @@ def sparse_as_trained(table: Table, names: Sequence[str]) -> Matrix:
     return scipy.sparse.csr_matrix(entries, shape=(table.n_rows, len(names)))
 
 
-def _numbers(column: Column, source: str) -> NDArray[Any]:
+def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None) -> NDArray[Any]:
     if column.kind == "numeric":
+        units = [f.unit if isinstance(f, NumberFormat) else "" for f in (column.format, form)]
+        if all(units) and unit_name(units[0]) != unit_name(units[1]):
+            problem = f"the numbers are in {units[0]}, and in training they were in {units[1]}"
+            raise InputError(problem, file=source, column=column.name, cure=f"Convert them to {units[1]}.")
         return column.values
     if column.kind == "boolean":
         cells: NDArray[Any] = np.where(column.values == MISSING, np.nan, column.values)
@@ -120,9 +133,11 @@ def _numbers(column: Column, source: str) -> NDArray[Any]:
     numbers = np.empty(len(column.levels) + 1)
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
-        numbers[code] = _finite_number(level)
+        numbers[code] = _finite_number(level) if form is None else form.parse(str(level))
         if np.isnan(numbers[code]) and np.any(column.values == code):  # not one that was declared and does not occur
-            raise _not(column, code, "a number, as the column was in training", source)
+            what = "a date" if isinstance(form, DateFormat) else "a number"
+            such = "" if form is None else f", such as {form.sample}"
+            raise _not(column, code, f"{what}, as the column was in training{such}", source)
     parsed: NDArray[Any] = numbers[column.values]
     return parsed
 
@@ -148,6 +163,8 @@ def _booleans(column: Column, source: str) -> Column:
 
 
 def _codes(column: Column, trained: Sequence[Level]) -> NDArray[np.int32]:
+    if not trained:  # empty in training, as above
+        return np.full(len(column), MISSING, dtype=np.int32)
     levels, codes = _as_levels(column)
     place: dict[Any, int] = {level: code for code, level in enumerate(trained)}
     if trained and isinstance(trained[0], str):

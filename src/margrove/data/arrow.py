@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column, date_column
 from margrove.data.dates import instants
+from margrove.data.formats import NumberFormat
 from margrove.data.frames import check_finite
 from margrove.data.memory import check_memory
 from margrove.data.source import Content, Format, damage_refused
@@ -79,12 +80,15 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
         names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
         raise duplicate_names(names, file=source)
-    dates = [field.name for field in arrow.schema if kinds.is_date(field.type) or kinds.is_timestamp(field.type)]
-    spans = [field.name for field in arrow.schema if kinds.is_time(field.type) or kinds.is_duration(field.type)]
+    is_date = {field.name: kinds.is_date(field.type) or kinds.is_timestamp(field.type) for field in arrow.schema}
+    dates = [(field.name, getattr(field.type, "tz", None)) for field in arrow.schema if is_date[field.name]]
+    times = [field.name for field in arrow.schema if kinds.is_time(field.type)]
+    spans = [field.name for field in arrow.schema if kinds.is_duration(field.type)]
     notes = [
         *notes,
-        *(f"Column {name!r} holds dates: read as days since {EPOCH}." for name in dates),
-        *(f"Column {name!r} holds times: read as days." for name in spans),
+        *(f"Column {name!r} holds dates{'; their times are in UTC' if zone else ''}." for name, zone in dates),
+        *(f"Column {name!r} holds times, read as hours." for name in times),
+        *(f"Column {name!r} holds durations, read as days." for name in spans),
     ]
     floats = {_float_type(field.type) for field in arrow.schema}
     if names and len(floats) == 1 and None not in floats:
@@ -148,7 +152,9 @@ def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None 
         return _category(name, texts.dictionary_encode())  # its chunks share one dictionary
     if kinds.is_date(kind) or kinds.is_timestamp(kind):
         return date_column(name, _days(chunks))
-    if kinds.is_time(kind) or kinds.is_duration(kind):
+    if kinds.is_time(kind):
+        return Column(name, "numeric", 24 * _days(chunks), format=NumberFormat(unit="h"))
+    if kinds.is_duration(kind):
         return Column(name, "numeric", _days(chunks))
     raise _unreadable(name, kind, source)
 

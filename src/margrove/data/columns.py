@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
-from margrove.data.formats import DateFormat, Format
+from margrove.data.formats import DateFormat, EmptyFormat, Format
 from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
@@ -67,6 +67,11 @@ class Column:
     def is_date(self) -> bool:
         """True if the numbers are days since 1970-01-01."""
         return isinstance(self.format, DateFormat)
+
+    @property
+    def learned_format(self) -> Format | None:
+        """The format that a model keeps: that of a column without cells is one of its own."""
+        return EmptyFormat() if len(self) and self.n_missing == len(self) else self.format
 
     @property
     def shown_kind(self) -> str:

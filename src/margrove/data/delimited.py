@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -13,10 +14,11 @@ import pyarrow.csv
 import pyarrow.types as kinds
 
 from margrove.advice import Advice, Setting
-from margrove.data.arrow import table_from_arrow
+from margrove.data.arrow import column_from_arrow, table_from_arrow
 from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, TextOptions, line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
+from margrove.data.inference import infer_columns
 from margrove.data.memory import CELL, check_memory
 from margrove.data.source import Content, as_utf8, bad_byte
 from margrove.data.table import Table
@@ -24,6 +26,7 @@ from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
+_PIECES, _PIECE = 64, 1 << 16  # pieces of a long file that are searched for codes, and their bytes
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
 
 
@@ -39,7 +42,31 @@ def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Calla
     table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
     line_of = partial(line_of_row, content, dialect)
     check_finite(table, line_of)
-    return _without_unnamed(table, dialect), line_of
+    table = infer_columns(
+        _without_unnamed(table, dialect),
+        options.kinds,
+        partial(text_columns, content, dialect),
+        has_zeros=_has_leading_zeros(content, dialect),
+        decimal_comma=dialect.decimal_point == ",",
+    )
+    return table, line_of
+
+
+def text_columns(content: Content, dialect: Dialect, names: Sequence[str]) -> dict[str, Column]:
+    """Return columns of a valid delimited file as text."""
+    texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string())}
+    block = min(_LARGE_BLOCK, content.size + 1)
+    arrow = _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True, **texts)
+    return {name: column_from_arrow(name, arrow.column(name)) for name in names}
+
+
+def _has_leading_zeros(content: Content, dialect: Dialect) -> bool:
+    """Return whether a cell begins with a zero and a digit, in all of a short file or in pieces all over a long one."""
+    code = re.compile(rb'[\n"' + re.escape(dialect.delimiter.encode()) + rb"]0\d")
+    if content.size <= _PIECES * _PIECE:
+        return code.search(content.data, dialect.body - 1) is not None
+    starts = np.linspace(dialect.body - 1, content.size - _PIECE, _PIECES).astype(int).tolist()
+    return any(code.search(content.data, start, start + _PIECE) for start in starts)
 
 
 def written_cells(content: Content, names: Sequence[str], options: TextOptions) -> dict[str, list[str]]:

@@ -13,18 +13,23 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from margrove.advice import Advice, Parameter
 from margrove.data.columns import clip
+from margrove.data.inference import Kinds
 from margrove.data.source import HEAD, Content, bad_byte
 from margrove.data.table import duplicate_names
 from margrove.errors import InputError, ParameterError, check_choice
 
 # The delimiters, from the most telling to the least: commas and spaces occur in text.
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
-DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+_SPREADSHEET_ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
+DEFAULT_MISSING = (
+    *("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
+    *_SPREADSHEET_ERRORS,
+)
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
@@ -56,6 +61,7 @@ class TextOptions:
     delimiter: str = "auto"
     encoding: str = "auto"
     missing: Sequence[str] = DEFAULT_MISSING
+    kinds: Kinds = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.missing, str):

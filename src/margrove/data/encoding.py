@@ -59,7 +59,8 @@ def describe_category(column: Column, index: int) -> Description:
 
 def writing_of(column: Any) -> Description:
     """Return the fields of a description that say how cells are written and where they come from: often none."""
-    written = {} if column.format is None else {"format": format_to_json(column.format)}
+    form = column.learned_format if isinstance(column, Column) else column.format
+    written = {} if form is None else {"format": format_to_json(form)}
     return written | ({"date_part": list(column.date_part)} if column.date_part else {})
 
 

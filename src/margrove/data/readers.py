@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions
+from margrove.data.inference import trained_kinds
 from margrove.data.npz import read_npy, read_npz
 from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
@@ -24,6 +25,8 @@ def read_table(
     encoding: str = "auto",
     missing: Sequence[str] = DEFAULT_MISSING,
     drop_unlabelled: bool = False,
+    kinds: Mapping[str, str] | None = None,
+    like: Any = None,
 ) -> Table:
     """Read a table from a file.
 
@@ -48,6 +51,11 @@ def read_table(
         What a missing cell of a delimited file looks like.
     drop_unlabelled : bool
         Leave out rows whose target is missing. Otherwise they are an error.
+    kinds : mapping of str to str, optional
+        What columns of text hold, where it is not to be inferred: "category", "number", "date" ("dmy", "mdy" or "ymd"
+        also say the order of day, month and year) or "ignore", by their names.
+    like : model, optional
+        A fitted model: columns of its names are read as those that it was trained on were written.
 
     Examples
     --------
@@ -61,7 +69,8 @@ def read_table(
     >>> table.notes[-1]
     "The target is 'ripe' (it is the last column)."
     """
-    options = TextOptions(header, delimiter, encoding, missing)
+    known = {} if like is None else trained_kinds(like)
+    options = TextOptions(header, delimiter, encoding, missing, {**known, **(kinds or {})})
     table, line_of = _read(open_content(source), target, options)
     if target is False:
         table = table.with_target(None)

@@ -84,13 +84,13 @@ class TreeExplanation(Explanation):
 
 
 def named_kinds(tree: TreeModel) -> list[dict[str, Any]]:
-    """Return the name and kind of each column of a tree, and how it is written where it is not plain."""
+    """Return the name, kind and levels of each column of a tree, and how it is written where it is not plain."""
     found = []
     for column in tree.columns:
         kind = "boolean" if column.levels == (False, True) else "category"
         if column.test in ("threshold", "intervals"):
             kind = "date" if isinstance(column.format, DateFormat) else "numeric"
-        found.append({"name": column.name, "kind": kind, **writing_of(column)})
+        found.append({"name": column.name, "kind": kind, "levels": column.levels, **writing_of(column)})
     return found
 
 

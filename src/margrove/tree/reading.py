@@ -126,7 +126,7 @@ def learn_cells(estimator: BaseEstimator, X: Any, wishes: ColumnWishes) -> Cells
         if column.kind == "numeric":
             test = "intervals" if j in cuts else "threshold"
             cells, has_missing = column.values, column.n_missing > 0
-            written: dict[str, Any] = {"format": column.format, "date_part": column.date_part}
+            written: dict[str, Any] = {"format": column.learned_format, "date_part": column.date_part}
             tree_column = TreeColumn(
                 column.name, test, (), cuts.get(j, ()), monotone=monotone[j], has_missing=has_missing, **written
             )
