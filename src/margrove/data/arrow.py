@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -100,6 +101,33 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
         with damage_refused(source, "Arrow", column=name):  # dates outside the calendar, unknown time zones
             columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=notes)
+
+
+def array_of_cells(name: str, cells: Sequence[object], source: str) -> pa.Array:
+    """Return the cells of a column that has no type of its own as an array; cells of several types become text."""
+    with damage_refused(source, "text", column=name):  # half of a surrogate pair
+        try:
+            return pa.array(cells)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            odd = next((cell for cell in cells if isinstance(cell, (list, bytes))), None)
+            if odd is not None:
+                raise _unreadable(name, pa.array([odd]).type, source) from None
+            return pa.array([cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells])
+
+
+def table_from_typed(arrow: pa.Table, *, source: str, missing: Sequence[str]) -> Table:
+    """Return rows of JSON or of a database as a table without a target. In a column of text, the words for a missing
+    cell are such cells, and a column of true and false has booleans, as in delimited text."""
+    if arrow.num_rows == 0 or arrow.num_columns == 0:
+        raise InputError("the table has no rows", file=source, cure="Was it fully written?")
+    for place, field in enumerate(arrow.schema):
+        if kinds.is_string(field.type) or kinds.is_large_string(field.type):
+            texts = pc.utf8_trim_whitespace(arrow.column(place))
+            texts = pc.if_else(pc.is_in(texts, pa.array(missing, field.type)), pa.scalar(None, field.type), texts)
+            truth = pc.equal(pc.utf8_lower(texts), "true")
+            is_truth = pc.all(pc.or_(truth, pc.equal(pc.utf8_lower(texts), "false")), min_count=1).as_py()
+            arrow = arrow.set_column(place, field.name, truth if is_truth else texts)
+    return table_from_arrow(arrow, source=source)
 
 
 def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:
