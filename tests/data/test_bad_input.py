@@ -121,7 +121,7 @@ BAD_FILES = {
         "{file}: the file is a ZIP archive, but no workbook and no .npz; no table can be read from it.",
     ),
     "old feather": (b"FEA1\x00\x00", "{file}: the file is in the old Feather format (version 1); no table"),
-    "json of lists": (b"[[1, 2]]", "{file}, line 1: an object was expected, not a list. Write one object per line"),
+    "json of lists": (b"[[1, 2]]", "{file}: an object was expected, not [1, 2]. Write one object per line"),
     "web page": (b"<!DOCTYPE html>\n<p>", "{file}: the file is a web page or XML; no table"),
     "cut gzip": (
         gzip.compress(bytes(range(256)) * 4)[:-20],

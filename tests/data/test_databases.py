@@ -58,7 +58,7 @@ def test_tables_that_are_not_clear_are_listed(database: Callable[[str], Path]) -
     assert cells(f"{path}::tall") == {"id": [1], "species": ["oak"]}
     with pytest.raises(InputError, match=r"several tables: '\w+', '\w+'\. Name one of them: '.*t\.\w+::\w+'\."):
         read_table(path)
-    with pytest.raises(InputError, match=r"there is no table 'tree'\. Did you mean '.*t\.\w+::trees'\?"):
+    with pytest.raises(InputError, match=r"there is no table 'tree'\. There are: '\w+', '\w+'\."):
         read_table(f"{path}::tree")
     with pytest.raises(InputError, match="there is no table ''"):
         read_table(f"{path}::")
@@ -82,6 +82,12 @@ def test_empty_and_damaged_databases_are_refused(database: Callable[[str], Path]
     path.write_bytes(data[:100] + bytes(len(data) - 100))
     with pytest.raises(InputError, match=r"(data cannot be read|there is no table in it)"):
         read_table(path)
+    path.write_bytes(data[:16] + b"garbage " * 1000)
+    with pytest.raises(InputError, match=r"the (SQLite|DuckDB) data cannot be read \(.*write or download it again"):
+        read_table(path)
+    path.write_text("a,y\n1,u\n")
+    with pytest.raises(InputError, match=r"only workbooks and databases have sheets or tables.*Leave out '::t'"):
+        read_table(f"{path}::t")
 
 
 def test_chunks_refuse_databases(database: Callable[[str], Path]) -> None:
@@ -110,6 +116,13 @@ def test_cells_of_sqlite_may_be_of_several_types(tmp_path: Path) -> None:
         connection.executescript("INSERT INTO t VALUES (x'00ff', 1);")
     with pytest.raises(InputError, match="column 'a': the cells are raw bytes"):
         read_table(path)
+
+
+def test_generated_columns_of_sqlite_keep_their_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("CREATE TABLE t (a, twice AS (2 * a), b); INSERT INTO t VALUES (1, 'x'), (2, 'y');")
+    assert cells(path) == {"a": [1, 2], "twice": [2, 4], "b": ["x", "y"]}
 
 
 def test_rows_in_the_log_of_a_writer_are_read(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ def test_cells_are_written_as_their_kinds(write: Callable[..., Path]) -> None:
     assert [column[0] for column in written.values()] == [
         "2024-03-04",
         "2024-03-04 07:58:30",
-        "06:30",
-        "26:05",
+        "06:30:00",
+        "26:05:00",
         "2101",
         "0.125",
         "true",
@@ -96,8 +96,9 @@ def test_the_only_sheet_with_a_table_is_read_and_named(write: Callable[..., Path
     path = write(workbook(sheets), "t.xlsx")
     table = read_table(path, target=False)
     assert table.names == ("fruit", "size")
-    assert table.notes[-1] == "The sheet is 'Data'; the workbook has 'Read me', 'Data', 'Sheet3'."
-    assert not any("sheet" in note for note in read_table(EXPORTS / "birds-plain.xlsx", target=False).notes)
+    assert table.source == f"{path}::Data"
+    only = EXPORTS / "birds-plain.xlsx"
+    assert read_table(only, target=False).source == str(only)
 
 
 def test_visible_sheets_come_first_and_hidden_ones_can_be_named(write: Callable[..., Path]) -> None:
@@ -115,10 +116,8 @@ def test_sheets_that_are_not_clear_are_listed(write: Callable[..., Path]) -> Non
         read_table(path)
     with pytest.raises(InputError, match=r"^stream: there are several sheets.*\. Save it as a file and name one"):
         read_table(io.BytesIO(data))
-    with pytest.raises(InputError, match=r"there is no sheet '2004'\. Did you mean '.*t\.xlsx::2024'\?"):
+    with pytest.raises(InputError, match=r"there is no sheet '2004'\. There are: '2023', '2024'\."):
         read_table(f"{path}::2004")
-    with pytest.raises(InputError, match=r"there is no sheet 'x'\. There are: '2023', '2024'\."):
-        read_table(f"{path}::x")
     with pytest.raises(InputError, match="there is no such file"):
         read_table(f"{path}x::2023")
 
@@ -127,7 +126,7 @@ def test_empty_sheets_are_refused(write: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"the sheet 'A' is empty\. Was it fully written\?"):
         read_table(write(workbook({"A": []}), "t.xlsx"))
     path = write(workbook({"A": [], "B": FRUIT}), "t.xlsx")
-    with pytest.raises(InputError, match=r"the sheet 'A' is empty\. There are other sheets: 'B'\."):
+    with pytest.raises(InputError, match=r"the sheet 'A' is empty\. There are: 'A', 'B'\."):
         read_table(f"{path}::A")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -103,31 +103,41 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
     return Table(columns, source=source, notes=notes)
 
 
-def array_of_cells(name: str, cells: Sequence[object], source: str) -> pa.Array:
-    """Return the cells of a column that has no type of its own as an array; cells of several types become text."""
-    with damage_refused(source, "text", column=name):  # half of a surrogate pair
-        try:
-            return pa.array(cells)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            odd = next((cell for cell in cells if isinstance(cell, (list, bytes))), None)
-            if odd is not None:
-                raise _unreadable(name, pa.array([odd]).type, source) from None
-            return pa.array([cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells])
+def table_from_cells(names: Sequence[str], columns: Sequence[Sequence[object]], *, source: str, **how: Any) -> Table:
+    """Return columns of Python's values as `table_from_typed` does. Cells of several types become text."""
+    arrays = []
+    for name, cells in zip(names, columns, strict=False):  # without rows, there are no columns
+        with damage_refused(source, "text", column=name):  # half of a surrogate pair
+            try:
+                arrays.append(pa.array(cells))
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+                for odd in (cell for cell in cells if isinstance(cell, (list, dict, bytes))):
+                    raise _unreadable(name, pa.array([odd]).type, source) from None
+                texts = [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]
+                arrays.append(pa.array(texts))
+    return table_from_typed(pa.table(arrays, list(names)[: len(arrays)]), source=source, **how)
 
 
-def table_from_typed(arrow: pa.Table, *, source: str, missing: Sequence[str]) -> Table:
-    """Return rows of JSON or of a database as a table without a target. In a column of text, the words for a missing
-    cell are such cells, and a column of true and false has booleans, as in delimited text."""
+def table_from_typed(
+    arrow: pa.Table, *, source: str, missing: Sequence[str], line_of: Callable[[int], int] | None = None
+) -> Table:
+    """Return rows of JSON or of a database as a table without a target. An object in a cell becomes columns
+    ``outer.inner``. In a column of text, the words for a missing cell are such cells, and a column of true and false
+    has booleans, as in delimited text. Raise `InputError` if there are no rows or a number is infinite."""
     if arrow.num_rows == 0 or arrow.num_columns == 0:
         raise InputError("the table has no rows", file=source, cure="Was it fully written?")
+    while any(map(kinds.is_struct, arrow.schema.types)):
+        arrow = arrow.flatten()
     for place, field in enumerate(arrow.schema):
-        if kinds.is_string(field.type) or kinds.is_large_string(field.type):
+        if kinds.is_string(field.type):
             texts = pc.utf8_trim_whitespace(arrow.column(place))
-            texts = pc.if_else(pc.is_in(texts, pa.array(missing, field.type)), pa.scalar(None, field.type), texts)
+            texts = pc.if_else(pc.is_in(texts, pa.array(missing)), None, texts)
             truth = pc.equal(pc.utf8_lower(texts), "true")
             is_truth = pc.all(pc.or_(truth, pc.equal(pc.utf8_lower(texts), "false")), min_count=1).as_py()
             arrow = arrow.set_column(place, field.name, truth if is_truth else texts)
-    return table_from_arrow(arrow, source=source)
+    table = table_from_arrow(arrow, source=source)
+    check_finite(table, line_of)
+    return table
 
 
 def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions
@@ -64,8 +64,8 @@ def read_table(
     >>> table.notes[-1]
     "The target is 'ripe' (it is the last column)."
     """
-    file = _opened(source, TextOptions(header, delimiter, encoding, missing))
-    table, line_of = _read(file, target)
+    content, form, options = _opened(source, TextOptions(header, delimiter, encoding, missing))
+    table, line_of = _read(content, form, target, options)
     if target is False:
         table = table.with_target(None)
     elif table.target is None:
@@ -76,53 +76,43 @@ def read_table(
 def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
     """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
     again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""
-    file = _opened(source, TextOptions(**how))
-    table = _read(file, False)[0].with_target(None)
+    content, form, options = _opened(source, TextOptions(**how))
+    table = _read(content, form, False, options)[0].with_target(None)
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
-    if file.form != "delimited" or not names:
+    if form != "delimited" or not names:
         return table, {name: table[name].cells() for name in names}
     from margrove.data.delimited import written_cells
 
-    return table, written_cells(file.content, names, file.options)
+    return table, written_cells(content, names, options)
 
 
-class _File(NamedTuple):
-    """A file that is open, its format, how its text is written, and remarks about it."""
-
-    content: Content
-    form: Format
-    options: TextOptions
-    notes: Sequence[str] = ()
-
-
-def _opened(source: Source, options: TextOptions) -> _File:
+def _opened(source: Source, options: TextOptions) -> tuple[Content, Format, TextOptions]:
     """Open a file and recognise its format. A sheet of a workbook becomes delimited text."""
     content = open_content(source)
     form = recognise(content, is_encoded=options.encoding != "auto")
     if form == "workbook":
         from margrove.data.workbook import sheet_as_text
 
-        text, notes = sheet_as_text(content)
-        return _File(text, "delimited", replace(options, delimiter=",", encoding="utf-8"), notes)
-    return _File(content, "delimited" if form == "svmlight" and options.delimiter != "auto" else form, options)
+        return sheet_as_text(content), "delimited", replace(options, delimiter=",", encoding="utf-8")
+    return content, "delimited" if form == "svmlight" and options.delimiter != "auto" else form, options
 
 
-def _read(file: _File, target: Target) -> tuple[Table, Callable[[int], int] | None]:
+def _read(
+    content: Content, form: Format, target: Target, options: TextOptions
+) -> tuple[Table, Callable[[int], int] | None]:
     """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
-    content, form, options, notes = file
     if form == "delimited":
         from margrove.data.delimited import read_delimited
 
-        table, line_of = read_delimited(content, options)
-        return table.with_target(None, *notes), line_of
+        return read_delimited(content, options)
     if form == "json":
         from margrove.data.json_file import read_json
 
         return read_json(content, options)
     if form in ("SQLite", "DuckDB"):
-        from margrove.data.databases import read_database
+        from margrove.data.databases import read_duckdb, read_sqlite
 
-        return read_database(content, form, options.missing), None
+        return (read_sqlite if form == "SQLite" else read_duckdb)(content, options.missing), None
     if form == "svmlight":
         check_label(target, content)
         return read_svmlight(content), None

@@ -29,20 +29,10 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = str | os.PathLike[str] | IO[Any]  # "-" is standard input
-Format = Literal[
-    "delimited",
-    "arff",
-    "svmlight",
-    "npz",
-    "npy",
-    "parquet",
-    "arrow",
-    "arrow stream",
-    "workbook",
-    "json",
-    "SQLite",
-    "DuckDB",
-]
+Format: TypeAlias = (
+    Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
+    | Literal["workbook", "json", "SQLite", "DuckDB"]
+)
 
 LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
@@ -194,25 +184,22 @@ def split_part(source: str) -> tuple[str, str | None]:
 
 
 def choose_part(content: Content, form: Format, parts: Sequence[str], likely: Sequence[str] | None = None) -> str:
-    """Return the sheet or table that was named, or the only likely one. Raise `InputError` if there is no such part, or
-    none is named where several are likely."""
+    """Return the sheet or table that was named, whatever the case of its letters, or the only likely one. Raise
+    `InputError` if there is none, or several are likely."""
     what, path = HAS_PARTS[form], content.name.removesuffix(f"::{content.part}")
     likely = parts if likely is None else likely
-    if content.part is None and len(likely) == 1:
-        return likely[0]
-    if not parts:
-        raise content.error(f"there is no {what} in it", cure="Was it fully written?")
     if content.part is None:
-        problem, example = f"there are several {what}s: {named(parts)}", (likely or parts)[0]
+        if len(likely) == 1:
+            return likely[0]
+        if not parts:
+            raise content.error(f"there is no {what} in it", cure="Was it fully written?")
         where = "Name one of them: " if content.path else "Save it as a file and name one of them: "
-        raise content.error(problem, cure=f"{where}{f'{path}::{example}'!r}.")
-    by_case = {part.casefold(): part for part in parts}
-    found = content.part if content.part in parts else by_case.get(content.part.casefold())
-    if found is None:
-        near = difflib.get_close_matches(content.part.casefold(), by_case, n=1)
-        cure = f"Did you mean {f'{path}::{by_case[near[0]]}'!r}?" if near else f"There are: {named(parts)}."
-        raise content.error(f"there is no {what} {content.part!r}", cure=cure)
-    return found
+        cure = f"{where}{f'{path}::{(likely or parts)[0]}'!r}."
+        raise content.error(f"there are several {what}s: {named(parts)}", cure=cure)
+    alike = [part for part in parts if part.casefold() == content.part.casefold()]
+    if not alike:
+        raise content.error(f"there is no {what} {content.part!r}", cure=f"There are: {named(parts)}.")
+    return content.part if content.part in alike else alike[0]
 
 
 def _extension(name: str) -> str:

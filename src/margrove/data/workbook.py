@@ -7,17 +7,17 @@ import csv
 import io
 import re
 import zipfile
-from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import timedelta
+from functools import reduce
 from typing import Any
 from xml.etree import ElementTree
 
 from margrove.data.columns import named
 from margrove.data.memory import check_memory
-from margrove.data.source import PIECE, Content, binary_file, choose_part, damage_refused
+from margrove.data.source import HEAD, Content, binary_file, choose_part, damage_refused
 from margrove.errors import MissingExtraError
 
-ROWS = 3  # the fewest of a sheet that looks like a table: names and two rows
+_ROWS = 3  # the fewest of a sheet that looks like a table: names and two rows
 _CELL = 32  # bytes of a cell in calamine
 _EXACT = 1e15  # whole numbers below are written with all of their digits
 
@@ -25,9 +25,9 @@ Grid = list[list[Any]]
 Range = tuple[tuple[int, int], tuple[int, int]]  # the first and the last cell, each as row and column
 
 
-def sheet_as_text(content: Content) -> tuple[Content, list[str]]:
-    """Return the sheet that was named, or the only one that looks like a table, as delimited text, and notes about it.
-    Raise `InputError` if the workbook is damaged, or the sheet is empty or not clear."""
+def sheet_as_text(content: Content) -> Content:
+    """Return the sheet that was named, or the only visible one that looks like a table, as delimited text. Raise
+    `InputError` if the workbook is damaged, or the sheet is empty or not clear."""
     if content.head(2) == b"PK":
         _check_archive(content)
     try:
@@ -38,54 +38,37 @@ def sheet_as_text(content: Content) -> tuple[Content, list[str]]:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content.data))
         sheets = [sheet for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
         names = [sheet.name for sheet in sheets]
-        shown = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible] or names
-        likely = shown
-        if content.part is None and len(shown) > 1:
-            sizes = {name: (sheet.height, sheet.width) for name in shown for sheet in [book.get_sheet_by_name(name)]}
-            filled = [name for name, (height, _) in sizes.items() if height]
-            likely = [name for name, (height, width) in sizes.items() if height >= ROWS and width > 1] or filled
-        name = choose_part(content, "workbook", names, likely)
-        sheet = book.get_sheet_by_name(name)
+        likely = [sheet.name for sheet in sheets if sheet.visible == SheetVisibleEnum.Visible] or names
+        if content.part is None and len(likely) > 1:
+            shown = [book.get_sheet_by_name(name) for name in likely]
+            tables = [sheet.name for sheet in shown if sheet.height >= _ROWS and sheet.width > 1]
+            likely = tables or [sheet.name for sheet in shown if sheet.height]
+        sheet = book.get_sheet_by_name(choose_part(content, "workbook", names, likely))
         if sheet.height == 0:
-            raise content.error(f"the sheet {name!r} is empty", cure=_other(name, names))
+            cure = f"There are: {named(names)}." if len(names) > 1 else "Was it fully written?"
+            raise content.error(f"the sheet {sheet.name!r} is empty", cure=cure)
         grid = sheet.to_python(skip_empty_area=False)
         ranges = sheet.merged_cell_ranges
-        _fill_merged(grid, _ranges_of_ods(content, name) if ranges is None else ranges)
-    notes = [f"The sheet is {name!r}; the workbook has {named(names)}."] if len(names) > 1 else []
-    return replace(content, path=None, held=_as_csv(grid), extension=".csv"), notes
-
-
-def _other(name: str, names: list[str]) -> str:
-    others = [other for other in names if other != name]
-    return f"There are other sheets: {named(others)}." if others else "Was it fully written?"
+        _fill_merged(grid, _ranges_of_ods(content, sheet.name) if ranges is None else ranges)
+    name = f"{content.name}::{sheet.name}" if content.part is None and len(names) > 1 else content.name
+    return Content(name, ".csv", held=_as_csv(grid))
 
 
 def _check_archive(content: Content) -> None:
     """Refuse an archive that is no workbook, or has a sheet that does not fit in memory. calamine holds the rectangle
     of all cells, and where a single cell at XFD1048576 makes that too large, it ends the process."""
     with damage_refused(content.name, "workbook"), zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-        members = archive.infolist()
-        if not any(re.match(r"xl/workbook\.|content\.xml", member.filename) for member in members):
+        sizes = {member.filename: member.file_size for member in archive.infolist()}
+        if not sizes.keys() & {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}:
             raise binary_file(content, "a ZIP archive, but no workbook and no .npz")
-        for member in members:
-            check_memory(member.file_size, content.name)
-            if re.match(r"xl/worksheets/.*\.xml", member.filename):
-                with archive.open(member) as file:
-                    check_memory(_CELL * _extent(file), content.name)
-
-
-def _extent(sheet: Any) -> int:
-    """Return the number of cells in the rectangle from A1 to the last row and the last column of a sheet in XML."""
-    columns, last, rest = {b"A"}, 1, b""
-    while piece := sheet.read(PIECE):
-        rest += piece
-        columns.update(re.findall(rb' r="([A-Z]{1,3})\d', rest))
-        last = max(last, max(map(int, set(re.findall(rb' r="[A-Z]{0,3}(\d{1,9})"', rest))), default=1))
-        rest = rest[-32:]  # perhaps cut in the middle of a reference
-    width, letters = 0, max(columns, key=lambda letters: (len(letters), letters))
-    for letter in letters:
-        width = 26 * width + letter - ord("A") + 1
-    return width * last
+        check_memory(sum(sizes.values()), content.name)
+        for name in sizes:
+            if name.startswith("xl/worksheets/sheet"):
+                with archive.open(name) as file:
+                    last = re.search(rb'dimension ref="[A-Z]+\d+:([A-Z]+)(\d+)"', file.read(HEAD))
+                if last:
+                    width = reduce(lambda number, letter: 26 * number + letter - ord("@"), last[1], 0)
+                    check_memory(_CELL * width * int(last[2]), content.name)
 
 
 def _ranges_of_ods(content: Content, name: str) -> list[Range]:
@@ -135,15 +118,12 @@ def _as_csv(grid: Grid) -> bytes:
 
 
 def _written(cell: object) -> str:
-    """Return a cell as text in one line."""
+    """Return a cell as text in one line; dates and times as ISO 8601 has them, but for a blank between the two."""
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, (int, float)):
         return f"{cell:.0f}" if cell == cell // 1 and abs(cell) < _EXACT else repr(cell)
-    if isinstance(cell, (date, datetime, time)):
-        text = cell.isoformat(" ") if isinstance(cell, datetime) else cell.isoformat()
-        return text.removesuffix(":00") if isinstance(cell, time) else text
     if isinstance(cell, timedelta):
         minutes, seconds = divmod(round(cell.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
+        return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
     return " ".join(str(cell).splitlines())
