@@ -113,15 +113,15 @@ BAD_FILES = {
     "binary": (
         b"\x01\x02\x00\x03" * 100,
         "{file}: the file is a binary file, not text; no table can be read from it. "
-        "Save the table as CSV, Parquet, Arrow, ARFF, LIBSVM or .npz.",
+        "Save the table as CSV, Parquet, Arrow, Excel, JSON lines, ARFF, LIBSVM or .npz.",
     ),
     "picture": (b"\x89PNG\r\n\x1a\n\x00", "{file}: the file is a PNG image; no table can be read from it."),
-    "workbook": (
+    "archive": (
         None,  # made below: a ZIP archive
-        "{file}: the file is a ZIP archive (an .xlsx workbook?); no table can be read from it.",
+        "{file}: the file is a ZIP archive, but no workbook and no .npz; no table can be read from it.",
     ),
     "old feather": (b"FEA1\x00\x00", "{file}: the file is in the old Feather format (version 1); no table"),
-    "json": (b'[{"a": 1}]', "{file}: the file is JSON; no table can be read from it."),
+    "json of lists": (b"[[1, 2]]", "{file}: an object was expected, not [1, 2]. Write one object per line"),
     "web page": (b"<!DOCTYPE html>\n<p>", "{file}: the file is a web page or XML; no table"),
     "cut gzip": (
         gzip.compress(bytes(range(256)) * 4)[:-20],
@@ -221,19 +221,19 @@ BAD_FILES = {
 @pytest.mark.parametrize("case", BAD_FILES)
 def test_a_bad_file_is_refused_in_one_line(write, case):
     content, words = BAD_FILES[case]
-    path = write(content if content is not None else _workbook())
+    path = write(content if content is not None else _archive())
     with pytest.raises(InputError, match=re.escape(words.format(file=path))) as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500 + len(str(path))
 
 
-def _workbook() -> bytes:
+def _archive() -> bytes:
     import zipfile
 
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("notes/read me.txt", "<workbook/>")
     return file.getvalue()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from margrove.app.options.table import STANDARD_STREAM
 from margrove.app.screen.console import put
+from margrove.data.source import split_part
 from margrove.errors import InputError, ModelFileError, ParameterError
 from margrove.store import describe, load, save
 from margrove.store.fault import FaultError
@@ -79,7 +80,7 @@ def check_output(output: str, example: str, *inputs: str | None) -> None:
     if output == STANDARD_STREAM:
         return
     check_folder(output, example)
-    for path in filter(None, inputs):
+    for path in (split_part(name)[0] for name in inputs if name):
         is_read = path != STANDARD_STREAM and os.path.exists(path) and os.path.exists(output)
         if is_read and os.path.samefile(path, output):
             raise InputError("is also an input, so it is not overwritten", file=output, cure="Choose another: -o.")

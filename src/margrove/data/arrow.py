@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -104,6 +105,43 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
         with damage_refused(source, "Arrow", column=name):  # dates outside the calendar, unknown time zones
             columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=notes)
+
+
+def table_from_cells(names: Sequence[str], columns: Sequence[Sequence[object]], *, source: str, **how: Any) -> Table:
+    """Return columns of Python's values as `table_from_typed` does. Cells of several types become text."""
+    arrays = []
+    for name, cells in zip(names, columns, strict=False):  # without rows, there are no columns
+        with damage_refused(source, "text", column=name):  # half of a surrogate pair
+            try:
+                arrays.append(pa.array(cells))
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+                for odd in (cell for cell in cells if isinstance(cell, (list, dict, bytes))):
+                    raise _unreadable(name, pa.array([odd]).type, source) from None
+                texts = [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]
+                arrays.append(pa.array(texts))
+    return table_from_typed(pa.table(arrays, list(names)[: len(arrays)]), source=source, **how)
+
+
+def table_from_typed(
+    arrow: pa.Table, *, source: str, missing: Sequence[str], line_of: Callable[[int], int] | None = None
+) -> Table:
+    """Return rows of JSON or of a database as a table without a target. An object in a cell becomes columns
+    ``outer.inner``. In a column of text, the words for a missing cell are such cells, and a column of true and false
+    has booleans, as in delimited text. Raise `InputError` if there are no rows or a number is infinite."""
+    if arrow.num_rows == 0 or arrow.num_columns == 0:
+        raise InputError("the table has no rows", file=source, cure="Was it fully written?")
+    while any(map(kinds.is_struct, arrow.schema.types)):
+        arrow = arrow.flatten()
+    for place, field in enumerate(arrow.schema):
+        if kinds.is_string(field.type):
+            texts = pc.utf8_trim_whitespace(arrow.column(place))
+            texts = pc.if_else(pc.is_in(texts, pa.array(missing)), None, texts)
+            truth = pc.equal(pc.utf8_lower(texts), "true")
+            is_truth = pc.all(pc.or_(truth, pc.equal(pc.utf8_lower(texts), "false")), min_count=1).as_py()
+            arrow = arrow.set_column(place, field.name, truth if is_truth else texts)
+    table = table_from_arrow(arrow, source=source)
+    check_finite(table, line_of)
+    return table
 
 
 def _validate(name: str, chunks: pa.ChunkedArray, source: str) -> None:

@@ -40,6 +40,7 @@ from margrove.data.source import (
     is_utf8,
     open_file,
     recognise,
+    split_part,
 )
 from margrove.data.svmlight import check_label, first_index, parse_svmlight, svmlight_table
 from margrove.data.table import Table
@@ -158,7 +159,8 @@ def read_chunks(
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
-    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`.
+    Delimited text, LIBSVM (both may be compressed), Parquet, Arrow and Feather are read, by the rules of `read_table`;
+    other formats are refused.
     A first pass over text decides the kinds of the columns for all chunks and finds faults. Parsed rows of delimited
     text are kept in a temporary file, so that later passes need not parse it again. The file is in the folder
     TMPDIR, else in ``/var/tmp``, takes half of the free disk at most, and is gone with the chunks or the process.
@@ -185,8 +187,9 @@ def read_chunks(
     options = TextOptions(header, delimiter, encoding, missing)
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         raise ParameterError(f"source is {source!r}; it must be the path of a file, which is read several times.")
-    file = _TextFile(os.fspath(source), encoding)
-    form = recognise(file.head, is_encoded=encoding != "auto")
+    path, part = split_part(os.fspath(source))
+    file = _TextFile(path, encoding)
+    form = recognise(replace(file.head, part=part), is_encoded=encoding != "auto")
     common: dict[str, Any] = {"rows": rows, "target": target, "drop_unlabelled": drop_unlabelled}
     chunks: TableChunks
     if form == "delimited" or (form == "svmlight" and delimiter != "auto"):

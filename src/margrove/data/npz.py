@@ -44,7 +44,7 @@ def read_npz(content: Content, target: Target) -> Table:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
             members = archive.namelist()
         if not all(member.endswith(".npy") for member in members):
-            raise binary_file(content, "a ZIP archive (an .xlsx workbook?)")
+            raise binary_file(content, "a ZIP archive, but no workbook and no .npz")
         with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
             arrays = _Arrays(content, archive)
             return _read_arrays(arrays, content, target)

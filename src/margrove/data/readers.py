@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions
-from margrove.data.inference import trained_kinds
+from margrove.data.inference import infer_columns, trained_kinds
 from margrove.data.npz import read_npy, read_npz
-from margrove.data.source import Content, Source, open_content, recognise
+from margrove.data.source import Content, Format, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
@@ -30,13 +31,15 @@ def read_table(
 ) -> Table:
     """Read a table from a file.
 
-    The format is recognised by the content, not by the name: CSV, TSV and other delimited text, Parquet, Arrow
-    and Feather, ARFF, LIBSVM, NumPy's .npz and .npy; each may be compressed with gzip, bzip2 or xz.
+    The format is recognised by the content, not by the name: CSV, TSV and other delimited text, Excel and OpenDocument
+    workbooks, Parquet, Arrow and Feather, JSON lines or an array of objects, SQLite, DuckDB, ARFF, LIBSVM, NumPy's .npz
+    and .npy; each but DuckDB may be compressed with gzip, bzip2 or xz.
 
     Parameters
     ----------
     source : str, path or binary file object
-        ``"-"`` is standard input.
+        ``"-"`` is standard input. Of a workbook or database with several sheets or tables, one is named after ``::``,
+        as in ``"shop.db::orders"``.
     target : str, int, None or False
         The column to be predicted: its name, or its position, counted from 0 (from the end where negative).
         None is the last column, or the label of a format that has one; `Table.notes` say which it is. False:
@@ -71,7 +74,8 @@ def read_table(
     """
     known = {} if like is None else trained_kinds(like)
     options = TextOptions(header, delimiter, encoding, missing, {**known, **(kinds or {})})
-    table, line_of = _read(open_content(source), target, options)
+    content, form, options = _opened(source, options)
+    table, line_of = _read(content, form, target, options)
     if target is False:
         table = table.with_target(None)
     elif table.target is None:
@@ -82,24 +86,45 @@ def read_table(
 def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
     """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
     again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""
-    content, options = open_content(source), TextOptions(**how)
-    table, line_of = _read(content, False, options)
-    table = table.with_target(None)
+    content, form, options = _opened(source, TextOptions(**how))
+    table = _read(content, form, False, options)[0].with_target(None)
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
-    if line_of is None or not names:
+    if form != "delimited" or not names:
         return table, {name: table[name].cells() for name in names}
     from margrove.data.delimited import written_cells
 
     return table, written_cells(content, names, options)
 
 
-def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table, Callable[[int], int] | None]:
-    """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
+def _opened(source: Source, options: TextOptions) -> tuple[Content, Format, TextOptions]:
+    """Open a file and recognise its format. A sheet of a workbook becomes delimited text."""
+    content = open_content(source)
     form = recognise(content, is_encoded=options.encoding != "auto")
-    if form == "delimited" or (form == "svmlight" and options.delimiter != "auto"):
+    if form == "workbook":
+        from margrove.data.workbook import sheet_as_text
+
+        return sheet_as_text(content), "delimited", replace(options, delimiter=",", encoding="utf-8")
+    return content, "delimited" if form == "svmlight" and options.delimiter != "auto" else form, options
+
+
+def _read(
+    content: Content, form: Format, target: Target, options: TextOptions
+) -> tuple[Table, Callable[[int], int] | None]:
+    """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
+    if form == "delimited":
         from margrove.data.delimited import read_delimited
 
         return read_delimited(content, options)
+    if form == "json":
+        from margrove.data.json_file import read_json
+
+        table, line_of = read_json(content, options)
+        return infer_columns(table, options.kinds), line_of
+    if form in ("SQLite", "DuckDB"):
+        from margrove.data.databases import read_duckdb, read_sqlite
+
+        table = (read_sqlite if form == "SQLite" else read_duckdb)(content, options.missing)
+        return infer_columns(table, options.kinds), None
     if form == "svmlight":
         check_label(target, content)
         return read_svmlight(content), None

@@ -10,9 +10,9 @@ import lzma
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from margrove.advice import Advice, Parameter, Setting
-from margrove.data.columns import clip
+from margrove.data.columns import clip, named
 from margrove.data.memory import check_memory
 from margrove.errors import InputError, MargroveError, ParameterError
 
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 Source: TypeAlias = str | os.PathLike[str] | IO[Any]  # "-" is standard input
-Format = Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
+Format: TypeAlias = (
+    Literal["delimited", "arff", "svmlight", "npz", "npy", "parquet", "arrow", "arrow stream"]
+    | Literal["workbook", "json", "SQLite", "DuckDB"]
+)
 
 LINE_END = ord("\n")
 HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold some hundred rows of most tables
@@ -45,14 +48,19 @@ _COMPRESSIONS: dict[bytes, tuple[str, Callable[..., Any]]] = {  # by a pattern o
     rb"BZh[1-9]1AY&SY": ("bzip2", bz2.open),
     rb"\xfd7zXZ\x00": ("xz", lzma.open),
 }
-_MAGIC: dict[bytes, Format] = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow stream",
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-    b"PK\x05\x06": "npz",  # an empty archive
+_MAGIC: dict[bytes, Format] = {  # by a pattern of their first bytes
+    rb"PAR1": "parquet",
+    rb"ARROW1": "arrow",
+    rb"\xff\xff\xff\xff": "arrow stream",
+    rb"\x93NUMPY": "npy",
+    rb"PK\x03\x04.{26}[^\x00]{0,99}?\.npy": "npz",  # the first file of a ZIP archive
+    rb"PK\x03\x04": "workbook",
+    rb"PK\x05\x06": "npz",  # an empty archive
+    rb"\xd0\xcf\x11\xe0": "workbook",  # .xls
+    rb"SQLite format 3": "SQLite",
+    rb".{8}DUCK": "DuckDB",
 }
+HAS_PARTS = {"workbook": "sheet", "SQLite": "table", "DuckDB": "table"}  # what "file::part" names
 _FOREIGN = {
     b"FEA1": "in the old Feather format (version 1)",
     b"%PDF": "a PDF document",
@@ -61,8 +69,6 @@ _FOREIGN = {
     b"GIF87a": "a GIF image",
     b"GIF89a": "a GIF image",
     b"\x7fELF": "a program",
-    b"\xd0\xcf\x11\xe0": "an old Office document (.xls?)",
-    b"SQLite format 3": "an SQLite database",
     b"\x89HDF": "an HDF5 file",
     b"\x28\xb5\x2f\xfd": "compressed with Zstandard",
     b"7z\xbc\xaf": "a 7-Zip archive",
@@ -70,10 +76,8 @@ _FOREIGN = {
     b"RDX2\n": "R's own data format",
     b"RDX3\n": "R's own data format",
 }
-_FOREIGN_TEXT = {
-    rb"\s*(\{|\[\s*[\[{])": "JSON",
-    rb"\s*<(!doctype|html|\?xml)": "a web page or XML",
-}
+_JSON = rb"\s*(\{|\[\s*[\[{])"
+_MARKUP = rb"\s*<(!doctype|html|\?xml)"
 _BYTE_ORDER_MARKS = {  # the longer first: UTF-32's little-endian mark begins with UTF-16's
     b"\xef\xbb\xbf": "utf-8-sig",
     b"\xff\xfe\x00\x00": "utf-32",
@@ -95,6 +99,7 @@ class Content:
     extension: str = ""  # without that of a compression, lower case: ".csv" of "A.CSV.gz"; a hint only
     path: Path | None = None  # the file itself, where its bytes are the content
     held: bytes | None = None  # the content, where it is in memory
+    part: str | None = None  # the sheet or the table that was named
 
     @cached_property
     def data(self) -> bytes:
@@ -139,7 +144,7 @@ class Content:
 
     def replaced(self, data: bytes) -> Content:
         """The same file with other content, held in memory."""
-        return Content(self.name, self.extension, held=data)
+        return Content(self.name, self.extension, held=data, part=self.part)
 
     def error(self, problem: str, **details: Any) -> InputError:
         """Return an `InputError` that names this file; ``details`` are its line, column and cure."""
@@ -147,13 +152,19 @@ class Content:
 
 
 def open_content(source: Source) -> Content:
-    """Open a path, ``"-"`` (standard input) or a binary file object, and decompress it. Raise `InputError` if there is
-    no such file, or it is a directory, unreadable, empty, or damaged in its compression."""
-    if isinstance(source, (str, os.PathLike)) and os.fspath(source) != "-":
+    """Open a path, a path with a sheet or a table (``shop.db::orders``), ``"-"`` (standard input) or a binary file
+    object, and decompress it. Raise `InputError` if there is no such file, or it is a directory, unreadable, empty, or
+    damaged in its compression."""
+    part = None
+    if isinstance(source, (str, os.PathLike)):
+        source, part = split_part(os.fspath(source))
+    if isinstance(source, str) and source != "-":
         content = open_file(Path(source))
     else:
         name, data = _read_stream(source)
         content = Content(name, _extension(name), held=data)
+    if part is not None:
+        content = replace(content, name=f"{content.name}::{part}", part=part)
     head = content.head()
     compression = compression_of(head)
     if compression is not None:
@@ -162,6 +173,33 @@ def open_content(source: Source) -> Content:
     if re.search(rb"\S", head) is None and re.search(rb"\S", content.data) is None:
         raise content.error("the file is empty", cure="Was it fully written?")
     return content
+
+
+def split_part(source: str) -> tuple[str, str | None]:
+    """Return a path and the sheet or table that stands after ``::``, None where there is none. A file whose own name
+    has ``::`` is taken as it is."""
+    path, mark, part = source.rpartition("::")
+    is_split = mark and path not in ("", "-") and not os.path.exists(source)
+    return (path, part) if is_split else (source, None)
+
+
+def choose_part(content: Content, form: Format, parts: Sequence[str], likely: Sequence[str] | None = None) -> str:
+    """Return the sheet or table that was named, whatever the case of its letters, or the only likely one. Raise
+    `InputError` if there is none, or several are likely."""
+    what, path = HAS_PARTS[form], content.name.removesuffix(f"::{content.part}")
+    likely = parts if likely is None else likely
+    if content.part is None:
+        if len(likely) == 1:
+            return likely[0]
+        if not parts:
+            raise content.error(f"there is no {what} in it", cure="Was it fully written?")
+        where = "Name one of them: " if content.path else "Save it as a file and name one of them: "
+        cure = f"{where}{f'{path}::{(likely or parts)[0]}'!r}."
+        raise content.error(f"there are several {what}s: {named(parts)}", cure=cure)
+    alike = [part for part in parts if part.casefold() == content.part.casefold()]
+    if not alike:
+        raise content.error(f"there is no {what} {content.part!r}", cure=f"There are: {named(parts)}.")
+    return content.part if content.part in alike else alike[0]
 
 
 def _extension(name: str) -> str:
@@ -226,18 +264,29 @@ def damage_refused(file: str, form: str, cure: str = AGAIN, column: str | None =
         yield
     except (MargroveError, FileNotFoundError):  # `TableChunks` reports a file that is gone
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # that of libraries in Rust
+            raise
         reason = clip(str(error).rstrip("."), 100) or type(error).__name__
         raise InputError(f"the {form} data cannot be read ({reason})", file=file, column=column, cure=cure) from error
 
 
 def recognise(content: Content, *, is_encoded: bool = False) -> Format:
     """Return the format of a file, judged by its first bytes and, where these are ambiguous, by the extension. Raise
-    `InputError` for any other. With ``is_encoded``, a named encoding, NUL bytes do not make the file binary."""
+    `InputError` for any other, and where a part is named of one that has none. With ``is_encoded``, a named encoding,
+    NUL bytes do not make the file binary."""
+    form = _form(content, is_encoded)
+    if content.part is not None and form not in HAS_PARTS:
+        cure = f"Leave out {f'::{content.part}'!r}."
+        raise content.error("only workbooks and databases have sheets or tables to choose from", cure=cure)
+    return form
+
+
+def _form(content: Content, is_encoded: bool) -> Format:
     head = content.head()
     has_nul = b"\x00" in head
     for magic, known in _MAGIC.items():
-        if has_nul and head.startswith(magic):  # a CSV file may have a first column called PAR1
+        if has_nul and re.match(magic, head, re.DOTALL):  # a CSV file may have a first column called PAR1
             return known
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
@@ -246,9 +295,10 @@ def recognise(content: Content, *, is_encoded: bool = False) -> Format:
     if not is_encoded and mark is None and has_nul:
         raise binary_file(content, "binary")
     text = head if mark is None else head.decode(mark, errors="ignore").encode()
-    for pattern, what in _FOREIGN_TEXT.items():
-        if re.match(pattern, text, re.IGNORECASE):
-            raise binary_file(content, what)
+    if re.match(_JSON, text):
+        return "json"
+    if re.match(_MARKUP, text, re.IGNORECASE):
+        raise binary_file(content, "a web page or XML")
     lines = [line for line in text.splitlines() if line.strip()]
     meaningful = next((line for line in lines if not line.lstrip().startswith(b"%")), b"")
     if meaningful.lstrip().lower().startswith(b"@relation"):
@@ -270,7 +320,7 @@ def _looks_svmlight(lines: list[bytes], content: Content) -> bool:
 
 def binary_file(content: Content, kind: str) -> InputError:
     """Return the error about a file that is not a table."""
-    cure = "Save the table as CSV, Parquet, Arrow, ARFF, LIBSVM or .npz."
+    cure = "Save the table as CSV, Parquet, Arrow, Excel, JSON lines, ARFF, LIBSVM or .npz."
     if kind == "binary":
         kind = "a binary file, not text"
         setting = Setting("encoding", "utf-16-le")

@@ -16,6 +16,7 @@ from margrove.data import Table, TableEncoder, load_penguins, read_table
 from margrove.data.dialect import DEFAULT_MISSING
 from margrove.data.inspection import is_identifier
 from margrove.data.readers import read_with_cells
+from margrove.data.source import split_part
 from margrove.data.target import Target, check_target, quantity_words
 from margrove.data.text import TEXT_FEATURES, check_text_columns
 from margrove.errors import InputError, ParameterError, check_choice
@@ -95,7 +96,7 @@ class Reading:
             return "penguins"
         if self.file == STANDARD_STREAM:
             return "model"
-        path = Path(self.file)
+        path = Path(split_part(self.file)[0])
         if path.suffix in _COMPRESSIONS:
             path = path.with_suffix("")
         return path.stem
@@ -105,9 +106,10 @@ class Reading:
         """The same for a file of other rows, which nobody has named yet; of embedded penguins there are no others."""
         if self.file is None or self.file == STANDARD_STREAM:
             return self
-        path = Path(self.file)
+        name, part = split_part(self.file)
+        path = Path(name)
         ending = Path(path.stem).suffix if path.suffix in _COMPRESSIONS else path.suffix
-        return replace(self, file=f"NEW{ending}")
+        return replace(self, file=f"NEW{ending}" if part is None else f"NEW{ending}::{part}")
 
     def command(self, verb: str, model: str) -> str:
         """Return the command line that reads this table again in the same way, for the model."""

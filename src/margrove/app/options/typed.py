@@ -21,7 +21,10 @@ of_table = partial(typer.Option, rich_help_panel="Table")
 of_learning = partial(typer.Option, rich_help_panel="Training")
 of_output = partial(typer.Option, rich_help_panel="Output")
 
-_FORMATS = "CSV, Parquet, Arrow, ARFF, LIBSVM or .npz, also compressed; '-' is standard input"
+_FORMATS = (
+    "CSV, Excel, OpenDocument, Parquet, Arrow, JSON lines, ARFF, LIBSVM or .npz, also compressed; SQLite or DuckDB; "
+    "FILE::NAME is a sheet or a table; '-' is standard input"
+)
 File = Annotated[str | None, typer.Argument(help=f"{_FORMATS}. Default: the embedded penguins dataset.")]
 Rows = Annotated[
     str | None,
