@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions
@@ -13,6 +13,9 @@ from margrove.data.source import Content, Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
+
+if TYPE_CHECKING:
+    from margrove.data.delimited import Rows
 
 
 def read_table(
@@ -24,6 +27,8 @@ def read_table(
     encoding: str = "auto",
     missing: Sequence[str] = DEFAULT_MISSING,
     drop_unlabelled: bool = False,
+    skip: int = 0,
+    header_row: int | None = None,
 ) -> Table:
     """Read a table from a file.
 
@@ -43,11 +48,16 @@ def read_table(
     delimiter : str
         One character; "auto" chooses among comma, tab, semicolon, bar and space.
     encoding : str
-        Of a text file, as Python calls it. "auto" is UTF-8, or what a byte-order mark says.
+        Of a text file, as Python calls it. "auto" is UTF-8, or what a byte-order mark says; delimited text that is
+        neither is read in the encoding that makes words of its bytes, and `Table.notes` say which.
     missing : sequence of str
         What a missing cell of a delimited file looks like.
     drop_unlabelled : bool
         Leave out rows whose target is missing. Otherwise they are an error.
+    skip : int
+        The lines to leave out at the top of a delimited file. Titles above the column names are found without it.
+    header_row : int, optional
+        The line of a delimited file that holds the column names, counted from 1. What stands above is left out.
 
     Examples
     --------
@@ -61,31 +71,28 @@ def read_table(
     >>> table.notes[-1]
     "The target is 'ripe' (it is the last column)."
     """
-    options = TextOptions(header, delimiter, encoding, missing)
-    table, line_of = _read(open_content(source), target, options)
+    options = TextOptions(header, delimiter, encoding, missing, skip, header_row)
+    table, rows = _read(open_content(source), target, options)
     if target is False:
         table = table.with_target(None)
     elif table.target is None:
         table = choose_target(table, target)
-    return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
+    return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=rows.line if rows else None)
 
 
 def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
     """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
     again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""
-    content, options = open_content(source), TextOptions(**how)
-    table, line_of = _read(content, False, options)
+    table, rows = _read(open_content(source), False, TextOptions(**how))
     table = table.with_target(None)
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
-    if line_of is None or not names:
+    if rows is None or not names:
         return table, {name: table[name].cells() for name in names}
-    from margrove.data.delimited import written_cells
-
-    return table, written_cells(content, names, options)
+    return table, rows.cells(names)
 
 
-def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table, Callable[[int], int] | None]:
-    """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
+def _read(content: Content, target: Target, options: TextOptions) -> tuple[Table, Rows | None]:
+    """Return the table, with a target only where the format defines it, and the rows as written, of delimited text."""
     form = recognise(content, is_encoded=options.encoding != "auto")
     if form == "delimited" or (form == "svmlight" and options.delimiter != "auto"):
         from margrove.data.delimited import read_delimited
