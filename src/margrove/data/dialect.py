@@ -118,8 +118,8 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     cells = [row for _, _, row in rows]
     found = find_header(cells, missing, header if header_row is None else True, is_first=header_row is not None)
     has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
-    if not has_names and header == "auto":
-        _refuse_title(content, cells, first_line, chosen)
+    if header == "auto" and header_row is None and found.body - found.first < 2:
+        _refuse_title(content, cells[found.first :], first_line, chosen)
     columns, notes = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
     if "".join(lines[: first_line - 1]).strip():
         what = "column names" if has_names else "rows"
@@ -142,14 +142,13 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
 
 
 def _refuse_title(content: Content, rows: list[list[str]], line: int, delimiter: str) -> None:
-    """Refuse a file that begins with a title, and in which no names are found: they would be taken for a row."""
+    """Refuse a table that seems to begin with a title: the names below it would be taken for a row."""
     if 2 * filled(rows[0]) < typical_of(rows) and not is_formatted("".join(rows[0])):
-        problem = f"the line is mostly empty ({clip(delimiter.join(rows[0]))!r}), and no column names are found below"
-        named = Advice("Name the line that holds them: ", Setting("header_row", ...))
-        none = Advice(
-            "; or, if there are none: ", Setting("header", False), "; lines to leave out: ", Setting("skip", ...)
-        )
-        raise content.error(problem, line=line, cure=Advice(named, none, "."))
+        row = clip(delimiter.join(rows[0]))
+        problem = f"the line is mostly empty ({row!r}), and it is not clear which line holds the names"
+        lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
+        cure = Advice("Name that line: ", Setting("header_row", ...), lines)
+        raise content.error(problem, line=line, cure=cure)
 
 
 def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
