@@ -27,7 +27,7 @@ PYTHON = re.compile(r"\w+=(True|False|None|'|\[)|\w\(\)")  # header=False, encod
 
 FILES = {
     "no rows": (b"x,y\n", [], "If the first line is a row of data and not column names, set --no-header."),
-    "wrong encoding": ("x,y\n1,gr\u00fcn\n".encode("latin-1"), [], "such as --encoding latin-1."),
+    "unknown encoding": (b"x,y\n1,gr\xf7n\n", [], "such as --encoding latin-1."),
     "wrong encoding named": (
         b"x,y\n1,\xff\n",
         ["--encoding", "ascii"],

@@ -46,8 +46,8 @@ BAD_FILES = {
         "If the first line is a row of data and not column names, set header=False.",
     ),
     "short row": (
-        b"a,b,c\n1,2,3\n\n4,5\n6,7,8\n",
-        "{file}, line 4: 2 cells where the first line has 3 ('4,5'). Fix the row.",
+        b"a,b,c\n1,2,3\n\nx,5\n6,7,8\n",
+        "{file}, line 4: 2 cells where the first line has 3 ('x,5'). Fix the row.",
     ),
     "long row": (
         b"a,b\n1,2\n3,4,5\n",
@@ -56,18 +56,18 @@ BAD_FILES = {
     ),
     "ragged after a line break": (b'a,b\n"x\ny",2\n3\n', "{file}, line 4: 1 cell where the first line has 2"),
     "ragged far down": (
-        b"a,b\n" + b"1,2\n" * 400_000 + b"3\n",
-        "{file}, line 400002: 1 cell where the first line has 2 ('3')",
+        b"a,b\n" + b"1,2\n" * 400_000 + b"x\n",
+        "{file}, line 400002: 1 cell where the first line has 2 ('x')",
     ),
-    "latin-1": (
-        "a,b\n1,thé\n2,café\n".encode("latin-1"),
-        "{file}, line 2: the text is not UTF-8 (byte 0xe9, near 'a,b 1,thé 2,café'). "
+    "no known encoding": (
+        b"a,b\n1,th\xf7y\n",
+        "{file}, line 2: the text is not UTF-8 (byte 0xf7, near 'a,b 1,th÷y'). "
         "Name its encoding, such as encoding='latin-1'.",
     ),
-    "latin-1 names": ("é,b\n1,2\n".encode("latin-1"), "{file}, line 1: the text is not UTF-8 (byte 0xe9"),
-    "latin-1 far down": (
-        b"a,b\n" + b"1,text\n" * 200_000 + b"1,caf\xe9\n",
-        "{file}, line 200002: the text is not UTF-8 (byte 0xe9",
+    "no known encoding of the names": (b"x\xf7y,b\n1,2\n", "{file}, line 1: the text is not UTF-8 (byte 0xf7"),
+    "no known encoding far down": (
+        b"a,b\n" + b"1,text\n" * 200_000 + b"1,x\xf7y\n",
+        "{file}, line 200002: the text is not UTF-8 (byte 0xf7",
     ),
     "infinite": (
         b"a,b\n1,x\n\n-inf,y\n",
@@ -77,10 +77,6 @@ BAD_FILES = {
     "too large a number": (
         b"a,b\n1,x\n1e999,y\n",
         "{file}, line 3, column 'a': the number is infinite (inf)",
-    ),
-    "same names": (
-        b"a,b,a\n1,2,3\n",
-        "{file}, line 1: the column name 'a' occurs 2 times, as columns 1 and 3. Give every column a unique name.",
     ),
     "endless cell": (
         b"a,b\n1,x\n2," + b"z" * 10 * MIB + b"\n3,y\n",

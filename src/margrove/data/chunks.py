@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from margrove.data.codepage import WINDOW, guess_encoding
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions, line_of_row, squeezed
 from margrove.data.frames import check_finite
 from margrove.data.rows import Matrix
@@ -34,6 +35,7 @@ from margrove.data.source import (
     RIGHT_ENCODING,
     Content,
     Format,
+    bad_byte_at,
     byte_order_mark,
     compression_of,
     damage_refused,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
     from margrove.data.encoder import TableEncoder
 
-HEAD = 1 << 22  # bytes that are looked at to recognise the format and the dialect
+HEAD = WINDOW  # bytes that are looked at to recognise the format, the encoding and the dialect
 LEAST_BLOCK, MOST_BLOCK = 1 << 16, 1 << 26  # bytes of text read at a time
 MOST_RECORD = 1 << 28  # bytes; a row that does not end within this is refused
 FREE_SHARE = 0.5  # of the free disk that parsed rows may take
@@ -156,6 +158,8 @@ def read_chunks(
     encoding: str = "auto",
     missing: Sequence[str] = DEFAULT_MISSING,
     drop_unlabelled: bool = False,
+    skip: int = 0,
+    header_row: int | None = None,
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
@@ -170,8 +174,8 @@ def read_chunks(
     source : str or path
     rows : int
         The most rows of a chunk.
-    target, header, delimiter, encoding, missing, drop_unlabelled
-        As in `read_table`.
+    target, header, delimiter, encoding, missing, drop_unlabelled, skip, header_row
+        As in `read_table`. Lines that it would leave out between or below the rows are an error here.
 
     Examples
     --------
@@ -184,7 +188,7 @@ def read_chunks(
     ([(2, 2), (1, 2)], [['yes', 'no'], ['yes']])
     """
     check_whole("rows", rows, least=1)
-    options = TextOptions(header, delimiter, encoding, missing)
+    options = TextOptions(header, delimiter, encoding, missing, skip, header_row)
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         raise ParameterError(f"source is {source!r}; it must be the path of a file, which is read several times.")
     path, part = split_part(os.fspath(source))
@@ -218,7 +222,7 @@ class _TextFile:
             first = file.read(HEAD)
         if not first.strip():
             raise InputError("the file is empty", file=path, cure="Was it fully written?")
-        self.encoding = (byte_order_mark(first) or "utf-8") if encoding == "auto" else encoding
+        self.encoding = (byte_order_mark(first) or _guessed(first)) if encoding == "auto" else encoding
         if first[:6] != b"\x93NUMPY":
             with self._opened() as file:
                 first = file.read(HEAD).removeprefix(codecs.BOM_UTF8)
@@ -255,6 +259,10 @@ class _TextFile:
                 rest = rest[cut:] + data
             if rest.strip() and skipped <= line:
                 yield line, Content(self.path, held=rest)
+
+
+def _guessed(head: bytes) -> str:
+    return (guess_encoding(head) if bad_byte_at(head) is not None else None) or "utf-8"
 
 
 def _lines_in(data: bytes) -> int:
@@ -296,7 +304,7 @@ class DelimitedChunks(TableChunks):
     def __init__(self, file: _TextFile, options: TextOptions, **common: Any) -> None:
         super().__init__(file.head, **common)
         head, self._dialect = options.sniffed(file.head)
-        self._body = replace(self._dialect, has_names=False, body=0)  # that of a block of rows
+        self._body = replace(self._dialect, body=0, above=0)  # that of a block of rows
         self._file = file
         self._size = _block_size(file.head.data, self.rows)
         self._skipped = _lines_in(head.data[: self._dialect.body])
@@ -310,14 +318,16 @@ class DelimitedChunks(TableChunks):
         import pyarrow as pa
 
         from margrove.data.arrow import table_from_arrow
-        from margrove.data.delimited import carries_nothing, no_rows
+        from margrove.data.delimited import carries_nothing, is_tail_untidy, is_untidy, no_rows
 
         self._types: dict[str, Any] | None = None
         found: dict[str, Any] = {}
         names = self._dialect.columns
         useless = set(self._dialect.unnamed)
         parsed, schema, n = _ParsedRows(), None, 0
-        for _, _, arrow in self._parsed():
+        for line, block, arrow in self._parsed():
+            if is_untidy(arrow, self._content, self._dialect):
+                self._refuse_untidy(line, block)
             schema = arrow.schema if n == 0 else schema if arrow.schema == schema else None
             if schema is not None and self._can_keep:
                 self._can_keep = parsed.add(arrow)
@@ -334,11 +344,25 @@ class DelimitedChunks(TableChunks):
             report(Progress("scanning the file", n))
         if n == 0:
             raise no_rows(self._content, self._dialect)
+        if is_tail_untidy(block, self._dialect):
+            self._refuse_untidy(line, block)
         self._types = found
         if schema is not None and self._can_keep and found == dict(zip(schema.names, schema.types, strict=True)):
             self._parsed_rows = parsed
         self._kept = [name for name in names if name not in useless] or list(names)
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
+
+    def _refuse_untidy(self, line: int, block: Content) -> None:
+        """Raise `InputError` if lines of the block are no rows; the sums in a short file need all of it."""
+        from margrove.data.tidy import tidied
+
+        is_part = self._content.size >= HEAD
+        dialect = replace(self._body, above=line) if is_part else self._dialect
+        found = tidied(block if is_part else self._content, dialect, is_part=is_part)
+        if found is not None and found[1].notes != dialect.notes:
+            problem = f"some lines are no rows: {found[1].notes[len(dialect.notes)].removesuffix(' left out.')} skipped"
+            cure = "Remove them, or read the file as a whole with read_table, which leaves them out."
+            raise self._content.error(problem, cure=cure)
 
     def _parsed(self) -> Iterator[tuple[int, Content, Any]]:
         from margrove.data.delimited import parse_block

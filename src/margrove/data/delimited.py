@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,98 +15,180 @@ import pyarrow.types as kinds
 
 from margrove.advice import Advice, Setting
 from margrove.data.arrow import column_from_arrow, table_from_arrow
+from margrove.data.codepage import guess_encoding
 from margrove.data.columns import Column, clip
 from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, TextOptions, line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
+from margrove.data.header import filled
 from margrove.data.inference import infer_columns
 from margrove.data.memory import CELL, check_memory
-from margrove.data.source import Content, as_utf8, bad_byte
+from margrove.data.source import Content, NotUTF8Error, as_utf8, bad_byte
 from margrove.data.table import Table
+from margrove.data.tidy import TOTAL, tidied
 from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
 _PIECES, _PIECE = 64, 1 << 16  # pieces of a long file that are searched for codes, and their bytes
+REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
+_TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
 
 
-def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Callable[[int], int]]:
-    """Read a delimited text file: the table without a target, and a function that gives the line of a row. Raise
-    `InputError` if rows are ragged, a cell is too long, a quote is not closed, the encoding is wrong, names repeat, a
-    number is infinite, or there are no rows."""
-    content, dialect = options.sniffed(as_utf8(content, options.encoding))
-    arrow = _parse(content, dialect)
+class Rows:
+    """The rows of a delimited file as they are written."""
+
+    def __init__(self, content: Content, dialect: Dialect) -> None:
+        self.content, self.dialect = content, dialect
+
+    def line(self, row: int) -> int:
+        """Return the line of the file on which a row, counted from 0, begins."""
+        return line_of_row(self.content, self.dialect, row)
+
+    def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the cells of these columns as they are written: 0012 stays 0012."""
+        arrow = self._as_text(names, strings_can_be_null=False)
+        return {name: arrow.column(name).to_pylist() for name in names}
+
+    def columns(self, names: Sequence[str]) -> dict[str, Column]:
+        """Return these columns as text, without the missing cells."""
+        arrow = self._as_text(names)
+        return {name: column_from_arrow(name, arrow.column(name)) for name in names}
+
+    def _as_text(self, names: Sequence[str], **convert: Any) -> pa.Table:
+        block = min(_LARGE_BLOCK, self.content.size + 1)
+        texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string())}
+        body = self.content.open(self.dialect.body)
+        return _read_csv(body, self.dialect, block, newlines_in_values=True, **texts, **convert)
+
+    def has_leading_zeros(self) -> bool:
+        """Return whether a cell begins with a zero and a digit; of a long file, pieces all over it are searched."""
+        data, start = self.content.data, max(0, self.dialect.body - 1)
+        code = re.compile(rb'[\n"' + re.escape(self.dialect.delimiter.encode()) + rb"]0\d")
+        if len(data) <= _PIECES * _PIECE:
+            return code.search(data, start) is not None
+        starts = np.linspace(start, len(data) - _PIECE, _PIECES).astype(int).tolist()
+        return any(code.search(data, begin, begin + _PIECE) for begin in starts)
+
+
+def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Rows]:
+    """Read a delimited text file: the table without a target, and its rows as written. Raise `InputError` if rows are
+    ragged, a cell is too long, a quote is not closed, the encoding is wrong, a number is infinite, or there are no
+    rows."""
+    try:
+        return _read_text(as_utf8(content, options.encoding), options)
+    except NotUTF8Error:
+        encoding = guess_encoding(content.data) if options.encoding == "auto" else None
+        if encoding is None:
+            raise
+    words = f"The text is not UTF-8; it was read as {encoding}. If letters look wrong, set "
+    note = Advice(words, Setting("encoding", ...), ".")
+    return _read_text(content.replaced(content.data.decode(encoding).encode(), note), options)
+
+
+def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
+    arrow, content, dialect = _parse(*options.sniffed(content))
     if arrow.num_rows == 0:
         raise no_rows(content, dialect)
     _check_texts(arrow, content, dialect)
-    table = table_from_arrow(arrow, source=content.name, notes=_notes(dialect))
-    line_of = partial(line_of_row, content, dialect)
-    check_finite(table, line_of)
+    notes = [*filter(None, [content.note]), *_notes(dialect)]
+    table = table_from_arrow(arrow, source=content.name, notes=notes)
+    rows = Rows(content, dialect)
+    check_finite(table, rows.line)
     table = infer_columns(
         _without_unnamed(table, dialect),
         options.kinds,
-        partial(text_columns, content, dialect),
-        has_zeros=_has_leading_zeros(content, dialect),
+        rows.columns,
+        has_zeros=rows.has_leading_zeros(),
         decimal_comma=dialect.decimal_point == ",",
     )
-    return table, line_of
+    return table, rows
 
 
-def text_columns(content: Content, dialect: Dialect, names: Sequence[str]) -> dict[str, Column]:
-    """Return columns of a valid delimited file as text."""
-    texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string())}
-    block = min(_LARGE_BLOCK, content.size + 1)
-    arrow = _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True, **texts)
-    return {name: column_from_arrow(name, arrow.column(name)) for name in names}
-
-
-def _has_leading_zeros(content: Content, dialect: Dialect) -> bool:
-    """Return whether a cell begins with a zero and a digit, in all of a short file or in pieces all over a long one."""
-    code = re.compile(rb'[\n"' + re.escape(dialect.delimiter.encode()) + rb"]0\d")
-    if content.size <= _PIECES * _PIECE:
-        return code.search(content.data, dialect.body - 1) is not None
-    starts = np.linspace(dialect.body - 1, content.size - _PIECE, _PIECES).astype(int).tolist()
-    return any(code.search(content.data, start, start + _PIECE) for start in starts)
-
-
-def written_cells(content: Content, names: Sequence[str], options: TextOptions) -> dict[str, list[str]]:
-    """Return the cells of these columns of a valid delimited file as they are written: 0012 stays 0012."""
-    content, dialect = options.sniffed(as_utf8(content, options.encoding))
-    block = min(_LARGE_BLOCK, content.size + 1)
-    texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string()), "strings_can_be_null": False}
-    arrow = _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True, **texts)
-    return {name: arrow.column(name).to_pylist() for name in names}
-
-
-def _parse(content: Content, dialect: Dialect) -> pa.Table:
-    """Return the rows as a pyarrow Table, or raise an `InputError` that names the line of the fault."""
+def _parse(content: Content, dialect: Dialect) -> tuple[pa.Table, Content, Dialect]:
+    """Return the rows as a pyarrow Table, and the text they stand in, which is tidied if need be. Raise an `InputError`
+    that names the line of a fault."""
     n_lines = content.count_lines(dialect.body)
     # Every cell takes a byte of the text at least, also where line breaks in cells make lines look like rows.
     check_memory(CELL * min(n_lines * len(dialect.columns), content.size), content.name)
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
+    arrow, reason = _parse_fast(content, dialect, block, n_lines)
+    if arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect)):
+        return arrow, content, dialect
+    if not content.data[dialect.body :].strip():
+        raise no_rows(content, dialect)
+    fault = bad_byte(content)
+    if fault is not None:
+        raise fault
+    tidy = tidied(content, dialect)
+    if tidy is not None:
+        content, dialect = tidy
+        if not content.data:
+            raise no_rows(content, dialect)
+    elif arrow is not None:
+        return arrow, content, dialect
+    elif "straddl" not in reason:
+        raise content.error(f"the file cannot be parsed ({clip(reason, 100)})")
+    # One block: rows may be longer than the usual one.
+    return _read_csv(content.open(dialect.body), dialect, content.size + 1, newlines_in_values=True), content, dialect
+
+
+def _parse_fast(content: Content, dialect: Dialect, block: int, n_lines: int) -> tuple[pa.Table | None, str]:
+    """Return the rows as a pyarrow Table, or None and the reason if there is a fault."""
     try:
         arrow = _read_csv(content.open(dialect.body), dialect, block)
         # Cells with line breaks are rare, and to parse with them allowed takes a third longer. Parsed without
         # it, rows around a break at the end of a block may be lost silently; but as every row ends a
         # line, none is lost if there are as many rows as lines. Otherwise there are breaks, or blank lines.
         if arrow.num_rows == n_lines or b'"' not in content.data:
-            return arrow
+            return arrow, ""
     except pa.ArrowInvalid:
         pass  # with line breaks allowed it may be sound; if not, the fault shows again
     try:
-        return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True)
+        return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True), ""
     except pa.ArrowInvalid as error:
-        reason = str(error)
-    if not content.data[dialect.body :].strip():
-        raise no_rows(content, dialect)
-    fault = bad_byte(content) or trace(content, dialect)
-    if fault is not None:
-        raise fault
-    if "straddl" not in reason:
-        raise content.error(f"the file cannot be parsed ({clip(reason, 100)})")
-    # Nothing is wrong but the length of the rows.
-    return _read_csv(content.open(dialect.body), dialect, content.size, newlines_in_values=True)
+        return None, str(error)
+
+
+def is_untidy(arrow: pa.Table, content: Content, dialect: Dialect) -> bool:
+    """Return whether a row may be blank, the column names again or, in a short file, a sum: `tidied` looks at each."""
+    if arrow.num_columns < 2 or arrow.num_rows == 0:
+        return False
+    columns = sorted(arrow.columns, key=lambda column: column.null_count)
+    if columns[0].null_count:
+        blank = pc.is_null(columns[0])
+        for column in columns[1:]:
+            blank = pc.and_(blank, pc.is_null(column))
+            if not pc.any(blank).as_py():
+                break
+        else:
+            return True
+    names = list(zip(dialect.header, arrow.columns, strict=False))
+    if dialect.has_names and all(_is_among(column, name) for name, column in names if name.strip()):
+        return True
+    for column in arrow.columns if content.size <= REPORT else ():  # the first cell of a row says that it is a sum
+        parts = column.chunks if kinds.is_dictionary(column.type) else ()
+        if any(pc.any(pc.match_substring_regex(part.dictionary, TOTAL)).as_py() for part in parts):
+            return True
+        if column.null_count == 0:
+            break
+    return False
+
+
+def _is_among(column: pa.ChunkedArray, text: str) -> bool:
+    is_coded = kinds.is_dictionary(column.type)
+    if not kinds.is_string(column.type.value_type if is_coded else column.type):
+        return False
+    return any(pc.index(part.dictionary if is_coded else part, text).as_py() >= 0 for part in column.chunks)
+
+
+def is_tail_untidy(content: Content, dialect: Dialect) -> bool:
+    """Return whether the last line is mostly empty or called a total: it may be no row."""
+    lines = content.tail(_TAIL).decode(errors="replace").rstrip().splitlines()
+    cells = next(csv.reader(lines[-1:], delimiter=dialect.delimiter), [])
+    label = next((cell for cell in cells if cell.strip()), "")
+    return len(dialect.columns) > 1 and (2 * filled(cells) <= dialect.typical or re.search(TOTAL, label) is not None)
 
 
 def parse_block(content: Content, dialect: Dialect, types: dict[str, pa.DataType] | None) -> pa.Table:
@@ -155,9 +237,9 @@ def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect) -> None:
         kind = chunks.type.value_type if kinds.is_dictionary(chunks.type) else chunks.type
         if kinds.is_binary(kind):
             # pyarrow falls back to bytes where a cell is not UTF-8.
-            fault = bad_byte(content)
-            assert fault is not None, f"pyarrow read column {name!r} as bytes, but the text is UTF-8"
-            raise fault
+            wrong = bad_byte(content)
+            assert wrong is not None, f"pyarrow read column {name!r} as bytes, but the text is UTF-8"
+            raise wrong
         if not kinds.is_string(kind):
             continue
         for chunk in chunks.chunks:
@@ -183,7 +265,7 @@ def _notes(dialect: Dialect) -> list[str]:
         notes.append(f"The delimiter is the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}.")
     if dialect.decimal_point == ",":
         notes.append("Numbers are written with a decimal comma.")
-    return notes
+    return [*notes, *dialect.notes]
 
 
 def _without_unnamed(table: Table, dialect: Dialect) -> Table:

@@ -1,8 +1,7 @@
 """The dialect of a delimited file: its delimiter, its decimal point, its column names; and the line of a fault.
 
 The dialect is judged on the head of the file. The delimiter is the character that cuts the lines into the same
-number of cells, two at least. The first line holds names when it is unlike what stands below it: text above a
-column of numbers, or, where all is text, words that never come again in their own columns.
+number of cells, two at least; `header` finds the names.
 """
 
 from __future__ import annotations
@@ -10,18 +9,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count, islice
 
-from margrove.advice import Advice, Parameter
+from margrove.advice import Advice, Parameter, Setting
 from margrove.data.columns import clip
+from margrove.data.header import filled, find_header, is_formatted, is_typed, typical_of, width_of
 from margrove.data.inference import Kinds
 from margrove.data.source import HEAD, Content, bad_byte
-from margrove.data.table import duplicate_names
-from margrove.errors import InputError, ParameterError, check_choice
+from margrove.errors import InputError, ParameterError, check_choice, check_whole
 
 # The delimiters, from the most telling to the least: commas and spaces occur in text.
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
@@ -33,10 +32,9 @@ DEFAULT_MISSING = (
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
-_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?inf(inity)?", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-_OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
+_SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,17 @@ class Dialect:
 
     delimiter: str
     decimal_point: str
-    has_names: bool  # in the first line
+    has_names: bool
     columns: tuple[str, ...]  # their names; of a column without one, column_1, column_2, …
     unnamed: frozenset[str]  # the columns that have no name, in a file that has names
     missing: Collection[str]  # what missing cells look like
-    first_line: int  # of the first record, counted from 1; blank lines may stand above it
-    body: int  # the offset in bytes at which the rows begin, after the names
+    first_line: int  # of the table, counted from 1; blank lines and titles may stand above it
+    above: int  # the number of lines before the rows
+    body: int  # the offset in bytes at which the rows begin, after these lines
+    header: tuple[str, ...]  # the last of these lines as written, if it holds names: it may come again
+    typical: int  # the number of filled cells of a usual row
+    notes: tuple[str, ...] = ()
+    lines: Sequence[int] | None = None  # of the rows in the file, where `tidy` has written the content anew
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class TextOptions:
     delimiter: str = "auto"
     encoding: str = "auto"
     missing: Sequence[str] = DEFAULT_MISSING
+    skip: int = 0
+    header_row: int | None = None
     kinds: Kinds = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -68,15 +73,19 @@ class TextOptions:
             raise ParameterError(
                 f"missing is {self.missing!r}; it must be a list of strings, such as [{self.missing!r}]."
             )
+        check_whole("skip", self.skip, least=0)
+        if self.header_row is not None:
+            check_whole("header_row", self.header_row, least=self.skip + 1)
+            if self.header is False:
+                words = " names the line of the header, and the file is said to have none. Leave one out."
+                raise ParameterError(Advice(Parameter("header_row"), words))
 
     def sniffed(self, content: Content) -> tuple[Content, Dialect]:
         """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
-        dialect = sniff(content, delimiter=self.delimiter, header=self.header, missing=self.missing)
+        dialect = sniff(content, self)
         if dialect.delimiter == " ":
             content = content.replaced(squeezed(content.data))
-            dialect = sniff(content, delimiter=" ", header=self.header, missing=self.missing)
-        if len(set(dialect.columns)) < len(dialect.columns):
-            raise duplicate_names(dialect.columns, file=content.name, line=dialect.first_line)
+            dialect = sniff(content, replace(self, delimiter=" "))
         return content, dialect
 
 
@@ -91,46 +100,95 @@ def records(text: io.TextIOBase, delimiter: str) -> Iterator[tuple[int, int, lis
         line = reader.line_num + 1
 
 
-def sniff(content: Content, *, delimiter: str, header: bool | str, missing: Collection[str]) -> Dialect:
+def sniff(content: Content, options: TextOptions) -> Dialect:
     """Return the dialect of a text in UTF-8. The extension of its name is a hint: ".tsv" is cut at tabs only."""
+    delimiter, header, missing = options.delimiter, options.header, options.missing
     if delimiter != "auto" and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
         words = f" is {delimiter!r}; it must be one character, such as ',' or '\\t'."
         raise ParameterError(Advice(Parameter("delimiter"), words))
     check_choice("header", header, (True, False, "auto"))
-    head = _head(content)
-    chosen = _find_delimiter(head, content.extension) if delimiter == "auto" else delimiter
-    rows = _rows(head, chosen)
+    header_row = options.header_row
+    skipped = options.skip if header_row is None else header_row - 1
+    head = _head(content, skipped)
+    if separator := _SEPARATOR.match(head):
+        skipped, delimiter = max(skipped, 1), separator[1] if delimiter == "auto" else delimiter
+    lines = list(io.StringIO(head, newline=""))  # \r\n, \n, \r end a line
+    text = "".join(lines[skipped:])
+    chosen = _find_delimiter(text, content.extension) if delimiter == "auto" else delimiter
+    rows = _rows(text, chosen)
+    if not text.strip() or (header_row is not None and rows[:1] and rows[0][0] > 1):
+        raise content.error("the line is blank, or there is none", line=skipped + 1, cure="Name another line.")
     if not rows:
         problem = f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the limit for one cell"
         raise content.error(problem, line=1, cure="Check that it is a table; if its delimiter is unusual, name it.")
-    line, next_line, first = rows[0]
     cells = [row for _, _, row in rows]
-    if header is not False and len(cells) > 1 and all(len(row) == len(first) + 1 for row in cells[1:]):
-        # R writes the names of the columns, but none above the names of the rows.
-        cells[0] = ["", *first]
-        has_names = True
-    else:
-        has_names = _has_names(cells, missing) if header == "auto" else bool(header)
-    names = [name.strip() if has_names else "" for name in cells[0]]
-    columns = tuple(name or f"column_{place}" for place, name in enumerate(names, start=1))
-    above = islice(io.StringIO(head, newline=""), (next_line if has_names else line) - 1)  # \r\n, \n, \r end a line
+    found = find_header(cells, missing, header if header_row is None else True, is_first=header_row is not None)
+    has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
+    if header == "auto" and header_row is None and found.body - found.first < 2:
+        _refuse_title(content, cells[found.first :], first_line, chosen)
+    columns, notes = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
+    if "".join(lines[: first_line - 1]).strip():
+        what = "column names" if has_names else "rows"
+        notes.insert(0, left_out(range(1, first_line), f"stand above the {what}"))
+    above = skipped + (rows[found.body - 1][1] if has_names else rows[found.first][0]) - 1
     return Dialect(
         delimiter=chosen,
-        decimal_point=_decimal_point(cells[1:], chosen),
+        decimal_point=_decimal_point(cells[found.body :], chosen),
         has_names=has_names,
         columns=columns,
-        unnamed=frozenset(column for column, name in zip(columns, names, strict=True) if has_names and not name),
+        unnamed=frozenset(column for column, name in zip(columns, found.names, strict=True) if has_names and not name),
         missing=missing,
-        first_line=line,
-        body=sum(len(text.encode()) for text in above),
+        first_line=first_line,
+        above=above,
+        body=sum(len(text.encode()) for text in lines[:above]),
+        header=found.written,
+        typical=typical_of(cells[found.body :]),
+        notes=tuple(notes),
     )
 
 
-def _head(content: Content) -> str:
-    """Return the first rows of the file as text, cut at the end of a line."""
+def _refuse_title(content: Content, rows: list[list[str]], line: int, delimiter: str) -> None:
+    """Refuse a table that seems to begin with a title: the names below it would be taken for a row."""
+    if 2 * filled(rows[0]) < typical_of(rows) and not is_formatted("".join(rows[0])):
+        row = clip(delimiter.join(rows[0]))
+        problem = f"the line is mostly empty ({row!r}), and it is not clear which line holds the names"
+        lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
+        cure = Advice("Name that line: ", Setting("header_row", ...), lines)
+        raise content.error(problem, line=line, cure=cure)
+
+
+def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return names of which none occurs twice, and notes on those that did."""
+    unique: dict[str, str] = {}  # with the name in the file
+    for name in names:
+        numbered = (f"{name} ({number})" for number in count(2))
+        free = name if name not in unique else next(new for new in numbered if new not in unique and new not in names)
+        unique[free] = name
+    notes = [f"Another column {old!r} is called {new!r}." for new, old in unique.items() if new != old]
+    return tuple(unique), notes
+
+
+def left_out(lines: Sequence[int], why: str) -> str:
+    """Return a note: ``Lines 1 to 3 and 7 stand above the column names and are left out.`` Of many lines, the first."""
+    runs: list[list[int]] = []
+    for line in lines:
+        if runs and runs[-1][-1] == line - 1:
+            runs[-1][1:] = [line]
+        else:
+            runs.append([line])
+    words = [" to ".join(map(str, run)) for run in runs[:4]] + ["others"] * (len(runs) > 4)
+    listed = ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
+    if len(lines) == 1:
+        verb, _, rest = why.partition(" ")
+        return f"Line {listed} {verb}s {rest} and is left out."
+    return f"Lines {listed} {why} and are left out."
+
+
+def _head(content: Content, skipped: int) -> str:
+    """Return the first rows of the file as text, cut at the end of a line, two of them at least below those skipped."""
     size = HEAD
     head = content.head(size)
-    while size < content.size and head.count(b"\n") + head.count(b"\r") < 2:
+    while size < content.size and max(head.count(b"\n"), head.count(b"\r")) < 2 + skipped:
         # Wide tables have long lines; but no table has lines as long as this.
         if size > 64 * CELL_LIMIT:
             problem = f"the first two lines are longer than {size >> 20} MiB"
@@ -181,12 +239,11 @@ def _find_delimiter(head: str, hint: str) -> str:
     for delimiter in NAMES:
         text = squeezed(head.encode()).decode() if delimiter == " " else head
         rows = [cells for _, _, cells in _rows(text, delimiter)]
-        found = [len(cells) for cells in rows]
-        width, times = max(Counter(found).items(), key=lambda item: (item[1], item[0]), default=(0, 0))
-        times += found[:1] == [width - 1] and width > 2  # R's names have one cell fewer: see `sniff`
-        share = times / max(len(found), 1)
+        width, times = width_of(rows)
+        times += bool(rows) and len(rows[0]) == width - 1 and width > 2  # R's names have one cell fewer
+        share = times / max(len(rows), 1)
         # Sentences have spaces too, but not the same number of words, some of them numbers.
-        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(_is_typed, rows[-1]))))
+        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(is_typed, rows[-1]))))
         if is_telling and share > best_share:
             best, best_share = delimiter, share
     return best
@@ -202,57 +259,50 @@ def _decimal_point(rows: list[list[str]], delimiter: str) -> str:
     return "," if has_comma and not has_point else "."
 
 
-def _has_names(rows: list[list[str]], missing: Collection[str]) -> bool:
-    first, below = [cell.strip() for cell in rows[0]], rows[1:]
-    is_typed = [_is_typed(cell) for cell in first]
-    if not below:
-        return not any(is_typed)
-    again = False
-    for j, cell in enumerate(first):
-        column = [row[j].strip() for row in below if j < len(row)]
-        column = [other for other in column if other not in missing]
-        again |= cell in column and cell not in missing
-        if column and not is_typed[j] and cell not in missing and all(map(_is_typed, column)):
-            return True  # a word above numbers
-    return not any(is_typed) and not again
-
-
-def _is_typed(cell: str) -> bool:
-    """Return whether a cell is a number, a truth value, a date or a time, rather than words."""
-    text = cell.strip()
-    return bool(_NUMBER.fullmatch(text) or _DECIMAL_COMMA.fullmatch(text) or _OTHER_TYPED.fullmatch(text))
-
-
 # --- the place of a fault: pyarrow parses fast but does not know lines, and Python's csv reads about 30 MB/s ---
 
 
 def line_of_row(content: Content, dialect: Dialect, row: int) -> int:
     """Return the line, counted from 1, on which a row, counted from 0, begins."""
+    if dialect.lines is not None:
+        return dialect.lines[row]
     with cell_limit():
-        found = records(_text(content), dialect.delimiter)
-        line, _, _ = next(islice(found, row + dialect.has_names, None))
-    return line
+        line, _, _ = next(islice(records(_text(content, dialect), dialect.delimiter), row, None))
+    return dialect.above + line
 
 
 def trace(content: Content, dialect: Dialect) -> InputError | None:
     """Return the first fault of a file as an error, or None: a ragged row, a cell too long, an open quote."""
+    try:
+        for line, cells in checked_records(content, dialect):
+            if len(cells) != len(dialect.columns):
+                return ragged(content, dialect, line, cells)
+    except InputError as error:
+        return error
+    return None
+
+
+def checked_records(content: Content, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their lines. Raise `InputError` if a cell is too long or a quote is never closed."""
     with cell_limit():
-        reader = csv.reader(_text(content), delimiter=dialect.delimiter)
-        line = 1  # on which the record at hand begins
+        reader = csv.reader(_text(content, dialect), delimiter=dialect.delimiter)
+        line = dialect.above + 1  # on which the record at hand begins
+        last: tuple[int, list[str]] | None = None
         try:
             for cells in reader:
-                if cells and len(cells) != len(dialect.columns):
-                    has_break = "\n" in cells[-1]  # an open quote makes one cell of all that follows
-                    is_last = not any(reader)
-                    if has_break and is_last and not content.data.rstrip().endswith(b'"'):
-                        return open_quote(content, line)
-                    return _ragged(content, dialect, line, cells)
-                line = reader.line_num + 1
+                if last is not None:
+                    yield last
+                last = (line, cells) if cells else None
+                line = dialect.above + reader.line_num + 1
         except csv.Error:
             # The limit on the length of a cell: the only error of a reader that is not strict.
-            is_open = reader.line_num > line
-            return open_quote(content, line) if is_open else _long_cell(content, dialect, line)
-    return None
+            is_open = dialect.above + reader.line_num > line
+            raise (open_quote if is_open else partial(_long_cell, dialect=dialect))(content, line=line) from None
+        if last is not None:
+            # An open quote makes one cell of all that follows.
+            if "\n" in last[1][-1] and not content.data.rstrip().endswith(b'"'):
+                raise open_quote(content, last[0], None if len(last[1]) < len(dialect.columns) else dialect.columns[-1])
+            yield last
 
 
 def open_quote(content: Content, line: int, column: str | None = None) -> InputError:
@@ -265,16 +315,22 @@ def open_quote(content: Content, line: int, column: str | None = None) -> InputE
     )
 
 
-def _ragged(content: Content, dialect: Dialect, line: int, cells: list[str]) -> InputError:
+def ragged(content: Content, dialect: Dialect, line: int, cells: list[str]) -> InputError:
+    """Return the error about a row with too many or too few cells."""
     wanted, found = len(dialect.columns), len(cells)
     quotes = ": put quotes around a cell that contains the delimiter" if found > wanted else ""
+    cure = f"Fix the row{quotes}."
+    if line == dialect.above + 1 and found > wanted:
+        title = " If titles stand above the column names, name the line of the names: "
+        cure = Advice(cure, title, Setting("header_row", ...), ".")
     row = clip(dialect.delimiter.join(cells))
-    problem = f"{found} {'cell' if found == 1 else 'cells'} where the first line has {wanted} ({row!r})"
-    return content.error(problem, line=line, cure=f"Fix the row{quotes}.")
+    first = "the first line" if dialect.first_line == 1 else f"line {dialect.first_line}"
+    problem = f"{found} {'cell' if found == 1 else 'cells'} where {first} has {wanted} ({row!r})"
+    return content.error(problem, line=line, cure=cure)
 
 
-def _long_cell(content: Content, dialect: Dialect, line: int) -> InputError:
-    cells = next(islice(_text(content), line - 1, None)).split(dialect.delimiter)
+def _long_cell(content: Content, line: int, dialect: Dialect) -> InputError:
+    cells = next(islice(_text(content, dialect), line - dialect.above - 1, None)).split(dialect.delimiter)
     sizes = [len(cell.encode()) for cell in cells]
     place = sizes.index(max(sizes))
     size = f"{sizes[place] / (1 << 20):.1f} MiB"
@@ -286,6 +342,6 @@ def _long_cell(content: Content, dialect: Dialect, line: int) -> InputError:
     )
 
 
-def _text(content: Content) -> io.StringIO:
-    """Return the file as text with its line ends kept."""
-    return io.StringIO(content.data.decode("utf-8", errors="replace"), newline="")
+def _text(content: Content, dialect: Dialect) -> io.StringIO:
+    """Return the rows as text with its line ends kept."""
+    return io.StringIO(content.data[dialect.body :].decode("utf-8", errors="replace"), newline="")

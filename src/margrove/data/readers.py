@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from margrove.data.arff_file import read_arff
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions
 from margrove.data.inference import infer_columns, trained_kinds
 from margrove.data.npz import read_npy, read_npz
-from margrove.data.source import Content, Format, Source, open_content, recognise
+from margrove.data.source import Source, open_content, recognise
 from margrove.data.svmlight import check_label, read_svmlight
 from margrove.data.table import Table
 from margrove.data.target import Target, choose_target, refuse_unlabelled
+
+if TYPE_CHECKING:
+    from margrove.data.delimited import Rows
 
 
 def read_table(
@@ -26,6 +29,8 @@ def read_table(
     encoding: str = "auto",
     missing: Sequence[str] = DEFAULT_MISSING,
     drop_unlabelled: bool = False,
+    skip: int = 0,
+    header_row: int | None = None,
     kinds: Mapping[str, str] | None = None,
     like: Any = None,
 ) -> Table:
@@ -49,11 +54,16 @@ def read_table(
     delimiter : str
         One character; "auto" chooses among comma, tab, semicolon, bar and space.
     encoding : str
-        Of a text file, as Python calls it. "auto" is UTF-8, or what a byte-order mark says.
+        Of a text file, as Python calls it. "auto" is UTF-8, or what a byte-order mark says; delimited text that is
+        neither is read in the encoding that makes words of its bytes, and `Table.notes` say which.
     missing : sequence of str
         What a missing cell of a delimited file looks like.
     drop_unlabelled : bool
         Leave out rows whose target is missing. Otherwise they are an error.
+    skip : int
+        The lines to leave out at the top of a delimited file. Titles above the column names are found without it.
+    header_row : int, optional
+        The line of a delimited file that holds the column names, counted from 1. What stands above is left out.
     kinds : mapping of str to str, optional
         What columns of text hold, where it is not to be inferred: "category", "number", "date" ("dmy", "mdy" or "ymd"
         also say the order of day, month and year) or "ignore", by their names.
@@ -73,9 +83,8 @@ def read_table(
     "The target is 'ripe' (it is the last column)."
     """
     known = {} if like is None else trained_kinds(like)
-    options = TextOptions(header, delimiter, encoding, missing, {**known, **(kinds or {})})
-    content, form, options = _opened(source, options)
-    table, line_of = _read(content, form, target, options)
+    options = TextOptions(header, delimiter, encoding, missing, skip, header_row, {**known, **(kinds or {})})
+    table, line_of, _ = _read(source, target, options)
     if target is False:
         table = table.with_target(None)
     elif table.target is None:
@@ -86,57 +95,53 @@ def read_table(
 def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
     """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
     again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""
-    content, form, options = _opened(source, TextOptions(**how))
-    table = _read(content, form, False, options)[0].with_target(None)
+    table, _, rows = _read(source, False, TextOptions(**how))
+    table = table.with_target(None)
     names = table.names if columns is None else [table[name].name for name in columns]  # raises, naming those there are
-    if form != "delimited" or not names:
+    if rows is None or not names:
         return table, {name: table[name].cells() for name in names}
-    from margrove.data.delimited import written_cells
-
-    return table, written_cells(content, names, options)
+    return table, rows.cells(names)
 
 
-def _opened(source: Source, options: TextOptions) -> tuple[Content, Format, TextOptions]:
-    """Open a file and recognise its format. A sheet of a workbook becomes delimited text."""
+def _read(
+    source: Source, target: Target, options: TextOptions
+) -> tuple[Table, Callable[[int], int] | None, Rows | None]:
+    """Return the table, with a target only where the format defines it; a function from row to line, if known; and the
+    rows as written, of delimited text."""
     content = open_content(source)
     form = recognise(content, is_encoded=options.encoding != "auto")
     if form == "workbook":
         from margrove.data.workbook import sheet_as_text
 
-        return sheet_as_text(content), "delimited", replace(options, delimiter=",", encoding="utf-8")
-    return content, "delimited" if form == "svmlight" and options.delimiter != "auto" else form, options
-
-
-def _read(
-    content: Content, form: Format, target: Target, options: TextOptions
-) -> tuple[Table, Callable[[int], int] | None]:
-    """Return the table, with a target only where the format defines it, and a function from row to line, if known."""
-    if form == "delimited":
+        content, form = sheet_as_text(content), "delimited"
+        options = replace(options, delimiter=",", encoding="utf-8")
+    if form == "delimited" or (form == "svmlight" and options.delimiter != "auto"):
         from margrove.data.delimited import read_delimited
 
-        return read_delimited(content, options)
+        table, rows = read_delimited(content, options)
+        return table, rows.line, rows
     if form == "json":
         from margrove.data.json_file import read_json
 
         table, line_of = read_json(content, options)
-        return infer_columns(table, options.kinds), line_of
+        return infer_columns(table, options.kinds), line_of, None
     if form in ("SQLite", "DuckDB"):
         from margrove.data.databases import read_duckdb, read_sqlite
 
         table = (read_sqlite if form == "SQLite" else read_duckdb)(content, options.missing)
-        return infer_columns(table, options.kinds), None
+        return infer_columns(table, options.kinds), None, None
     if form == "svmlight":
         check_label(target, content)
-        return read_svmlight(content), None
+        return read_svmlight(content), None, None
     if form == "arff":
-        return read_arff(content, encoding=options.encoding), None
+        return read_arff(content, encoding=options.encoding), None, None
     if form == "npz":
-        return read_npz(content, target), None
+        return read_npz(content, target), None, None
     if form == "npy":
-        return read_npy(content), None
+        return read_npy(content), None, None
     from margrove.data.arrow import read_columnar
 
-    return read_columnar(content, form), None
+    return read_columnar(content, form), None, None
 
 
 def load_penguins() -> Table:

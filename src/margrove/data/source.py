@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import difflib
 import gzip
 import io
@@ -100,6 +101,7 @@ class Content:
     path: Path | None = None  # the file itself, where its bytes are the content
     held: bytes | None = None  # the content, where it is in memory
     part: str | None = None  # the sheet or the table that was named
+    note: str = ""  # for the user: the encoding, where it is not UTF-8
 
     @cached_property
     def data(self) -> bytes:
@@ -142,9 +144,18 @@ class Content:
         file.seek(start)
         return file
 
-    def replaced(self, data: bytes) -> Content:
-        """The same file with other content, held in memory."""
-        return Content(self.name, self.extension, held=data, part=self.part)
+    def replaced(self, data: bytes, note: str | None = None) -> Content:
+        """The same file with other content, held in memory, and perhaps another note."""
+        note = self.note if note is None else note
+        return Content(self.name, self.extension, held=data, part=self.part, note=note)
+
+    def tail(self, size: int) -> bytes:
+        """Its last bytes."""
+        if self.path is None:
+            return self.data[-size:]
+        with self.path.open("rb") as file:
+            file.seek(max(0, self.size - size))
+            return file.read()
 
     def error(self, problem: str, **details: Any) -> InputError:
         """Return an `InputError` that names this file; ``details`` are its line, column and cure."""
@@ -329,8 +340,14 @@ def binary_file(content: Content, kind: str) -> InputError:
 
 
 def byte_order_mark(data: bytes) -> str | None:
-    """Return the encoding that a byte-order mark at the start announces, or None."""
-    return next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
+    """Return the encoding that a byte-order mark at the start announces, or, without one, UTF-16 where only every other
+    byte is NUL, and most of these are; None otherwise."""
+    marked = next((name for mark, name in _BYTE_ORDER_MARKS.items() if data.startswith(mark)), None)
+    if marked is None and b"\x00" in data[:2]:
+        halves = data[: HEAD // 2 * 2 : 2].count(0), data[1:HEAD:2].count(0)
+        if min(halves) == 0 and 4 * max(halves) > min(len(data), HEAD):
+            return "utf-16-be" if halves[0] else "utf-16-le"
+    return marked
 
 
 def is_utf8(encoding: str) -> bool:
@@ -346,7 +363,8 @@ def as_utf8(content: Content, encoding: str) -> Content:
     if is_utf8(declared) or declared.lower().replace("_", "-") == "utf-8-sig":
         return content.replaced(content.data.removeprefix(b"\xef\xbb\xbf")) if mark == "utf-8-sig" else content
     try:
-        return content.replaced(content.data.decode(declared).lstrip("\ufeff").encode())
+        text = content.data.decode(declared).lstrip("\ufeff")
+        return content.replaced(text.encode(), f"The text is in {declared.upper()}." if encoding == "auto" else "")
     except LookupError:
         words = f" is {encoding!r}, which Python does not support. Try 'latin-1'."
         raise ParameterError(Advice(Parameter("encoding"), words)) from None
@@ -356,15 +374,29 @@ def as_utf8(content: Content, encoding: str) -> Content:
         raise content.error(problem, line=line, cure=RIGHT_ENCODING) from None
 
 
-def bad_byte(content: Content) -> InputError | None:
+def bad_byte_at(data: bytes) -> int | None:
+    """Return the place of the first byte that is not UTF-8; None if all are, or the last character is only cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
+class NotUTF8Error(InputError):
+    """The error about the first byte that is not UTF-8; the text may be in another encoding."""
+
+
+def bad_byte(content: Content) -> NotUTF8Error | None:
     """Return the error about the first byte that is not UTF-8, or None."""
     data = content.data
     try:
         data.decode()
     except UnicodeDecodeError as error:
         around = data[max(error.start - 12, 0) : error.start + 8].decode("latin-1")
-        return content.error(
+        return NotUTF8Error(
             f"the text is not UTF-8 (byte 0x{data[error.start]:02x}, near {' '.join(around.split())!r})",
+            file=content.name,
             line=data.count(b"\n", 0, error.start) + 1,
             cure=Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."),
         )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.options.table import Reading
-from margrove.app.screen.advice import warnings_in_shell
+from margrove.app.screen.advice import in_shell, warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.data import Column, Table
 from margrove.data.columns import named, some
@@ -122,7 +122,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         classes=classes,
         numbers=numbers,
         is_number=table.target.kind == "numeric",
-        notes=table.notes,
+        notes=tuple(map(in_shell, table.notes)),
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
         texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),

@@ -37,6 +37,8 @@ class Reading:
     has_header: bool = True  # False: the first line of a delimited file is a row; True: it is looked at and decided
     delimiter: str = "auto"
     encoding: str = "auto"
+    skip: int = 0  # lines at the top to leave out
+    header_row: int | None = None  # the line that holds the column names, counted from 1; None: found
     drop_unlabelled: bool = False  # leave out rows without a target
     without: tuple[str, ...] = ()  # columns to leave out
 
@@ -119,6 +121,8 @@ class Reading:
         words += [] if self.has_header else ["--no-header"]
         words += [] if self.delimiter == "auto" else ["--delimiter", self.delimiter]
         words += [] if self.encoding == "auto" else ["--encoding", self.encoding]
+        words += ["--skip", str(self.skip)] if self.skip else []
+        words += [] if self.header_row is None else ["--header-row", str(self.header_row)]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
 
@@ -155,7 +159,8 @@ class Reading:
 
     def _format(self) -> dict[str, Any]:
         header, missing = "auto" if self.has_header else False, (*DEFAULT_MISSING, *self.missing)
-        return {"header": header, "missing": missing, "delimiter": self.delimiter, "encoding": self.encoding}
+        same = {name: getattr(self, name) for name in ("delimiter", "encoding", "skip", "header_row")}
+        return {"header": header, "missing": missing, **same}
 
 
 def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]:

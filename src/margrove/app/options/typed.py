@@ -81,6 +81,10 @@ class CellOptions:
     no_header: Annotated[bool, of_table("--no-header", help="The first line is data, not a header.")] = False
     delimiter: Annotated[str, of_table(help="The character between cells.")] = "auto"
     encoding: Annotated[str, of_table(help="The encoding of a text file.")] = "auto"
+    skip: Annotated[int, of_table(metavar="N", help="Leave out the first N lines.", min=0)] = 0
+    header_row: Annotated[
+        int | None, of_table(metavar="LINE", help="The line that holds the column names. Default: found.", min=1)
+    ] = None
 
     def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
         from margrove.app.options.table import Reading

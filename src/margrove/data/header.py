@@ -1,0 +1,175 @@
+"""Find the header of a delimited file among its first records: what stands above it, its one or two lines, its names.
+
+The table begins with the first record that has as many cells as most and is not mostly empty. It holds names when it is
+unlike what stands below it: text above a column of numbers, or, where all is text, words that never come again in
+their own columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from statistics import median_low
+
+_NUMBER = re.compile(r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|[-+]?\d*,\d+(e[-+]?\d+)?")
+_OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
+# A number with its currency or unit, or a date: "R$ 1.099,10", "(86.40)", "85,3 m²", "3/4/2024 9:05 AM".
+_FORMATTED = re.compile(
+    r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
+)
+_YEAR = re.compile(r"(19|20)\d\d")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The place of the header and the rows among the records of a file."""
+
+    first: int  # the record with which the table begins
+    body: int  # the record with which the rows begin
+    names: tuple[str, ...]  # of the columns; "" for one without a name
+    written: tuple[str, ...] = ()  # the last line of the header as it stands in the file
+
+
+def find_header(rows: list[list[str]], missing: Collection[str], header: bool | str, *, is_first: bool) -> Header:
+    """Return the header; ``is_first`` if the table is known to begin with the first record."""
+    if header is False:
+        return Header(0, 0, ("",) * len(rows[0]))
+    first = 0 if is_first else _beginning(rows, missing)
+    for upper in () if is_first else (first - 1, first):
+        if joined := _joined(rows, upper, missing):
+            return Header(upper, upper + 2, joined, tuple(rows[upper + 1]))
+    names, body = rows[first], rows[first + 1 :]
+    if body and all(len(row) == len(names) + 1 for row in body) and any(row[-1].strip() for row in body):
+        # R writes the names of the columns, but none above the names of the rows.
+        return Header(first, first + 1, ("", *map(_name, names)), tuple(names))
+    if header == "auto" and not _has_names([names, *_usual(body)], missing):
+        return Header(first, first, ("",) * len(names))
+    # Some programs end the rows with a delimiter, and not the names; or the other way round.
+    width, _ = width_of(rows)
+    padded = [*map(_name, names), *[""] * (width - len(names))]
+    while len(padded) > width and not padded[-1]:
+        padded.pop()
+    return Header(first, first + 1, tuple(padded), tuple(names))
+
+
+def _name(cell: str) -> str:
+    return re.sub(r"\s*[\r\n]+\s*", " ", cell.strip())
+
+
+def filled(row: Sequence[str]) -> int:
+    """Return the number of cells that are not blank."""
+    return sum(not cell.isspace() and cell != "" for cell in row)
+
+
+def typical_of(rows: list[list[str]]) -> int:
+    """Return the number of filled cells of a usual row."""
+    width, _ = width_of(rows)
+    return median_low([filled(row) for row in rows if len(row) == width] or [0])
+
+
+def _usual(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows without remarks, which are mostly empty."""
+    typical = typical_of(rows)
+    return [row for row in rows if 2 * filled(row) >= typical]
+
+
+def width_of(rows: list[list[str]]) -> tuple[int, int]:
+    """Return the number of cells that most rows have, and the number of these rows. A few rows between many remarks are
+    a table if a column of theirs holds numbers."""
+    counts = Counter(map(len, rows))
+    width, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    if width == 1 and len(counts) > 1:
+        runs: list[list[list[str]]] = []
+        for row in rows:
+            if runs and len(runs[-1][0]) == len(row):
+                runs[-1].append(row)
+            else:
+                runs.append([row])
+        longest = max((run for run in runs if len(run[0]) > 1), key=len)
+        if len(longest) > 2 and names_numbers(longest, ("",)):
+            return len(longest[0]), len(longest)
+    return width, times
+
+
+def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
+    """Return the record with which the table begins: 0 unless what stands above is surely no part of it."""
+    width, typical = width_of(rows)[0], typical_of(rows)
+    used = max(len("\0".join(row).rstrip(" \0").split("\0")) for row in rows if len(row) == width)
+    for place, row in enumerate(rows):
+        is_remark = row[0].startswith("#") and names_numbers(rows[place + 1 :], missing)
+        if len(row) >= used and 2 * filled(row) >= typical and not is_remark:
+            break
+    if place == 0 or width < 2:
+        return 0
+    below = [rows[place], *_usual(rows[place + 1 :])]
+    if names_numbers(below, missing):
+        return place
+    # One cell may be the name of R's only column.
+    titles = (2 * filled(row) < typical or (filled(row) == 1 and " " in row[0]) for row in rows[:place])
+    return place if all(titles) and _has_names(below, missing) else 0
+
+
+def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tuple[str, ...] | None:
+    """Return the names of a header of two lines, the upper of which names groups of columns; None if it is none."""
+    if not 0 <= upper < len(rows) - 2 or len(rows[upper]) != len(rows[upper + 1]):
+        return None
+    above, below = ([_name(cell) for cell in row] for row in rows[upper : upper + 2])
+    group, groups, is_wide = "", [], False
+    for over, under in zip(above, below, strict=True):
+        group = over or group
+        groups.append(group if under or over else "")
+        is_wide |= bool(under and group and not over)
+        group = group if under else ""  # a name that is merged with the cell below it, not with the next ones
+    lower = [name for name in below if name]
+    has_blank = any(over and not under for over, under in zip(above, below, strict=True))
+    joined = tuple(" ".join(filter(None, pair)) for pair in zip(groups, below, strict=True))
+    names = [name for name in joined if name]
+    is_merged = filled(above) > 1 and is_wide and (has_blank or len(set(lower)) < len(lower))
+    if not is_merged or len(set(names)) < len(names):
+        return None
+    is_header = _are_years(below) or names_numbers([below, *_usual(rows[upper + 2 :])], missing)
+    return joined if is_header else None
+
+
+def names_numbers(rows: list[list[str]], missing: Collection[str]) -> bool:
+    """Return whether a word of the first row stands above nothing but numbers or dates."""
+    first = [cell.strip() for cell in rows[0]] if rows else []
+    below = [row for row in rows[1:] if row != rows[0]]  # a header comes again on each page
+    for j, cell in enumerate(first):
+        column = [row[j].strip() for row in below if j < len(row)]
+        column = [other for other in column if other and other not in missing]
+        for test in (is_typed, is_formatted):
+            if column and cell and cell not in missing and not test(cell) and all(map(test, column)):
+                return True
+    return False
+
+
+def _has_names(rows: list[list[str]], missing: Collection[str]) -> bool:
+    if names_numbers(rows, missing):
+        return True
+    first = [cell.strip() for cell in rows[0]]
+    columns = [[row[j].strip() for row in rows[1:] if j < len(row)] for j in range(len(first))]
+    again = any(cell in column and cell not in missing for cell, column in zip(first, columns, strict=True))
+    is_year_table = _are_years(first) and not all(map(_YEAR.fullmatch, columns[-1]))
+    return (is_year_table or not any(map(is_typed, first))) and not again
+
+
+def _are_years(cells: list[str]) -> bool:
+    """Return whether the numbers among these cells are several consecutive years, and there are others."""
+    years = {cell for cell in cells if is_typed(cell)}
+    if len(years) < 2 or filled(cells) == sum(cell in years for cell in cells) or not all(map(_YEAR.fullmatch, years)):
+        return False
+    return max(map(int, years)) - min(map(int, years)) == len(years) - 1
+
+
+def is_typed(cell: str) -> bool:
+    """Return whether a cell is a number, a truth value, a date or a time, rather than words."""
+    text = cell.strip()
+    return bool(_NUMBER.fullmatch(text) or _OTHER_TYPED.fullmatch(text))
+
+
+def is_formatted(cell: str) -> bool:
+    """Return whether a cell is one of these, or a number with its unit, or a date in any format of digits."""
+    return is_typed(cell) or bool(_FORMATTED.fullmatch(cell.strip()))

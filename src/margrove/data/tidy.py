@@ -1,0 +1,188 @@
+"""Tidy a delimited file: leave out what is no row of the table, and complete short rows.
+
+Only files that look untidy come here, for Python's parser is an order slower than pyarrow's. A line is left out on
+strong evidence: it is blank, or the names once more; it stands below the rows, is mostly empty and follows a blank
+line; or it is called a total, and its numbers are the sums of the rows above.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from margrove.data.columns import count
+from margrove.data.dialect import Dialect, checked_records, left_out, ragged
+from margrove.data.header import filled, is_formatted
+from margrove.data.memory import check_memory
+from margrove.data.source import Content
+
+_BYTES = 100  # of a cell in a list of Python
+MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
+TOTAL = (
+    r"(?i)(?:^|[ -])(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
+    r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam|итого|всего"
+    r"|σύνολο|合計|小計|合计|总计|小计)(?:$|[ :.(-])"
+)
+_MEAN = re.compile(r"(?i)average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel")
+_COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
+_LONGEST_LABEL = 40  # characters
+
+Row = tuple[int, list[str]]  # its line and its cells
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+
+
+def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tuple[Content, Dialect] | None:
+    """Return the file without the lines that are no rows, all rows complete, and the dialect of that; None if there is
+    nothing to do. Raise `InputError` if a row has too many cells, or too few and it is not clear which. ``is_part``:
+    these are the last rows of a file, whose sums cannot be checked."""
+    width = len(dialect.columns)
+    check_memory(_BYTES * min(content.count_lines(dialect.body) * width, content.size), content.name)
+    rows = list(checked_records(content, dialect))
+    for line, cells in rows:
+        if any(cell.strip() for cell in cells[width:]):
+            raise ragged(content, dialect, line, cells)
+    is_blank = np.array([filled(cells) == 0 for _, cells in rows], dtype=bool)
+    is_name = _repeated_names(rows, dialect)
+    is_sum = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
+    is_note = np.zeros(len(rows), dtype=bool)
+    is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
+    is_note &= ~(is_blank | is_name | is_sum)
+    kinds = {"hold no cells": is_blank, "repeat the column names": is_name, "hold totals": is_sum}
+    kinds["stand below the rows"] = is_note
+    notes = [left_out([rows[i][0] for i in np.flatnonzero(found)], why) for why, found in kinds.items() if found.any()]
+    kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note))]
+    short = [row for row in kept if len(row[1]) < width]
+    if short:
+        _check_short(content, dialect, kept, short)
+        more = f" and {count(len(short) - 1, 'other line')}" if len(short) > 1 else ""
+        have = "have" if more else "has"
+        notes.append(f"Line {short[0][0]}{more} {have} fewer cells than there are columns; the rest is missing.")
+    if not notes and all(len(cells) == width for _, cells in kept):
+        return None
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")
+    writer.writerows([*cells[:width], *[""] * (width - len(cells))] for _, cells in kept)
+    lines = [line for line, _ in kept]
+    told = replace(dialect, above=0, body=0, lines=lines, notes=(*dialect.notes, *notes))
+    return content.replaced(text.getvalue().encode()), told
+
+
+def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
+    return 2 * filled(cells) < dialect.typical or len(cells) == 1
+
+
+def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
+    """Return which rows are the names again, or a title above them."""
+    header = [cell.strip() for cell in dialect.header]
+    found = np.array([bool(header) and [*map(str.strip, cells)] == header for _, cells in rows], dtype=bool)
+    for i in np.flatnonzero(found):
+        while i > 0 and _is_sparse(rows[i - 1][1], dialect) and not found[i - 1]:
+            i -= 1
+            found[i] = filled(rows[i][1]) > 0
+    return found
+
+
+def _first_note(rows: list[Row], dialect: Dialect, is_blank: Flags, is_sum: Flags) -> int:
+    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum."""
+    start = len(rows)
+    while start > 0 and (is_blank[start - 1] or is_sum[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+        start -= 1
+    longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
+    for i in range(max(start, 1), len(rows)):
+        (before, above), (line, cells) = rows[i - 1], rows[i]
+        words = " ".join(cells).strip()
+        follows = is_blank[i - 1] or is_sum[i - 1] or line > before + 1 + sum(cell.count("\n") for cell in above)
+        is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
+        is_long = filled(cells) == 1 and len(words) > max(longest, 12)
+        if _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
+            return i
+    return len(rows)
+
+
+class _Sums:
+    """The sums of the rows above a row, by column; those of rows that were left out are no part of them."""
+
+    def __init__(self, rows: list[list[str]], skipped: Flags) -> None:
+        self.rows, self.skipped = rows, skipped
+        self.start = 0  # the row after the last sum
+        self._columns: dict[tuple[int, str], tuple[Numbers, Numbers]] = {}
+        self._left_out: list[int] = []
+
+    def leave_out(self, i: int) -> None:
+        """Take a row as a sum of others."""
+        self._left_out.append(i)
+        self.start = i + 1
+
+    def fits(self, i: int, j: int) -> bool:
+        """Return whether a cell is the sum or the mean of those above, or of those since the last sum."""
+        return any(self._fits(i, j, decimal) for decimal in ".,")
+
+    def _fits(self, i: int, j: int, decimal: str) -> bool:
+        if (j, decimal) not in self._columns:
+            cells = [_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows]
+            amounts = np.array(cells)
+            used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
+            self._columns[j, decimal] = amounts, np.vstack([used, used != 0]).cumsum(axis=1)
+        amounts, sums = self._columns[j, decimal]
+        before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
+        group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
+        unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
+        found = (value for total, n in (before, group) if n for value in (total, total / n))
+        return any(abs(value - amounts[i]) <= 0.51 * unit for value in found)
+
+
+def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> Flags:
+    """Return which rows are sums of those above: of all, or of those since the last sum."""
+    found = np.zeros(len(rows), dtype=bool)
+    usual = [row for row, skip in zip(rows, skipped, strict=True) if not skip and len(row) == width]
+    often = [sum(bool(row[j].strip()) for row in usual) > 0.9 * len(usual) for j in range(width)]
+    end = max((i for i, row in enumerate(rows) if filled(row) > 1), default=0)
+    sums = _Sums(rows, skipped)
+    for i, row in enumerate(rows):
+        places = [j for j, cell in enumerate(row[:width]) if cell.strip()]
+        label = row[places[0]].strip() if places else ""
+        is_called = len(label) <= _LONGEST_LABEL and bool(re.search(TOTAL, label) or _MEAN.fullmatch(label))
+        numbers = places[is_called:]
+        are_numbers = all(is_formatted(row[j]) or row[j].strip() in "-–" for j in numbers)
+        if i == 0 or skipped[i] or not places or not (is_called or i == end) or not are_numbers:
+            continue
+        fitting = sum(sums.fits(i, j) for j in numbers)
+        lacks = any(often[j] and j not in places for j in range(width))  # a cell that nearly all rows have
+        if is_called:
+            found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))
+        else:
+            found[i] = lacks and fitting == len(numbers) and i > 2
+        if found[i]:
+            sums.leave_out(i)
+    return found
+
+
+def _amount(cell: str, decimal: str) -> float:
+    """Return the number in a cell, NaN if there is none."""
+    digits = re.search(r"\d[\d.,'’\s]*", cell)
+    number = re.sub(rf"[^\d{decimal}]", "", digits[0]).rstrip(decimal) if digits else ""
+    if digits is None or number.count(decimal) > 1:
+        return math.nan
+    is_negative = re.match(r"\s*[-−(]", cell) or re.search(r"[-−]\s*$", cell)
+    return (-1.0 if is_negative else 1.0) * float(number.replace(decimal, "."))
+
+
+def _check_short(content: Content, dialect: Dialect, rows: list[Row], short: list[Row]) -> None:
+    """Refuse short rows unless their cells are where they should be: numbers below numbers."""
+    width, missing = len(dialect.columns), {"", *dialect.missing}
+    whole = [cells for _, cells in rows if len(cells) >= width][:1000]
+    columns = [[cells[j] for cells in whole if cells[j].strip() not in missing] for j in range(width)]
+    is_numeric = [bool(column) and sum(map(is_formatted, column)) > 0.9 * len(column) for column in columns]
+    are_many = len(short) > MOST_SHORT * len(rows)
+    for line, cells in short:
+        checked = [is_formatted(cell) for j, cell in enumerate(cells) if is_numeric[j] and cell.strip() not in missing]
+        if not whole or not all(checked) or (are_many and not checked):
+            raise ragged(content, dialect, line, cells)
