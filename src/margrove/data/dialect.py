@@ -33,6 +33,7 @@ CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an u
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
@@ -250,11 +251,12 @@ def _find_delimiter(head: str, hint: str) -> str:
 
 
 def _decimal_point(rows: list[list[str]], delimiter: str) -> str:
-    """Return a comma where the delimiter leaves room for it and no number is written with a point."""
+    """Return a comma where the delimiter leaves room for it and no number is written with a point. That of 1,250 may
+    separate thousands, and is left to `inference`."""
     if delimiter == ",":
         return "."
     cells = [cell.strip() for row in rows for cell in row]
-    has_comma = any(_DECIMAL_COMMA.fullmatch(cell) for cell in cells)
+    has_comma = any(_DECIMAL_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in cells)
     has_point = any(_DECIMAL_POINT.fullmatch(cell) for cell in cells)
     return "," if has_comma and not has_point else "."
 

@@ -118,9 +118,9 @@ def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tupl
     above, below = ([_name(cell) for cell in row] for row in rows[upper : upper + 2])
     group, groups, is_wide = "", [], False
     for over, under in zip(above, below, strict=True):
+        is_wide |= bool(under and group and over in ("", group))
         group = over or group
         groups.append(group if under or over else "")
-        is_wide |= bool(under and group and not over)
         group = group if under else ""  # a name that is merged with the cell below it, not with the next ones
     lower = [name for name in below if name]
     has_blank = any(over and not under for over, under in zip(above, below, strict=True))
