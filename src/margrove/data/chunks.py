@@ -15,7 +15,7 @@ import tempfile
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,9 @@ from scipy.sparse import csr_matrix
 
 from margrove.data.codepage import WINDOW, guess_encoding
 from margrove.data.dialect import DEFAULT_MISSING, TextOptions, line_of_row, squeezed
+from margrove.data.formats import NumberFormat
 from margrove.data.frames import check_finite
+from margrove.data.inference import Kinds, infer_columns
 from margrove.data.rows import Matrix
 from margrove.data.source import (
     RIGHT_ENCODING,
@@ -160,6 +162,7 @@ def read_chunks(
     drop_unlabelled: bool = False,
     skip: int = 0,
     header_row: int | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> TableChunks:
     """Read a file a chunk of rows at a time, as often as needed, for files larger than memory.
 
@@ -174,8 +177,9 @@ def read_chunks(
     source : str or path
     rows : int
         The most rows of a chunk.
-    target, header, delimiter, encoding, missing, drop_unlabelled, skip, header_row
-        As in `read_table`. Lines that it would leave out between or below the rows are an error here.
+    target, header, delimiter, encoding, missing, drop_unlabelled, skip, header_row, kinds
+        As in `read_table`. Lines that it would leave out between or below the rows are an error here, and what columns
+        hold is inferred from the first rows.
 
     Examples
     --------
@@ -188,7 +192,7 @@ def read_chunks(
     ([(2, 2), (1, 2)], [['yes', 'no'], ['yes']])
     """
     check_whole("rows", rows, least=1)
-    options = TextOptions(header, delimiter, encoding, missing, skip, header_row)
+    options = TextOptions(header, delimiter, encoding, missing, skip, header_row, kinds or {})
     if not isinstance(source, (str, os.PathLike)) or os.fspath(source) == "-":
         raise ParameterError(f"source is {source!r}; it must be the path of a file, which is read several times.")
     path, part = split_part(os.fspath(source))
@@ -306,6 +310,7 @@ class DelimitedChunks(TableChunks):
         head, self._dialect = options.sniffed(file.head)
         self._body = replace(self._dialect, body=0, above=0)  # that of a block of rows
         self._file = file
+        self._kinds = options.kinds
         self._size = _block_size(file.head.data, self.rows)
         self._skipped = _lines_in(head.data[: self._dialect.body])
         self._parsed_rows: _ParsedRows | None = None  # all of them, once a pass has reached the end
@@ -325,7 +330,9 @@ class DelimitedChunks(TableChunks):
         names = self._dialect.columns
         useless = set(self._dialect.unnamed)
         parsed, schema, n = _ParsedRows(), None, 0
+        first = b""  # rows, as many as the head of a file has
         for line, block, arrow in self._parsed():
+            first += block.data if len(first) < HEAD else b""
             if is_untidy(arrow, self._content, self._dialect):
                 self._refuse_untidy(line, block)
             schema = arrow.schema if n == 0 else schema if arrow.schema == schema else None
@@ -346,11 +353,37 @@ class DelimitedChunks(TableChunks):
             raise no_rows(self._content, self._dialect)
         if is_tail_untidy(block, self._dialect):
             self._refuse_untidy(line, block)
+        self._kinds = self._inferred(found, first)
         self._types = found
         if schema is not None and self._can_keep and found == dict(zip(schema.names, schema.types, strict=True)):
             self._parsed_rows = parsed
         self._kept = [name for name in names if name not in useless] or list(names)
         self.n_rows = sum(table.n_rows for table in self._tables()) if self._drop_unlabelled else n
+
+    def _inferred(self, types: dict[str, Any], data: bytes) -> Kinds:
+        """Return how columns are written, as inferred from the first rows: the format of numbers and dates that are
+        text, and the spelling of words. Columns of codes become text in ``types``."""
+        import pyarrow as pa
+
+        from margrove.data.arrow import table_from_arrow
+        from margrove.data.delimited import Rows, parse_block
+
+        rows = Rows(self._content.replaced(data), self._body)
+        raw = table_from_arrow(parse_block(rows.content, self._body, None), source=self.source)
+        given = {name: kind for name, kind in self._kinds.items() if kind != "ignore"}
+        comma = self._body.decimal_point == ","
+        table = infer_columns(raw, given, rows.columns, has_zeros=rows.has_leading_zeros(), decimal_comma=comma)
+        kinds: dict[str, Any] = {name: kind for name, kind in self._kinds.items() if kind == "ignore"}
+        for before, column in zip(raw, table, strict=True):
+            if before.kind != "category" and column.kind == "category":
+                types[column.name] = pa.string()
+            if column.kind == "category":
+                kinds[column.name] = column.levels
+            elif before.kind == "category":
+                kinds[column.name] = column.format or NumberFormat()
+            elif column.format != before.format:  # 20240131
+                types[column.name], kinds[column.name] = pa.string(), column.format
+        return kinds
 
     def _refuse_untidy(self, line: int, block: Content) -> None:
         """Raise `InputError` if lines of the block are no rows; the sums in a short file need all of it."""
@@ -404,7 +437,13 @@ class DelimitedChunks(TableChunks):
 
         table = table_from_arrow(arrow, source=self.source)
         check_finite(table, line_of)
-        yield from self._labelled(table.select(self._kept), line_of)
+        table = table.select(self._kept)
+        kinds = {name: kind for name, kind in self._kinds.items() if kind == "ignore" or _is_text(table, name)}
+        yield from self._labelled(infer_columns(table, kinds) if kinds else table, line_of)
+
+
+def _is_text(table: Table, name: str) -> bool:
+    return name in table and table[name].kind == "category"
 
 
 class _ParsedRows:

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.advice import Advice, Setting
+from margrove.advice import Advice, InPython, Setting
 from margrove.data.columns import MISSING, Column, category_column, clip, is_whole, named, some, text_column
 from margrove.data.formats import (
     DateFormat,
@@ -188,10 +188,8 @@ def trained_kinds(model: Any) -> Kinds:
         if explanation.parts:
             return trained_kinds(explanation.parts[0])
         columns = explanation.columns()
-    if columns is None:
-        raise ParameterError(f"like is a {type(model).__name__} that does not keep the columns it was trained on.")
     kinds: dict[str, Any] = {}
-    for column in columns:
+    for column in columns or ():  # none: it was trained on an array
         form, levels = format_from_json(column.get("format")), column.get("levels") or ()
         if form is not None:
             kinds[column["name"]] = form
@@ -249,7 +247,7 @@ def _as_kind(column: Column, kind: Any, source: str) -> tuple[Column, list[str]]
     if odd == [] or (odd and not isinstance(kind, str)):
         notes = _how_read(column.name, form) if isinstance(form, NumberFormat) else []
         return text.numbers(values, form), [*notes, *_odd_notes(column.name, odd, what)]
-    how = "" if isinstance(kind, str) else f" as written in training, such as {form.sample}"
+    how = "" if isinstance(kind, str) else f" in the format of this column, such as {form.sample}"
     problem = f"the cell {clip(wrong[0])!r} is not a {what}{how}"
     raise InputError(problem, file=source, column=column.name, cure="Correct the cell, or empty it.")
 
@@ -302,7 +300,8 @@ def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateForm
             what = ["the day first", "the month first"] if kind != "number" else ["a decimal point", "a decimal comma"]
             cure: Any = "Write the cells in one way that cannot be mistaken."
             if kind == "date":
-                cure = Advice("Say which: ", Setting("date", f"{text.column.name}:dmy"), " or ", ":mdy.")
+                shell = (Setting("date", f"{text.column.name}:dmy"), " or :mdy")
+                cure = Advice("Set the kind ", InPython("'dmy' or 'mdy'", *shell), ".")
             problem = f"cells such as {clip(text.texts[0])!r} may have {what[0]} or {what[1]}"
             raise InputError(problem, file=source, column=text.column.name, cure=cure)
     return forms[int(np.argmax(scores))]
@@ -370,10 +369,9 @@ def _dates(
             order = cast(Order, agreed.pop())
         else:
             cell = next(cell for cell, written in zip(text.texts, parsed, strict=True) if written and written.separator)
-            return column, [
-                f"Column {name!r} stays text: in dates such as {cell!r} the day or the month may stand first. "
-                f"Say which with the kind 'dmy' or 'mdy'."
-            ]
+            words = f"Column {name!r} stays text: in dates such as {cell!r} the day or the month may stand first. Set "
+            which = InPython(f"kinds={{{name!r}: 'dmy'}} or 'mdy'", Setting("date", f"{name}:dmy"), " or :mdy")
+            return column, [Advice(words, which, ".")]
         how = f" with the {'day' if order == 'dmy' else 'month'} first"
     form = DateFormat(order, any(written.hours is not None for written in known))
     values = [math.nan if written is None else form.value(written) for written in parsed]

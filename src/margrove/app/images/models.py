@@ -14,6 +14,7 @@ from margrove.app.estimate.task import check_folds
 from margrove.app.files import read_model
 from margrove.app.models import last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
+from margrove.data.inference import trained_kinds
 from margrove.errors import InputError, ParameterError, check_choice
 from margrove.transfer.damaged import refuse_damaged, without_damaged
 from margrove.transfer.features import ConvFeatures
@@ -131,11 +132,13 @@ def takes_pictures(model: Any) -> bool:
 
 
 def opened(model_path: str, reading: Reading) -> tuple[Any, PictureFolder | None, Reading]:
-    """Read a saved model; return it, its pictures (see `pictures_for`), and the reading with the model's target."""
+    """Read a saved model; return it, its pictures (see `pictures_for`), and the reading with the target and the formats
+    of the columns that the model was trained on."""
     if model_path == reading.file == STANDARD_STREAM:
         raise ParameterError("MODEL and FILE are both '-'; only one can come from standard input.")
     model = read_model(model_path)
     reading = reading if reading.target is not None else replace(reading, target=target_of(model))
+    reading = replace(reading, kinds={**trained_kinds(model), **reading.kinds})
     return model, pictures_for(model, model_path, reading.file), reading
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from margrove.app.options.menu import Choice, choices
 from margrove.data import Table, TableEncoder, load_penguins, read_table
 from margrove.data.dialect import DEFAULT_MISSING
+from margrove.data.inference import Kinds
 from margrove.data.inspection import is_identifier
 from margrove.data.readers import read_with_cells
 from margrove.data.source import split_part
@@ -41,6 +42,7 @@ class Reading:
     header_row: int | None = None  # the line that holds the column names, counted from 1; None: found
     drop_unlabelled: bool = False  # leave out rows without a target
     without: tuple[str, ...] = ()  # columns to leave out
+    kinds: Kinds = field(default_factory=dict)  # of columns, where they are not to be inferred
 
     def labelled(self) -> Table:
         """Return the table with a target that can be learned as classes."""
@@ -123,6 +125,8 @@ class Reading:
         words += [] if self.encoding == "auto" else ["--encoding", self.encoding]
         words += ["--skip", str(self.skip)] if self.skip else []
         words += [] if self.header_row is None else ["--header-row", str(self.header_row)]
+        for name, kind in self.kinds.items() if verb != "predict" else ():  # a model knows its columns, not the target
+            words += [f"--{kind}", name] if kind in ("category", "number", "date") else ["--date", f"{name}:{kind}"]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
 
@@ -159,8 +163,23 @@ class Reading:
 
     def _format(self) -> dict[str, Any]:
         header, missing = "auto" if self.has_header else False, (*DEFAULT_MISSING, *self.missing)
-        same = {name: getattr(self, name) for name in ("delimiter", "encoding", "skip", "header_row")}
+        same = {name: getattr(self, name) for name in ("delimiter", "encoding", "skip", "header_row", "kinds")}
         return {"header": header, "missing": missing, **same}
+
+
+def kinds_of_columns(category: Sequence[str], number: Sequence[str], date: Sequence[str]) -> dict[str, str]:
+    """Return the kinds that are given by ``--category``, ``--number`` and ``--date``; `ParameterError` if a column is
+    given two."""
+    kinds: dict[str, str] = {}
+    for kind, columns in (("category", category), ("number", number), ("date", date)):
+        for column in columns:
+            name, _, order = column.rpartition(":") if kind == "date" else ("", "", "")
+            is_ordered = bool(name) and order in ("dmy", "mdy", "ymd")
+            given = (name, order) if is_ordered else (column, kind)
+            if given[0] in kinds:
+                raise ParameterError(f"the column {given[0]!r} is given two kinds, {kinds[given[0]]} and {given[1]}.")
+            kinds[given[0]] = given[1]
+    return kinds
 
 
 def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]:

@@ -86,10 +86,27 @@ class CellOptions:
         int | None, of_table(metavar="LINE", help="The line that holds the column names. Default: found.", min=1)
     ] = None
 
+    category: Annotated[
+        list[str] | None,
+        of_table(metavar="COL", help="A column of categories, whose cells stay as written; may be repeated."),
+    ] = None
+    number: Annotated[
+        list[str] | None,
+        of_table(metavar="COL", help="A column of numbers, such as 1.234,50 €; may be repeated."),
+    ] = None
+    date: Annotated[
+        list[str] | None,
+        of_table(
+            metavar="COL[:dmy|mdy|ymd]",
+            help="A column of dates, perhaps with the order of day, month and year; may be repeated.",
+        ),
+    ] = None
+
     def reading(self, file: str | None, target: str | None = None, **more: Any) -> Reading:
-        from margrove.app.options.table import Reading
+        from margrove.app.options.table import Reading, kinds_of_columns
 
         own = {**vars(self), "missing": tuple(self.missing or ())}
+        own["kinds"] = kinds_of_columns(*(own.pop(kind) or () for kind in ("category", "number", "date")))
         return Reading(file, target, has_header=not own.pop("no_header"), **own, **more)
 
 
@@ -104,7 +121,9 @@ class LabelledCellOptions(CellOptions):
 class ColumnOptions:
     """The columns that are learned from, and their text."""
 
-    without: Annotated[list[str] | None, of_table(help="A column to leave out; may be repeated.")] = None
+    without: Annotated[
+        list[str] | None, of_table("--without", "--ignore", help="A column to leave out; may be repeated.")
+    ] = None
     text: Annotated[
         list[str] | None,
         of_table(metavar="COL", help="A column of free text, whose words become features; may be repeated."),

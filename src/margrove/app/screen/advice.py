@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("delimiter", "drop_unlabelled", "encoding", "header_row", "missing", "skip", "target", "text"),
+        *("date", "delimiter", "drop_unlabelled", "encoding", "header_row", "missing", "skip", "target", "text"),
         *("cache", "device", "download", "layer", "network", "size"),
         *("model", "time_limit", "to"),
     )
