@@ -266,7 +266,8 @@ class _TextFile:
 
 
 def _guessed(head: bytes) -> str:
-    return (guess_encoding(head) if bad_byte_at(head) is not None else None) or "utf-8"
+    is_text = b"\x00" not in head
+    return (guess_encoding(head) if is_text and bad_byte_at(head) is not None else None) or "utf-8"
 
 
 def _lines_in(data: bytes) -> int:
