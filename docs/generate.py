@@ -74,6 +74,7 @@ def generated() -> Iterator[tuple[Path, str]]:
     for page, table in (
         (ROOT / "docs" / "benchmarks.md", "\n\n".join([summary(results), *map(section, results)])),
         (ROOT / "README.md", summary(results, IN_README)),
+        (ROOT / "docs" / "guide" / "messy-tables.md", "\n\n".join(_only(results, "exports"))),
     ):
         text = page.read_text("utf-8")
         if BEGIN in text:
@@ -92,6 +93,10 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
         if is_in_parts or (isinstance(result, dict) and result.get("cases")):
             results.append({"benchmark": path.stem, **result})
     return results
+
+
+def _only(results: list[dict[str, Any]], benchmark: str) -> list[str]:
+    return [RENDERERS[benchmark].section(result) for result in results if result["benchmark"] == benchmark]
 
 
 def section(result: dict[str, Any]) -> str:

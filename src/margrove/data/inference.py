@@ -542,10 +542,9 @@ def _joined(column: Column) -> tuple[Column, list[str]]:
         # Genotypes are AA, Aa and aa: of short words, only a rare spelling is a slip.
         if len(levels[best]) <= 2 and counts[rest].sum() * 4 > counts[group].sum():
             continue
-        for code in rest:
+        for code in group if rest else ():
             spelling[code] = " ".join(levels[best].split())
-            pairs.append(f"{levels[code]!r} with {levels[best]!r}")
-        spelling[best] = levels[best]
+        pairs += [f"{levels[code]!r} with {levels[best]!r}" for code in rest]
     if not pairs:
         return column, []
     note = f"Column {column.name!r}: spellings that differ only in case or spaces are joined: {some(pairs, 3)}."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 
 from margrove.advice import Advice, InPython, Part, Setting
-from margrove.data.columns import Column, clip, is_number, named
+from margrove.data.columns import Column, clip, is_number, is_whole, named
 from margrove.data.table import Table
 from margrove.errors import DataWarning
 
@@ -15,15 +16,22 @@ LEAST_ROWS = 10  # below, all cells of a real category may differ by chance
 MOSTLY_DISTINCT = 0.95  # the share of distinct cells beyond which a category names its rows: 1,307 of 1,309 in titanic
 LEAST_WORDS = 5  # on average, from which on a cell is a sentence and not a name
 DISTINCT_TEXT = 0.5  # the share of distinct cells beyond which one column for each text would overfit
+_IDENTIFIER = re.compile(
+    r"(?i)(?<![a-z])(id|ids|nr|no|nbr|number|nummer|num[eé]ro|index|idx|key|row|#)\.?$|[a-z]I[dD]$"
+)
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
 
 def is_identifier(column: Column) -> bool:
-    """Return whether a column names its rows: a category of ten cells or more, nearly all different."""
+    """Return whether a column names its rows: a category of ten cells or more, nearly all different, or as many whole
+    numbers that rise from row to row, in a column that is called a number or an identifier."""
     n_present = len(column) - column.n_missing
-    if column.kind != "category" or n_present < LEAST_ROWS:
+    if n_present < LEAST_ROWS:
         return False
-    return column.n_distinct > MOSTLY_DISTINCT * n_present
+    if column.kind == "category":
+        return column.n_distinct > MOSTLY_DISTINCT * n_present
+    is_called_so = column.kind == "numeric" and not column.format and _IDENTIFIER.search(column.name) is not None
+    return is_called_so and is_whole(column.values) and bool(np.all(np.diff(column.values) > 0))
 
 
 def is_free_text(column: Column) -> bool:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import column_or_1d
 from margrove.data.alignment import as_trained, check_names, sparse_as_trained, tell_unseen, with_trained_parts
 from margrove.data.columns import MISSING, Column, named
 from margrove.data.encoding import writing_of
+from margrove.data.formats import EmptyFormat
 from margrove.data.frames import array_names, check_sparse
 from margrove.data.inspection import is_identifier
 from margrove.data.sample import (
@@ -153,9 +154,11 @@ def _number_cells(table: Table, monotone: list[int]) -> Cells:
     block = table.block
     assert block is not None
     has_missing = np.isnan(block).any(axis=0).tolist() if np.isnan(table.block_sum) else [False] * table.n_columns
-    found = zip(table.names, monotone, has_missing, strict=True)
-    columns = tuple(TreeColumn(name, monotone=sign, has_missing=missing) for name, sign, missing in found)
-    return Cells(columns, len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
+    columns = []
+    for j, (name, sign, missing) in enumerate(zip(table.names, monotone, has_missing, strict=True)):
+        form = EmptyFormat() if missing and np.isnan(block[:, j]).all() else None
+        columns.append(TreeColumn(name, monotone=sign, has_missing=missing, format=form))
+    return Cells(tuple(columns), len(block), tuple(block.T), block=block if block.flags.c_contiguous else None)
 
 
 @as_input_error

@@ -1,0 +1,22 @@
+"""What benchmarks/results/exports.json says, as a table. Called by docs/generate.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from result_tables import table
+
+READERS = {"margrove": "Margrove", "pandas": "pandas", "polars": "polars", "duckdb": "DuckDB"}
+PARTS = {"open": "files used in development", "sealed": "files not seen in development"}
+
+
+def section(result: dict[str, Any]) -> str:
+    """How many files of each part every reader reads exactly, refuses, or reads otherwise."""
+    rows = [
+        [PARTS[case["part"]], READERS[case["reader"]], *(f"{case[kind]}" for kind in ("exact", "refused", "wrong"))]
+        for case in result["cases"]
+    ]
+    sizes = {case["part"]: case["files"] for case in result["cases"]}
+    counts = " and ".join(f"{n} {PARTS[part]}" for part, n in sizes.items())
+    words = f"Exported tables, read with the defaults of each reader: {counts}. `tests/exports` has them all."
+    return f"{words}\n\n{table(['', 'reader', 'exact', 'refused', 'otherwise'], rows)}"

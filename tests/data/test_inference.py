@@ -1,0 +1,301 @@
+"""Numbers and dates as people write them, by column; kinds that are given; formats that a model keeps."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, load, save
+from margrove.data import TableEncoder, read_chunks, read_table
+from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat, written_date, written_number
+from margrove.data.inspection import is_identifier
+from margrove.errors import InputError, ParameterError, UnseenCategoryWarning
+
+
+def column_of(tmp_path, cells, *, name="x", **how):
+    """Return a column of a file with these cells, and what was said about it."""
+    path = tmp_path / "t.csv"
+    rows = [f'{row};"{cell}"' for row, cell in enumerate(cells)]
+    path.write_text("\n".join([f"row;{name}", *rows]) + "\n", encoding="utf-8")
+    table = read_table(path, target=False, **how)
+    return table[name], " ".join(table.notes)
+
+
+NUMBERS = {
+    "dollars": (["$1,003.55", "$12.00", "-$5.50"], [1003.55, 12, -5.5], "$"),
+    "code of a currency": (["1003.55 EUR", "7.25 EUR"], [1003.55, 7.25], "EUR"),
+    "several groups": (["1,003,554", "12,000,000"], [1003554, 12e6], ""),
+    "groups of India": (["12,34,567", "1,00,000"], [1234567, 100000], ""),
+    "spaces": (["1 003 554", "2 000 000"], [1003554, 2e6], ""),
+    "narrow spaces": (["1\u202f003,5", "2\u202f000,25"], [1003.5, 2000.25], ""),
+    "apostrophes": (["1'003'554", "20'000"], [1003554, 20000], ""),
+    "percent": (["12.5%", "7 %"], [12.5, 7], "%"),
+    "brackets": (["(1003.55)", "20.00"], [-1003.55, 20], ""),
+    "minus behind": (["1003.55-", "20.00"], [-1003.55, 20], ""),
+    "true minus": (["−3.5", "2"], [-3.5, 2], ""),
+    "comma": (["1.099,10", "3,50"], [1099.1, 3.5], ""),
+    "area": (["85,3 m²", "101 m²"], [85.3, 101], "m²"),
+    "weight": (["1003.6 kg", "7 kg"], [1003.6, 7], "kg"),
+    "scales": (["1.2k", "3.4M", "70"], [1200, 3.4e6, 70], ""),
+    "a unit that is a word": (["3 Punkte", "4 Punkte"], [3, 4], "Punkte"),
+    "times of day": (["13:30", "9:15 pm"], [13.5, 21.25], "h"),
+    "dashes": (["1,5", "-", "2,5"], [1.5, np.nan, 2.5], ""),
+    "870 beside 1,204": (["1,204", "870"], [1204, 870], ""),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_as_people_write_them(tmp_path, name):
+    cells, values, unit = NUMBERS[name]
+    column, notes = column_of(tmp_path, cells)
+    assert column.kind == "numeric"
+    np.testing.assert_allclose(column.values, values, rtol=1e-12)
+    assert (column.format.unit if column.format else "") == unit
+    assert unit in notes
+
+
+TEXTS = {
+    "classes of an interval": ["<=50K", ">50K"] * 5,
+    "mixed units": ["3 kg", "4 lb", "5 kg"],
+    "thousands or decimals": ["1,250", "2,500", "8,125"],
+    "point and comma": ["1,25", "2.50", "3,125", "4.5"],
+    "ranges": ["10-20", "20-30"],
+    "versions": ["1.10.2", "1.9.12"],
+    "addresses": ["192.168.1.1", "10.0.0.7"],
+    "telephones": ["030 12 34 56", "030 12 34 57"],
+    "fractions": ["1/2", "3/4"],
+    "sizes": ["12 A", "12 B"],
+    "words": ["high", "low"],
+    "day or month": ["03/04/2024", "05/06/2024"],
+    "plus and minus": ["+", "-"],
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_cannot_be_decided_stays_text(tmp_path, name):
+    cells = TEXTS[name]
+    column, notes = column_of(tmp_path, cells)
+    assert column.kind == "category"
+    assert column.cells() == cells
+    if name in ("mixed units", "thousands or decimals", "point and comma", "day or month"):
+        assert "Column 'x' stays text" in notes
+
+
+DATES = {
+    "day first": (["17/03/2024", "03/04/2024"], ["2024-03-17", "2024-04-03"]),
+    "month first": (["03/17/2024", "03/04/2024"], ["2024-03-17", "2024-03-04"]),
+    "points": (["03.04.2024", "4.5.2024"], ["2024-04-03", "2024-05-04"]),
+    "two digits": (["17.03.24", "03.04.99"], ["2024-03-17", "1999-04-03"]),
+    "names": (["4 Mar 2024", "17 December 2023"], ["2024-03-04", "2023-12-17"]),
+    "names of other languages": (["4. März 2024", "1er août 2023"], ["2024-03-04", "2023-08-01"]),
+    "months": (["2020-01", "2020-12"], ["2020-01-01", "2020-12-01"]),
+    "month and year": (["Jan-24", "Feb-24"], ["2024-01-01", "2024-02-01"]),
+    "zones": (["2024-03-04 23:30 -0500", "2024-03-04 10:00 UTC"], ["2024-03-05T04:30", "2024-03-04T10:00"]),
+    "half days": (["3/17/2024 1:05 PM", "3/4/2024 12:00 AM"], ["2024-03-17T13:05", "2024-03-04T00:00"]),
+}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_dates_as_people_write_them(tmp_path, name):
+    cells, expected = DATES[name]
+    column, _ = column_of(tmp_path, cells)
+    assert isinstance(column.format, DateFormat)
+    days = np.array(expected, dtype="datetime64[s]").astype(np.int64) / 86_400
+    np.testing.assert_allclose(column.values, days, atol=1e-9)
+
+
+def test_eight_digits_are_a_date_where_the_name_says_so(tmp_path):
+    cells = ["20200109", "20211231"]
+    assert column_of(tmp_path, cells, name="order date")[0].cells() == ["2020-01-09", "2021-12-31"]
+    assert column_of(tmp_path, cells, name="part")[0].cells() == [20200109, 20211231]
+
+
+def test_another_column_settles_the_order(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("made,sold\n03/04/2024,17/04/2024\n05/04/2024,18/04/2024\n")
+    assert read_table(path, target=False)["made"].cells() == ["2024-04-03", "2024-04-05"]
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_every_day_is_read_back(month):
+    day = datetime.date(2023, month, 28)
+    for text in (f"{day:%d.%m.%Y}", f"{day:%d %b %Y}", f"{day:%B %d, %Y}", f"{day:%Y%m%d}", day.isoformat()):
+        assert DateFormat("dmy").show(DateFormat("dmy").parse(text)) == day.isoformat()
+    assert DateFormat("mdy").show(DateFormat("mdy").parse(f"{day:%m/%d/%y}")) == day.isoformat()
+
+
+@pytest.mark.parametrize("form", [NumberFormat(), NumberFormat(",", ".", "€"), NumberFormat(".", "'", "kg")])
+def test_a_number_is_read_back(form):
+    for value in (0.5, 7.0, 1234.25, 1_234_567.5, -20.75):
+        whole, part = f"{abs(value):,.2f}".split(".")
+        text = f"{'-' * (value < 0)}{whole.replace(',', form.thousands)}{form.decimal}{part} {form.unit}"
+        assert form.parse(text) == value
+    assert form.parse(form.sample) == 1234.5
+
+
+@pytest.mark.parametrize("cell", ["", "x", "3x4", "12/2024/3", "€", "(5", "5)", "1-2", "- -5", "0x1F", "1_000"])
+def test_what_is_no_number_is_none(cell):
+    written = written_number(cell)
+    assert written is None or np.isnan(NumberFormat().value(written)) or written.unit
+
+
+@pytest.mark.parametrize("cell", ["", "2024", "12:30", "2024-13", "32.01.2024", "31/31/2024", "Mon", "4 Foo 2024"])
+def test_what_is_no_date_is_none(cell):
+    written = written_date(cell)
+    assert written is None or np.isnan(DateFormat("dmy").value(written))
+
+
+def test_a_few_odd_cells_are_missing_and_named(tmp_path):
+    column, notes = column_of(tmp_path, [f"{number},5" for number in range(30)] + ["defekt"])
+    assert column.n_missing == 1
+    assert "'defekt' is not a number" in notes
+
+
+# --- codes, spellings, identifiers ---
+
+
+def test_leading_zeros_keep_a_code(tmp_path):
+    column, notes = column_of(tmp_path, ["01234", "98765", "00001"])
+    assert column.cells() == ["01234", "98765", "00001"]
+    assert "leading zeros" in notes
+    assert column_of(tmp_path, ["01", "0", "0", "7"])[0].cells() == [1, 0, 0, 7]  # counts, of which some are padded
+
+
+def test_spellings_are_joined(tmp_path):
+    column, notes = column_of(tmp_path, ["Berlin", "berlin ", "Berlin", "New  York", "New York"])
+    assert column.levels == ("Berlin", "New York")
+    assert "joined" in notes
+    genes = ["AA", "Aa", "aa"] * 4
+    assert column_of(tmp_path, genes)[0].cells() == genes
+
+
+def test_running_numbers_are_identifiers(tmp_path):
+    rows = [str(7 + row) for row in range(20)]
+    assert is_identifier(column_of(tmp_path, rows, name="Invoice no")[0])
+    assert not is_identifier(column_of(tmp_path, rows, name="age")[0])
+    balances = [f"€{37 * row % 1000},{row:03}.10" for row in range(1, 40)]
+    assert not is_identifier(column_of(tmp_path, balances, name="balance")[0])
+
+
+# --- kinds that are given ---
+
+
+def test_given_kinds(tmp_path):
+    cells = ["12", "13"]
+    assert column_of(tmp_path, cells, kinds={"x": "category"})[0].cells() == cells
+    assert column_of(tmp_path, ["03/04/2024"], kinds={"x": "mdy"})[0].cells() == ["2024-03-04"]
+    assert column_of(tmp_path, ["1.234"], kinds={"x": "category"})[0].cells() == ["1.234"]
+    path = tmp_path / "t.csv"
+    assert read_table(path, target=False, kinds={"row": "ignore"}).names == ("x",)
+
+
+def test_faults_of_given_kinds(tmp_path):
+    with pytest.raises(InputError, match=r"column 'x': the cell 'seven' is not a number"):
+        column_of(tmp_path, ["1,5", "seven"], kinds={"x": "number"})
+    with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy' or 'mdy'"):
+        column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
+    with pytest.raises(InputError, match=r"there is no column 'y', whose kind is given"):
+        column_of(tmp_path, ["1"], kinds={"y": "number"})
+    with pytest.raises(ParameterError, match=r"it must be one of 'category', 'number', 'date'"):
+        column_of(tmp_path, ["1"], kinds={"x": "numeric"})
+
+
+# --- models keep the formats ---
+
+
+def written(path, header, rows):
+    path.write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """Return models of a table of prices in euros with a decimal comma, dates with the day first, and codes."""
+    rows = [f'"{row}.250,50 €";{row:02}/01/2024;0{row % 4}12;{"yes" if row > 10 else "no"}' for row in range(1, 21)]
+    table = read_table(written(tmp_path / "train.csv", "price;day;zip;y", rows))
+    tree = DecisionTreeClassifier(min_samples_leaf=2).fit(table, table.labels())
+    return {"tree": tree, "svc": make_pipeline(TableEncoder(), SVC(C=100)).fit(table, table.labels())}
+
+
+@pytest.mark.parametrize("name", ["tree", "svc"])
+def test_new_rows_are_read_as_in_training(tmp_path, trained, name):
+    save(trained[name], tmp_path / "m.margrove")
+    model = load(tmp_path / "m.margrove")
+    # Alone, 18.250 is a fraction, 03/02/2024 has no order, and 0212 becomes a number beside 212.
+    new = written(tmp_path / "new.csv", "price;day;zip", ["18.250;03/02/2024;0212", "2.250;04/01/2024;0012"])
+    table = read_table(new, target=False, like=model)
+    assert table["price"].values.tolist() == [18250, 2250]
+    assert table["day"].cells() == ["2024-02-03", "2024-01-04"]
+    assert table["zip"].cells() == ["0212", "0012"]
+    assert model.predict(table).tolist() == ["yes", "no"]
+    frame = pd.DataFrame(
+        {"price": ["18.250,00 €", "2.250"], "day": ["03/02/2024", "04/01/2024"], "zip": ["0212", "0012"]}
+    )
+    assert model.predict(frame).tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize("name", ["tree", "svc"])
+def test_another_unit_is_refused(tmp_path, trained, name):
+    new = written(tmp_path / "new.csv", "price;day;zip", ["$18.25;03/02/2024;0212"])
+    with pytest.raises(InputError, match=r"column 'price'.*in training"):
+        trained[name].predict(read_table(new, target=False, kinds={"day": "dmy"}))
+    with pytest.raises(InputError, match=r"'price': the cell '\$18.25' is not a number in the format.*1.234,5 €"):
+        read_table(new, target=False, like=trained[name])
+
+
+def test_spellings_of_training(tmp_path):
+    rows = [f"{'Berlin' if row % 2 else 'Rome'},{row % 2}" for row in range(20)]
+    table = read_table(written(tmp_path / "t.csv", "town,y", rows))
+    tree = DecisionTreeClassifier().fit(table, table.labels())
+    new = written(tmp_path / "new.csv", "town,size", ["BERLIN,1", "rome,2"])
+    found = read_table(new, target=False, like=tree).select(["town"])
+    assert tree.predict(found).tolist() == [1, 0]
+    assert "'BERLIN' as 'Berlin'" in found.notes[-1]
+    with pytest.warns(UnseenCategoryWarning):
+        tree.predict(pd.DataFrame({"town": ["BERLIN"]}))
+
+
+@pytest.mark.parametrize("learner", [DecisionTreeClassifier(), make_pipeline(TableEncoder(drop_constant=False), SVC())])
+def test_a_column_that_was_empty_accepts_anything(tmp_path, learner):
+    frame = pd.DataFrame({"a": range(20), "b": [np.nan] * 20})
+    model = learner.fit(frame, np.arange(20) > 9)
+    save(model, tmp_path / "m.margrove")
+    for cell in ("Y", 7.0, None, True):
+        new = pd.DataFrame({"a": [3, 15], "b": [cell, None]}, dtype=object)
+        assert load(tmp_path / "m.margrove").predict(new).tolist() == [False, True]
+    columns = learner.nodes_.columns if hasattr(learner, "nodes_") else ()
+    assert all(isinstance(column.format, EmptyFormat) for column in columns if column.name == "b")
+
+
+def test_a_price_is_a_target(tmp_path):
+    rows = [f'{size},"€{size * 4:,}",x' for size in range(40, 200)]
+    table = read_table(written(tmp_path / "t.csv", "size,price,z", rows), target="price")
+    assert table.target.format == NumberFormat(thousands=",", unit="€") or table.target.format.unit == "€"
+    tree = DecisionTreeRegressor(max_depth=8).fit(table.select(["size"]), table.target.values)
+    assert tree.predict(table.select(["size"])).max() == pytest.approx(796, abs=8)
+
+
+# --- chunks ---
+
+
+def test_chunks_are_read_as_the_table_is(tmp_path):
+    rows = [
+        f'"{1 + row % 9}.{row % 1000:03},50 €";{1 + row % 28:02}.02.2024;00{row % 7};{row % 2}' for row in range(500)
+    ]
+    path = written(tmp_path / "t.csv", "price;day;code;y", rows)
+    whole, parts = read_table(path), list(read_chunks(path, rows=64))
+    for column in whole:
+        cells = [cell for part in parts for cell in part[column.name].cells()]
+        assert cells == column.cells()
+    assert parts[0]["price"].format == whole["price"].format == NumberFormat(",", ".", "€")
+
+
+def test_chunks_refuse_what_the_first_rows_do_not_hold(tmp_path):
+    rows = [f'{"a" * 4000};"{row % 9}.500,25 €";{row % 2}' for row in range(1, 1200)]
+    path = written(tmp_path / "t.csv", "filler;price;y", [*rows, *["b;dear;1"] * 300])
+    with pytest.raises(InputError, match=r"column 'price': the cell 'dear' is not a number in the format"):
+        list(read_chunks(path, rows=50))
