@@ -177,13 +177,15 @@ LEARNERS: dict[str, Learner] = {
     "SVRCV": Learner(lambda: m.SVRCV(Cs=[0.1, 10.0], gammas=[0.1], epsilons=[0.1, 1.0], cv=3), NUMBERS, tables=_FEW),
     "LinearSVC": Learner(_LINEAR, tables=_MORE),
     "LinearSVC of the hinge": Learner(lambda: _LINEAR(loss="hinge", class_weight="balanced")),
-    "LinearSVC with a free intercept": Learner(lambda: _LINEAR(loss="hinge", regularize_intercept=False)),
+    "LinearSVC with a free intercept": Learner(
+        lambda: _LINEAR(loss="hinge", regularize_intercept=False), chaotic=("huge",)
+    ),
     "LinearSVC of few columns": Learner(lambda: _LINEAR(penalty="l1")),
     "LinearSVC by Crammer and Singer": Learner(
         lambda: _LINEAR(multi_class="crammer_singer"), chaotic=("constant columns",)
     ),
     "LinearSVC by descent": Learner(lambda: _LINEAR(solver="descent", loss="hinge")),
-    "LinearSVC by Newton's steps of rows": Learner(lambda: _LINEAR(solver="row_newton")),
+    "LinearSVC by Newton's steps of rows": Learner(lambda: _LINEAR(solver="row_newton"), chaotic=("huge",)),
     "LinearSVC by conjugate gradients": Learner(lambda: _LINEAR(solver="conjugate_gradients")),
     "LinearSVC.path": Learner(_LINEAR, fit=_path, chaotic=("unscaled", "tiny")),
     "LinearSVC.path of few columns": Learner(lambda: _LINEAR(penalty="l1"), fit=_path),

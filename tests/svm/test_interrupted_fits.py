@@ -7,17 +7,24 @@ import subprocess
 import sys
 
 FIT = """
-import json, os, signal, threading, warnings
+import json, os, signal, warnings
 import numpy as np
 from margrove import SVC
+from margrove.run.progress import watched
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X = rng.normal(size=(8000, 20))
-y = np.arange(8000) % 4  # nothing to learn: it would take minutes
-SVC().fit(X[:50], y[:50])
-threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-model = SVC(C=1e6, gamma=0.05).fit(X, y)
+y = np.arange(8000) % 4
+seen = []
+
+def interrupt(progress):
+    seen.append(progress)
+    if len(seen) == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+
+with watched(interrupt):
+    model = SVC(C=1e6, gamma=0.05).fit(X, y)
 alpha = np.abs(model.dual_coef_)
 print(json.dumps({
     "status": str(model.status_), "largest": float(alpha.max()),
