@@ -67,6 +67,18 @@ def test_the_encoding_can_be_named(run: Run, folder: Path) -> None:
     assert "gr\u00fcn" in result.stdout
 
 
+def test_the_line_of_the_names_can_be_named(run: Run, folder: Path) -> None:
+    rows = "".join(f"{i % 7},{'ab'[i % 7 > 3]}\n" for i in range(40))
+    (folder / "t.csv").write_text(f"Report, 2024\nRegion, North\nx,y\n{rows}")
+    for options in (["--skip", "2"], ["--header-row", "3"]):
+        result = run("train", "t.csv", "--model", "tree", "--folds", "2", *options)
+        assert result.exit_code == 0, result.stderr
+        assert "2 lines above the column names are left out: 1 to 2." in result.stdout
+        assert f"certify t.margrove t.csv {' '.join(options)}" in " ".join(result.stdout.split())
+        assert run("predict", "t.margrove", "t.csv", *options).stdout.startswith("y\n")
+        assert run("certify", "t.margrove", "t.csv", *options).exit_code == 0
+
+
 def test_debugging_shows_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MARGROVE_DEBUG", "1")
     result = run("train", "nothing.csv")

@@ -394,8 +394,8 @@ class DelimitedChunks(TableChunks):
         dialect = replace(self._body, above=line) if is_part else self._dialect
         found = tidied(block if is_part else self._content, dialect, is_part=is_part)
         if found is not None and found[1].notes != dialect.notes:
-            problem = f"some lines are no rows: {found[1].notes[len(dialect.notes)].removesuffix(' left out.')} skipped"
-            cure = "Remove them, or read the file as a whole with read_table, which leaves them out."
+            problem = "some lines are no rows of the table, or not whole"
+            cure = f"Correct them, or use read_table, which says: {found[1].notes[len(dialect.notes)]}"
             raise self._content.error(problem, cure=cure)
 
     def _parsed(self) -> Iterator[tuple[int, Content, Any]]:

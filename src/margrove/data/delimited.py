@@ -184,11 +184,12 @@ def _is_among(column: pa.ChunkedArray, text: str) -> bool:
 
 
 def is_tail_untidy(content: Content, dialect: Dialect) -> bool:
-    """Return whether the last line is mostly empty or called a total: it may be no row."""
+    """Return whether the last line is mostly empty, or called a total or nothing: it may be no row."""
     lines = content.tail(_TAIL).decode(errors="replace").rstrip().splitlines()
     cells = next(csv.reader(lines[-1:], delimiter=dialect.delimiter), [])
     label = next((cell for cell in cells if cell.strip()), "")
-    return len(dialect.columns) > 1 and (2 * filled(cells) <= dialect.typical or re.search(TOTAL, label) is not None)
+    is_called = re.search(TOTAL, label) is not None or (content.size <= REPORT and label not in cells[:1])
+    return len(dialect.columns) > 1 and (2 * filled(cells) <= dialect.typical or is_called)
 
 
 def parse_block(content: Content, dialect: Dialect, types: dict[str, pa.DataType] | None) -> pa.Table:
@@ -256,8 +257,11 @@ def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect) -> None:
 
 
 def _notes(dialect: Dialect) -> list[str]:
+    named = f"Line {dialect.first_line} holds"
+    if dialect.above > dialect.first_line:
+        named = f"Lines {dialect.first_line} to {dialect.above} hold"
     notes = [
-        f"Line {dialect.first_line} holds the column names."
+        f"{named} the column names."
         if dialect.has_names
         else f"There are no column names: the columns are called column_1 to column_{len(dialect.columns)}."
     ]

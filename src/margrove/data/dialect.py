@@ -17,7 +17,16 @@ from itertools import count, islice
 
 from margrove.advice import Advice, Parameter, Setting
 from margrove.data.columns import clip
-from margrove.data.header import filled, find_header, is_formatted, is_typed, typical_of, width_of
+from margrove.data.header import (
+    filled,
+    find_header,
+    is_formatted,
+    is_sparse,
+    is_typed,
+    names_numbers,
+    typical_of,
+    width_of,
+)
 from margrove.data.inference import Kinds
 from margrove.data.source import HEAD, Content, bad_byte
 from margrove.errors import InputError, ParameterError, check_choice, check_whole
@@ -126,11 +135,11 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     found = find_header(cells, missing, header if header_row is None else True, is_first=header_row is not None)
     has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
     if header == "auto" and header_row is None and found.body - found.first < 2:
-        _refuse_title(content, cells[found.first :], first_line, chosen)
+        _refuse_unclear(content, cells, found.first, missing)
     columns, notes = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
     if "".join(lines[: first_line - 1]).strip():
         what = "column names" if has_names else "rows"
-        notes.insert(0, left_out(range(1, first_line), f"stand above the {what}"))
+        notes.insert(0, on_lines(range(1, first_line), f"above the {what}"))
     above = skipped + (rows[found.body - 1][1] if has_names else rows[found.first][0]) - 1
     return Dialect(
         delimiter=chosen,
@@ -148,14 +157,21 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     )
 
 
-def _refuse_title(content: Content, rows: list[list[str]], line: int, delimiter: str) -> None:
-    """Refuse a table that seems to begin with a title: the names below it would be taken for a row."""
-    if 2 * filled(rows[0]) < typical_of(rows) and not is_formatted("".join(rows[0])):
-        row = clip(delimiter.join(rows[0]))
-        problem = f"the line is mostly empty ({row!r}), and it is not clear which line holds the names"
-        lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
-        cure = Advice("Name that line: ", Setting("header_row", ...), lines)
-        raise content.error(problem, line=line, cure=cure)
+def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing: Collection[str]) -> None:
+    """Refuse a file with another table above the one found, or a table that seems to begin with a title: the names
+    below it would be taken for a row."""
+    whole = [row for row in rows[:first] if filled(row) == len(row) == width_of(rows[:first])[0] > 1]
+    names, typical = rows[first], typical_of(rows[first:])
+    if len(whole) > 2 and names_numbers(whole, missing) and (len(whole[0]) > 2 or is_formatted(whole[1][0])):
+        problem = "there are several tables in the file, and it is not clear which to read"
+    elif is_sparse(names, typical) and (2 * filled(names) < typical or not names_numbers(rows[first:], missing)):
+        if is_formatted("".join(names)):
+            return
+        problem = f"a line above the rows is mostly empty ({clip(' '.join(names))!r}), and may be a title"
+    else:
+        return
+    lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
+    raise content.error(problem, cure=Advice("Name the line that holds the names: ", Setting("header_row", ...), lines))
 
 
 def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -169,20 +185,17 @@ def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     return tuple(unique), notes
 
 
-def left_out(lines: Sequence[int], why: str) -> str:
-    """Return a note: ``Lines 1 to 3 and 7 stand above the column names and are left out.`` Of many lines, the first."""
+def on_lines(lines: Sequence[int], what: str, outcome: str = "left out") -> str:
+    """Return a note: ``4 lines above the column names are left out: 1 to 3, 7.`` Of many lines, the first."""
     runs: list[list[int]] = []
     for line in lines:
         if runs and runs[-1][-1] == line - 1:
             runs[-1][1:] = [line]
         else:
             runs.append([line])
-    words = [" to ".join(map(str, run)) for run in runs[:4]] + ["others"] * (len(runs) > 4)
-    listed = ", ".join(words[:-1]) + " and " * (len(words) > 1) + words[-1]
-    if len(lines) == 1:
-        verb, _, rest = why.partition(" ")
-        return f"Line {listed} {verb}s {rest} and is left out."
-    return f"Lines {listed} {why} and are left out."
+    listed = ", ".join([" to ".join(map(str, run)) for run in runs[:4]] + ["…"] * (len(runs) > 4))
+    number = "1 line {} is" if len(lines) == 1 else f"{len(lines):,} lines {{}} are"
+    return f"{number.format(what)} {outcome}: {listed}."
 
 
 def _head(content: Content, skipped: int) -> str:
@@ -322,7 +335,7 @@ def ragged(content: Content, dialect: Dialect, line: int, cells: list[str]) -> I
     wanted, found = len(dialect.columns), len(cells)
     quotes = ": put quotes around a cell that contains the delimiter" if found > wanted else ""
     cure = f"Fix the row{quotes}."
-    if line == dialect.above + 1 and found > wanted:
+    if line <= dialect.above + 2:
         title = " If titles stand above the column names, name the line of the names: "
         cure = Advice(cure, title, Setting("header_row", ...), ".")
     row = clip(dialect.delimiter.join(cells))

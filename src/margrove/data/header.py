@@ -69,6 +69,11 @@ def typical_of(rows: list[list[str]]) -> int:
     return median_low([filled(row) for row in rows if len(row) == width] or [0])
 
 
+def is_sparse(row: Sequence[str], typical: int) -> bool:
+    """Return whether a row is mostly empty, beside usual ones, as a title is."""
+    return 2 * filled(row) < typical or (filled(row) == 1 and typical == 2)
+
+
 def _usual(rows: list[list[str]]) -> list[list[str]]:
     """Return the rows without remarks, which are mostly empty."""
     typical = typical_of(rows)
@@ -99,7 +104,7 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     used = max(len("\0".join(row).rstrip(" \0").split("\0")) for row in rows if len(row) == width)
     for place, row in enumerate(rows):
         is_remark = row[0].startswith("#") and names_numbers(rows[place + 1 :], missing)
-        if len(row) >= used and 2 * filled(row) >= typical and not is_remark:
+        if len(row) >= used and not is_sparse(row, typical) and not is_remark:
             break
     if place == 0 or width < 2:
         return 0

@@ -17,20 +17,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import count
-from margrove.data.dialect import Dialect, checked_records, left_out, ragged
+from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
 from margrove.data.header import filled, is_formatted
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
-TOTAL = (
+_MEANS = r"average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel"
+TOTAL = (  # the first cell of a line of sums or means
     r"(?i)(?:^|[ -])(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam|итого|всего"
-    r"|σύνολο|合計|小計|合计|总计|小计)(?:$|[ :.(-])"
+    rf"|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
 )
-_MEAN = re.compile(r"(?i)average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel")
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
 
@@ -51,27 +50,31 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
             raise ragged(content, dialect, line, cells)
     is_blank = np.array([filled(cells) == 0 for _, cells in rows], dtype=bool)
     is_name = _repeated_names(rows, dialect)
-    is_sum = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
+    is_sum, is_called = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
     is_note = np.zeros(len(rows), dtype=bool)
     is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
     is_note &= ~(is_blank | is_name | is_sum)
-    kinds = {"hold no cells": is_blank, "repeat the column names": is_name, "hold totals": is_sum}
-    kinds["stand below the rows"] = is_note
-    notes = [left_out([rows[i][0] for i in np.flatnonzero(found)], why) for why, found in kinds.items() if found.any()]
+    kinds = {"without cells": is_blank, "with the column names again": is_name, "with totals": is_sum}
+    kinds["below the rows"] = is_note
+    notes = [
+        on_lines([rows[i][0] for i in np.flatnonzero(found)], what) for what, found in kinds.items() if found.any()
+    ]
+    if is_called.any():
+        lines = [rows[i][0] for i in np.flatnonzero(is_called)]
+        notes.append(on_lines(lines, "called a total but not the sum of the rows above", "kept"))
     kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note))]
     short = [row for row in kept if len(row[1]) < width]
     if short:
         _check_short(content, dialect, kept, short)
-        more = f" and {count(len(short) - 1, 'other line')}" if len(short) > 1 else ""
-        have = "have" if more else "has"
-        notes.append(f"Line {short[0][0]}{more} {have} fewer cells than there are columns; the rest is missing.")
+        lines = [line for line, _ in short]
+        notes.append(on_lines(lines, "with fewer cells than there are columns", "completed with missing cells"))
     if not notes and all(len(cells) == width for _, cells in kept):
         return None
     text = io.StringIO()
     writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")
     writer.writerows([*cells[:width], *[""] * (width - len(cells))] for _, cells in kept)
     lines = [line for line, _ in kept]
-    told = replace(dialect, above=0, body=0, lines=lines, notes=(*dialect.notes, *notes))
+    told = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
     return content.replaced(text.getvalue().encode()), told
 
 
@@ -121,11 +124,11 @@ class _Sums:
         self._left_out.append(i)
         self.start = i + 1
 
-    def fits(self, i: int, j: int) -> bool:
-        """Return whether a cell is the sum or the mean of those above, or of those since the last sum."""
-        return any(self._fits(i, j, decimal) for decimal in ".,")
+    def fits(self, i: int, j: int, *, is_mean: bool) -> bool:
+        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum."""
+        return any(self._fits(i, j, decimal, is_mean=is_mean) for decimal in ".,")
 
-    def _fits(self, i: int, j: int, decimal: str) -> bool:
+    def _fits(self, i: int, j: int, decimal: str, *, is_mean: bool) -> bool:
         if (j, decimal) not in self._columns:
             cells = [_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows]
             amounts = np.array(cells)
@@ -135,34 +138,39 @@ class _Sums:
         before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
         group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
         unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
-        found = (value for total, n in (before, group) if n for value in (total, total / n))
+        found = (total / n if is_mean else total for total, n in (before, group) if n)
         return any(abs(value - amounts[i]) <= 0.51 * unit for value in found)
 
 
-def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> Flags:
-    """Return which rows are sums of those above: of all, or of those since the last sum."""
-    found = np.zeros(len(rows), dtype=bool)
+def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> tuple[Flags, Flags]:
+    """Return which rows are sums of those above (of all, or of those since the last sum), and which are only called
+    so. If there are such, a word like Total is a level of a column, and only rows with fewer cells are sums."""
+    found, called, lacking = (np.zeros(len(rows), dtype=bool) for _ in range(3))
     usual = [row for row, skip in zip(rows, skipped, strict=True) if not skip and len(row) == width]
-    often = [sum(bool(row[j].strip()) for row in usual) > 0.9 * len(usual) for j in range(width)]
-    end = max((i for i, row in enumerate(rows) if filled(row) > 1), default=0)
+    often = [sum(bool(row[j].strip()) for row in usual) > 0.9 * (len(usual) - 1) for j in range(width)]
+    end = max((i for i, row in enumerate(rows) if filled(row) > 1 or is_formatted("".join(row))), default=0)
     sums = _Sums(rows, skipped)
     for i, row in enumerate(rows):
         places = [j for j, cell in enumerate(row[:width]) if cell.strip()]
         label = row[places[0]].strip() if places else ""
-        is_called = len(label) <= _LONGEST_LABEL and bool(re.search(TOTAL, label) or _MEAN.fullmatch(label))
+        is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
+        is_mean = is_called and re.search(_MEANS, label.lower()) is not None
+        called[i] = is_called and not skipped[i]
         numbers = places[is_called:]
         are_numbers = all(is_formatted(row[j]) or row[j].strip() in "-–" for j in numbers)
         if i == 0 or skipped[i] or not places or not (is_called or i == end) or not are_numbers:
             continue
-        fitting = sum(sums.fits(i, j) for j in numbers)
-        lacks = any(often[j] and j not in places for j in range(width))  # a cell that nearly all rows have
+        fitting = sum(sums.fits(i, j, is_mean=is_mean) for j in numbers)
+        lacks = lacking[i] = any(often[j] and j not in places for j in range(width))  # a cell that nearly all have
         if is_called:
             found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))
         else:
             found[i] = lacks and fitting == len(numbers) and i > 2
         if found[i]:
             sums.leave_out(i)
-    return found
+    if (called & ~found).any():
+        found &= lacking
+    return found, called & ~found
 
 
 def _amount(cell: str, decimal: str) -> float:

@@ -1,0 +1,160 @@
+"""Delimited text as offices export it: titles, footers, sums, blank and short lines, encodings."""
+
+from __future__ import annotations
+
+import pytest
+
+from margrove.data import read_chunks, read_table
+from margrove.errors import InputError, ParameterError
+
+ROWS = "a,b,c\n1,x,2\n3,y,4\n5,x,7\n"
+CELLS = [[1, 3, 5], ["x", "y", "x"], [2, 4, 7]]
+
+# Each is read as ROWS, with this note.
+UNTIDY = {
+    "titles": (f"Sales of 2024\nby Ann\n\n{ROWS}", "3 lines above the column names are left out: 1 to 3."),
+    "padded titles": (f"Sales of 2024,,\n,,\n{ROWS}", "2 lines above the column names are left out: 1 to 2."),
+    "sep": ("sep=;\n" + ROWS.replace(",", ";"), "1 line above the column names is left out: 1."),
+    "comments": (f"# one, two\n# by x\n{ROWS}", "2 lines above the column names are left out: 1 to 2."),
+    "blank rows": ("a,b,c\n1,x,2\n,,\n3,y,4\n\n5,x,7\n,,\n", "2 lines without cells are left out: 3, 7."),
+    "blank columns": ("a,,b,c,\n1,,x,2,\n3,,y,4,\n5,,x,7,\n", "An unnamed column that is empty"),
+    "names again": ("a,b,c\n1,x,2\n3,y,4\na,b,c\n5,x,7\n", "1 line with the column names again is left out: 4."),
+    "footer": (f"{ROWS}\nSource: the office\n", "1 line below the rows is left out: 6."),
+    "number of rows": (f"{ROWS}(3 rows)\n", "1 line below the rows is left out: 5."),
+    "total": (f"{ROWS}Total,,13\n", "1 line with totals is left out: 5."),
+    "total without a name": (f"{ROWS},,13\n", "1 line with totals is left out: 5."),
+    "subtotals": (
+        "a,b,c\n1,x,2\n3,y,4\nSubtotal,,6\n5,x,7\nSubtotal,,7\nTotal,,13\n",
+        "3 lines with totals are left out: 4, 6 to 7.",
+    ),
+    "mean": (f"{ROWS}Average,,4.33\n", "1 line with totals is left out: 5."),
+}
+
+
+@pytest.mark.parametrize("case", UNTIDY)
+def test_what_is_no_row_is_left_out_and_noted(write, case):
+    text, note = UNTIDY[case]
+    table = read_table(write(text), target=False)
+    assert table.names == ("a", "b", "c")
+    assert [column.cells() for column in table] == CELLS
+    assert any(said.startswith(note) for said in table.notes), table.notes
+
+
+ABOVE = {"titles", "padded titles", "sep", "comments", "blank columns"}
+
+
+@pytest.mark.parametrize("case", sorted(ABOVE))
+def test_chunks_follow_the_same_rules(write, case):
+    tables = list(read_chunks(write(UNTIDY[case][0]), rows=2, target=False))
+    assert [cell for table in tables for cell in table["c"].cells()] == CELLS[2]
+
+
+@pytest.mark.parametrize("case", sorted(set(UNTIDY) - ABOVE))
+def test_chunks_refuse_lines_that_are_no_rows(write, case):
+    with pytest.raises(InputError, match=r"some lines are no rows of the table|1 cell where the first line has 3"):
+        list(read_chunks(write(UNTIDY[case][0]), rows=2, target=False))
+
+
+def test_a_word_such_as_total_may_be_a_level(write):
+    table = read_table(write("kind,y\nTotal,1\nPart,2\nTotal,3\nPart,0\nTotal,9\n"), target=False)
+    assert table["y"].cells() == [1, 2, 3, 0, 9]
+    assert table.notes[-1] == "3 lines called a total but not the sum of the rows above are kept: 2, 4, 6."
+
+
+def test_the_last_row_may_have_few_cells(write):
+    assert read_table(write("a,b,c\n1,x,2\n3,y,4\n5,,\n"), target=False).n_rows == 3
+
+
+def test_lines_in_errors_are_those_of_the_file(write):
+    with pytest.raises(InputError, match="line 6, column 'c'"):
+        read_table(write("Title\n\na,b,c\n1,x,2\n,,\n3,y,\n5,x,7\nTotal,,9\n"), target="c")
+
+
+def test_short_rows_are_completed(write):
+    table = read_table(write("a,b,c\n1,x,2\n3,y\n5,x,7\n"), target=False)
+    assert table["c"].cells() == [2, None, 7]
+    assert table.notes[-1] == "1 line with fewer cells than there are columns is completed with missing cells: 3."
+
+
+def test_a_header_of_two_lines_is_joined(write):
+    table = read_table(write("Shop,2023,,2024,\n,Q1,Q2,Q1,Q2\nA,1,2,3,4\nB,5,6,7,8\n"), target=False)
+    assert table.names == ("Shop", "2023 Q1", "2023 Q2", "2024 Q1", "2024 Q2")
+    assert table.notes[0] == "Lines 1 to 2 hold the column names."
+
+
+def test_names_that_repeat_are_numbered(write):
+    table = read_table(write("a,a,a (2),b,\n1,2,3,x,7\n2,3,4,y,8\n"), target=False)
+    assert table.names == ("a", "a (3)", "a (2)", "b", "column_5")
+    assert "Another column 'a' is called 'a (3)'." in table.notes
+
+
+ENCODED = {
+    "cp1252": "Straße;Größe\nMühlweg;3 €\nÄußere Allee;4 €\n",
+    "mac-roman": "Straße;Größe\nMühlweg;3\nÄußere Allee;4\n",
+    "cp850": "Straße;Größe\nMühlweg;3\nÄußere Allee;4\n",
+    "cp1250": "Źródło;n\nŁódź;3\nGdańsk śląski;4\n",
+    "cp1251": "Город;n\nМосква;3\nТула;4\n",
+    "cp932": "商品;数\nりんごの箱;3\nコーヒー;4\n",
+    "utf-16-le": "Straße;n\nMühlweg;3\nAllee;4\n",
+    "utf-16-be": "Straße;n\nMühlweg;3\nAllee;4\n",
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODED)
+def test_the_encoding_is_guessed_and_noted(write, encoding):
+    text = ENCODED[encoding]
+    path = write(text.encode(encoding))
+    table = read_table(path, target=False)
+    assert table.names == tuple(text.split("\n")[0].split(";"))
+    assert table[table.names[0]].cells() == [line.split(";")[0] for line in text.split("\n")[1:3]]
+    assert encoding.upper() in table.notes[0].upper()
+    assert next(iter(read_chunks(path, rows=9, target=False))).names == table.names
+
+
+def test_lines_are_skipped_or_the_header_named(write):
+    path = write(f"n,1,2\n{ROWS}")
+    for options in ({"skip": 1}, {"header_row": 2}):
+        table = read_table(path, target=False, **options)
+        assert [column.cells() for column in table] == CELLS
+        assert next(iter(read_chunks(path, rows=9, target=False, **options))).names == table.names
+    assert read_table(path, target=False, skip=2, header=False).names == ("column_1", "column_2", "column_3")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"skip": -1}, "skip"),
+        ({"header_row": 0}, "header_row"),
+        ({"header_row": 2, "header": False}, "Leave one out"),
+        ({"header_row": 2, "skip": 2}, "header_row"),
+    ],
+)
+def test_wrong_lines_are_refused(write, options, words):
+    with pytest.raises(ParameterError, match=words):
+        read_table(write(ROWS), **options)
+
+
+def test_a_header_row_must_exist(write):
+    with pytest.raises(InputError, match="line 9: the line is blank, or there is none"):
+        read_table(write(ROWS), header_row=9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "All of it,,\nx,u,y\nv,x,b\nx,v,a\n",  # words of the first line below come again
+        "Report,\nn,b\nu,x\nv,y\n",  # a name, perhaps
+        "a,b\n1,2\n3,4\n\nc,d,e\n1,2,3\n4,5,6\n",  # two tables
+        "Report, by Ann, 2024\nRegion: North, South\na,b,c\n1,x,2\n",
+    ],
+)
+def test_an_unclear_header_is_asked_about(write, text):
+    with pytest.raises(InputError, match="header_row"):
+        read_table(write(text))
+
+
+@pytest.mark.parametrize("title", ["Report of 2024", "Report of 2024,,", "Report,,\n,,"])
+def test_names_below_a_title_are_no_class(write, title):
+    path = write(f"{title}\na,b,y\n1,x,yes\n2,x,no\n3,x,yes\n4,x,\n")
+    table = read_table(path, drop_unlabelled=True)
+    assert table.labels().tolist() == ["yes", "no", "yes"]
