@@ -74,9 +74,9 @@ def table_from_batches(batches: list[pa.RecordBatch], source: str, form: Format)
     return table
 
 
-def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ()) -> Table:
+def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (), is_valid: bool = False) -> Table:
     """Return a pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become
-    one block."""
+    one block. ``is_valid``: pyarrow has made the table itself, so that it need not be checked."""
     with damage_refused(source, "Arrow"):
         names = [str(name) for name in arrow.column_names]
     if len(set(names)) < len(names):
@@ -96,12 +96,14 @@ def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = ())
         # One row of `cells` per column: each is contiguous, and the block is the transpose, not a copy.
         cells = np.empty((arrow.num_columns, arrow.num_rows), dtype=floats.pop())
         for name, row, chunks in zip(names, cells, arrow.columns, strict=True):
-            _validate(name, chunks, source)
+            if not is_valid:
+                _validate(name, chunks, source)
             row[:] = _numbers(chunks)
         return Table(block=cells.T, names=names, source=source, notes=notes)
     columns = []
     for name, chunks in zip(names, arrow.columns, strict=True):
-        _validate(name, chunks, source)
+        if not is_valid:
+            _validate(name, chunks, source)
         with damage_refused(source, "Arrow", column=name):  # dates outside the calendar, unknown time zones
             columns.append(column_from_arrow(name, chunks, source=source))
     return Table(columns, source=source, notes=notes)
@@ -174,7 +176,9 @@ def column_from_arrow(name: str, chunks: pa.ChunkedArray, *, source: str | None 
     kind = chunks.type
     float_type = _float_type(kind)
     if float_type is not None:
-        return Column(name, "numeric", np.array(_numbers(chunks), dtype=float_type))  # own memory
+        # Several chunks become one array, which is new memory; that of one chunk is pyarrow's.
+        has_own = chunks.num_chunks > 1
+        return Column(name, "numeric", np.array(_numbers(chunks), dtype=float_type, copy=None if has_own else True))
     if kinds.is_boolean(kind):
         missing = pc.is_null(chunks).to_numpy() if chunks.null_count else None
         return boolean_column(name, pc.fill_null(chunks, False).to_numpy(), missing)

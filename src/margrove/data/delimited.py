@@ -29,7 +29,7 @@ from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
-_PIECES, _PIECE = 64, 1 << 16  # pieces of a long file that are searched for codes, and their bytes
+_PIECES, _PIECE = 64, 1 << 14  # pieces of a long file that are searched for codes, and their bytes
 REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
 _TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
@@ -63,12 +63,16 @@ class Rows:
 
     def has_leading_zeros(self) -> bool:
         """Return whether a cell begins with a zero and a digit; of a long file, pieces all over it are searched."""
-        data, start = self.content.data, max(0, self.dialect.body - 1)
         code = re.compile(rb'[\n"' + re.escape(self.dialect.delimiter.encode()) + rb"]0\d")
-        if len(data) <= _PIECES * _PIECE:
-            return code.search(data, start) is not None
-        starts = np.linspace(start, len(data) - _PIECE, _PIECES).astype(int).tolist()
-        return any(code.search(data, begin, begin + _PIECE) for begin in starts)
+        start, size = max(0, self.dialect.body - 1), self.content.size
+        if size <= REPORT:
+            return code.search(self.content.data, start) is not None
+        file = self.content.open(0)
+        for begin in np.linspace(start, size - _PIECE, _PIECES).astype(int).tolist():
+            file.seek(begin)
+            if code.search(file.read(_PIECE)):
+                return True
+        return False
 
 
 def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Rows]:
@@ -92,14 +96,14 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
         raise no_rows(content, dialect)
     _check_texts(arrow, content, dialect)
     notes = [*filter(None, [content.note]), *_notes(dialect)]
-    table = table_from_arrow(arrow, source=content.name, notes=notes)
+    table = table_from_arrow(arrow, source=content.name, notes=notes, is_valid=True)
     rows = Rows(content, dialect)
     check_finite(table, rows.line)
     table = infer_columns(
         _without_unnamed(table, dialect),
         options.kinds,
         rows.columns,
-        has_zeros=rows.has_leading_zeros(),
+        has_zeros=rows.has_leading_zeros,
         decimal_comma=dialect.decimal_point == ",",
     )
     return table, rows

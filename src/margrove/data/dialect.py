@@ -33,11 +33,7 @@ from margrove.errors import InputError, ParameterError, check_choice, check_whol
 
 # The delimiters, from the most telling to the least: commas and spaces occur in text.
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
-_SPREADSHEET_ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")
-DEFAULT_MISSING = (
-    *("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"),
-    *_SPREADSHEET_ERRORS,
-)
+DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 

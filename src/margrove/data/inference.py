@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -46,8 +46,11 @@ Written = Callable[[Sequence[str]], Mapping[str, Column]]  # some columns of the
 
 _DAY_FIRST_OR_NOT: tuple[Order, Order] = ("dmy", "mdy")
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
+_FIRST = 1000  # rows that are looked at before all are
 _MOST_JOINED = 10_000  # levels among which spellings are compared
 _DASHES = ("-", "--", "–", "—")  # missing cells among numbers or dates; a class of words may be called so
+_ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
+_NO_VALUE = (*_DASHES, *_ERRORS)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"0\d+")
 _SAYS_DATE = re.compile(
@@ -56,19 +59,15 @@ _SAYS_DATE = re.compile(
 _POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
 
 
-@dataclass
 class _Text:
     """A column of text with its distinct cells, and how many rows have each."""
 
-    column: Column
-    texts: list[str]
-    counts: NDArray[np.int64]
+    def __init__(self, column: Column) -> None:
+        self.column, self.texts = column, list(map(str, column.levels))
 
-    @classmethod
-    def of(cls, column: Column) -> _Text:
-        codes = column.present()
-        counts = np.bincount(column.values[column.values >= 0], minlength=len(column.levels))[codes]
-        return cls(column, [str(column.levels[code]) for code in codes], counts)
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        return np.bincount(self.column.values[self.column.values >= 0], minlength=len(self.texts))
 
     @property
     def n_rows(self) -> int:
@@ -76,7 +75,7 @@ class _Text:
 
     def odd(self, parsed: Sequence[Any]) -> list[str] | None:
         """Return the cells that could not be parsed, if they are so few that they are mistakes; otherwise None."""
-        odd = [place for place, found in enumerate(parsed) if found is None and self.texts[place] not in _DASHES]
+        odd = [place for place, found in enumerate(parsed) if found is None and self.texts[place] not in _NO_VALUE]
         n_odd = int(self.counts[odd].sum())
         if all(found is None for found in parsed):
             return None
@@ -87,8 +86,7 @@ class _Text:
 
     def numbers(self, values: Sequence[float], form: Format) -> Column:
         """Return the column as numbers, one for each distinct text."""
-        by_code = np.full(len(self.column.levels) + 1, np.nan)
-        by_code[self.column.present()] = values
+        by_code = np.array([*values, math.nan])  # the last entry is that of the code -1
         return Column(self.column.name, "numeric", by_code[self.column.values], format=form)
 
 
@@ -97,7 +95,7 @@ def infer_columns(
     kinds: Kinds,
     written: Written | None = None,
     *,
-    has_zeros: bool = False,
+    has_zeros: Callable[[], bool] = bool,
     decimal_comma: bool = False,
 ) -> Table:
     """Return a table as read from a file, with numbers and dates in the columns of text that hold them, and notes on
@@ -111,8 +109,8 @@ def infer_columns(
         The columns whose kind is given, by the user or by a model.
     written : function, optional
         Reads columns again as text, where the parser has made numbers of codes. None: their numbers are all there is.
-    has_zeros : bool
-        Whether some number of the file begins with a zero, as codes do.
+    has_zeros : function
+        Tells whether some number of the file begins with a zero, as codes do.
     decimal_comma : bool
         Whether numbers elsewhere in the file have one.
     """
@@ -124,27 +122,28 @@ def infer_columns(
         return table
     found: dict[str, Column] = {}
     notes: list[str] = []
-    again = [column.name for column in table if _is_seen_again(column, kinds.get(column.name), has_zeros=has_zeros)]
+    has_zeros = cache(has_zeros)  # asked for each column of whole numbers
+    again = [column.name for column in table if _is_seen_again(column, kinds.get(column.name), has_zeros)]
     as_text = written(again) if written is not None and again else {name: _as_text(table[name]) for name in again}
     texts: dict[str, _Text] = {}
-    fractions: list[str] = []  # columns with a decimal point, or so it seems
+    plain: list[Column] = []  # numbers
     for column in table:
         kind = kinds.get(column.name)
         if kind is not None:
             found[column.name], said = _as_kind(as_text.get(column.name, column), kind, table.source)
             notes += said
         elif column.kind == "category":
-            if column.n_missing < len(column) and isinstance(column.levels[0], str):
-                texts[column.name] = _Text.of(column)
+            if column.levels and isinstance(column.levels[0], str):
+                texts[column.name] = _Text(column)
         elif column.kind == "numeric" and column.format is None:
-            if column.name in as_text and _has_codes(_Text.of(as_text[column.name])):
+            if column.name in as_text and _has_codes(_Text(as_text[column.name])):
                 found[column.name] = as_text[column.name]
                 notes.append(f"Column {column.name!r} holds codes with leading zeros, so it is a category.")
             elif _SAYS_DATE.search(column.name) and (compact := _compact_dates(column)) is not None:
                 found[column.name] = compact
                 notes.append(f"Column {column.name!r} holds dates written as YYYYMMDD.")
-            elif not decimal_comma and not is_whole(_known(column)):
-                fractions.append(column.name)
+            else:
+                plain.append(column)
     dates = {name: parsed for name, text in texts.items() if (parsed := _try(text, written_date)) is not None}
     order_of = {sign: _known_order(dates, sign) for sign in "/-"}
     for name, parsed_dates in dates.items():
@@ -152,10 +151,12 @@ def infer_columns(
         notes += said
     numbers = {name: parsed for name, text in texts.items() if (parsed := _try(text, written_number)) is not None}
     decimals = {sign for parsed in numbers.values() for sign in _decimal_signs(parsed)}
+    is_open = bool(numbers) and not decimal_comma
+    fractions = [column.name for column in plain if is_open and not _is_whole(column)]  # so it seems
     if "," in decimals and written is not None and fractions:
         # Beside "0,05 €", what the parser took for the fraction 12.5 may be written 12.500.
         for name, column in written(fractions).items():
-            texts[name] = _Text.of(column)
+            texts[name] = _Text(column)
             numbers[name] = list(map(written_number, texts[name].texts))
             decimals |= _decimal_signs(numbers[name])
     elif fractions:
@@ -198,19 +199,27 @@ def trained_kinds(model: Any) -> Kinds:
     return kinds
 
 
-def _is_seen_again(column: Column, kind: Any, *, has_zeros: bool) -> bool:
+def _is_seen_again(column: Column, kind: Any, has_zeros: Callable[[], bool]) -> bool:
     """Return whether the cells must be seen as they are written: 01234 is a code, 1.234 may be more than a thousand."""
     if column.kind == "category" or isinstance(kind, EmptyFormat):
         return False
     if kind is None:
-        return has_zeros and column.kind == "numeric" and column.format is None and is_whole(_known(column))
+        is_plain = column.kind == "numeric" and column.format is None
+        return is_plain and is_whole(_first(column)) and has_zeros() and _is_whole(column)
     if isinstance(kind, NumberFormat):
         return kind.decimal == ","
     return kind != "number" and not (column.is_date and not isinstance(kind, tuple) and kind != "category")
 
 
-def _known(column: Column) -> NDArray[Any]:
-    return column.values[~column.is_missing]
+def _is_whole(column: Column) -> bool:
+    """Return whether all numbers of a column are whole; most that are not are known by their first ones."""
+    return is_whole(_first(column)) and is_whole(column.values[~np.isnan(column.values)])
+
+
+def _first(column: Column) -> NDArray[Any]:
+    values = column.values[:_FIRST]
+    known: NDArray[Any] = values[~np.isnan(values)]
+    return known
 
 
 def _check_kinds(table: Table, kinds: Kinds) -> None:
@@ -238,7 +247,7 @@ def _as_kind(column: Column, kind: Any, source: str) -> tuple[Column, list[str]]
         return _spelled(column, kind)
     if column.kind != "category" or kind == "category" or isinstance(kind, EmptyFormat) or not column.levels:
         return column, []
-    text = _Text.of(column)
+    text = _Text(column)
     form: NumberFormat | DateFormat = _best_format(text, kind, source) if isinstance(kind, str) else kind
     values = [form.parse(cell) for cell in text.texts]
     wrong = [cell for cell, value in zip(text.texts, values, strict=True) if math.isnan(value)]
@@ -509,16 +518,19 @@ def _odd_notes(name: str, odd: list[str], what: str) -> list[str]:
 
 
 def _without_dashes(column: Column) -> tuple[Column, list[str]]:
-    """Return words with missing cells in place of dashes, with a note. Beside "+", or a single word, "-" is a class."""
-    dashes = [code for code, level in enumerate(column.levels) if level in _DASHES]
-    if not dashes or "+" in column.levels or len(column.levels) - len(dashes) < 2:
+    """Return words with missing cells in place of dashes and of errors of spreadsheets, with a note. Beside "+", or a
+    single word, "-" is a class."""
+    words = [level for level in column.levels if level not in _NO_VALUE]
+    is_class = "+" in words or len(words) < 2
+    missing = [level for level in column.levels if level in _ERRORS or (level in _DASHES and not is_class)]
+    if not missing:
         return column, []
-    words = [level for level in column.levels if level not in _DASHES]
-    place = {level: code for code, level in enumerate(words)}
+    kept = [level for level in column.levels if level not in missing]
+    place = {level: code for code, level in enumerate(kept)}
     recode = np.array([*(place.get(level, MISSING) for level in column.levels), MISSING], dtype=np.int32)
-    shown = some([repr(column.levels[code]) for code in dashes], 4)
-    note = f"Column {column.name!r}: {shown} {'is' if len(dashes) == 1 else 'are'} read as missing."
-    return Column(column.name, "category", recode[column.values], tuple(words)), [note]
+    verb = "is" if len(missing) == 1 else "are"
+    note = f"Column {column.name!r}: {named([str(level) for level in missing])} {verb} read as missing."
+    return Column(column.name, "category", recode[column.values], tuple(kept)), [note]
 
 
 def _joined(column: Column) -> tuple[Column, list[str]]:
