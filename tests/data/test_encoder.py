@@ -130,7 +130,7 @@ def test_missing_columns_are_named(frame):
 
 def test_extra_columns_are_ignored_with_a_warning(frame):
     encoder = TableEncoder().fit(frame)
-    with pytest.warns(DataWarning, match="columns that were not in the training data are ignored: 'colour'"):
+    with pytest.warns(DataWarning, match="columns that the model does not use are ignored: 'colour'"):
         Z = encoder.transform(frame.assign(colour="red"))
     np.testing.assert_array_equal(Z, encoder.transform(frame))
 

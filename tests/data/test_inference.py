@@ -169,6 +169,7 @@ def test_spellings_are_joined(tmp_path):
     column, notes = column_of(tmp_path, ["Berlin", "berlin ", "Berlin", "New  York", "New York"])
     assert column.levels == ("Berlin", "New York")
     assert "joined" in notes
+    assert column_of(tmp_path, ["no", "No", "NO", "Y", "y"])[0].n_distinct == 2
     genes = ["AA", "Aa", "aa"] * 4
     assert column_of(tmp_path, genes)[0].cells() == genes
 
@@ -194,7 +195,7 @@ def test_given_kinds(tmp_path):
 
 
 def test_faults_of_given_kinds(tmp_path):
-    with pytest.raises(InputError, match=r"column 'x': the cell 'seven' is not a number"):
+    with pytest.raises(InputError, match=r"line 3, column 'x': the cell 'seven' is not a number"):
         column_of(tmp_path, ["1,5", "seven"], kinds={"x": "number"})
     with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy' or 'mdy'"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
@@ -299,3 +300,8 @@ def test_chunks_refuse_what_the_first_rows_do_not_hold(tmp_path):
     path = written(tmp_path / "t.csv", "filler;price;y", [*rows, *["b;dear;1"] * 300])
     with pytest.raises(InputError, match=r"column 'price': the cell 'dear' is not a number in the format"):
         list(read_chunks(path, rows=50))
+
+
+def test_a_table_prints_its_rows(tmp_path):
+    table = read_table(written(tmp_path / "t.csv", "size,day,y", ["1.5,2024-03-04,a", ",2024-03-05,b"]))
+    assert str(table.head(1)).splitlines()[1:] == ["size  day         y", "1.5   2024-03-04  a"]

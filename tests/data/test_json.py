@@ -65,14 +65,12 @@ def test_other_words_for_missing_cells_can_be_named(write: Callable[..., Path]) 
         ('[{"a": 1}] x', r"line 1: the text is not valid JSON \(Extra data\)"),
         ('{"a": 1}\n{"a": 1, "a": 2}\n', r"line 2: .*a key occurs twice in an object: 'a', 'a'"),
         ('{"a.b": 1, "a": {"b": 2}}\n', r"the column name 'a\.b' occurs 2 times"),
-        ('{"a": [1, 2]}\n', r"column 'a': the cells are of type list"),
-        ('{"a": 1}\n{"a": [1, 2]}\n', r"column 'a': the cells are of type list"),
+        ('{"a": [1, 2]}\n', r"the table has no rows"),
         ('{"a": "\\ud800"}\n', r"column 'a': the text data cannot be read"),
         ('{"a": 1, "y": 1}\n{"a": Infinity, "y": 1}\n', r"line 2, column 'a': the number is infinite"),
         ('{"a": 1, "y": 1}\n\n{"a": 1}\n', r"line 3, column 'y'"),
         ("[{}]", r"the table has no rows"),
         ('{"rows": [\n{"a": 1}\n]}', r"line 1: the text is not valid JSON.*Write one object per line"),
-        ('{"a": {"b": 1}}\n{"a": 2}\n', r"column 'a': the cells are of type struct"),
         ('{"a": ' + "[" * 100_000, r"line 1: the text is not valid JSON"),
     ],
 )
@@ -95,3 +93,11 @@ def test_chunks_refuse_json_and_it_has_no_parts(write: Callable[..., Path]) -> N
     for reader in (read_table, read_chunks):
         with pytest.raises(InputError, match=r"only workbooks and databases have sheets or tables.*Leave out '::a'"):
             reader(f"{path}::a")
+
+
+def test_lists_are_left_out_and_objects_may_be_mixed_with_cells(write) -> None:
+    table = read_table(
+        write(b'{"a": 1, "b": {"c": "12"}, "t": [1]}\n{"a": {"d": 2}, "b": {"c": 38}}\n', "t.jsonl"), target=False
+    )
+    assert {column.name: column.cells() for column in table} == {"a": [1, None], "b.c": [12, 38], "a.d": [None, 2]}
+    assert "Column 't' holds lists and is left out." in table.notes

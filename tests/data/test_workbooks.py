@@ -165,7 +165,22 @@ def test_merged_titles_stay_one_cell_and_merged_headers_are_repeated() -> None:
 
     grid = [["Sales", "", ""], ["Region", 2023.0, ""], ["", "in", "out"], ["A", 1.0, 2.0], ["Sum", "", 3.0]]
     _fill_merged(grid, [((0, 0), (0, 2)), ((1, 1), (1, 2)), ((1, 0), (2, 0)), ((4, 0), (4, 1))])
-    assert _as_csv(grid).decode().splitlines() == ["Sales,,", ",2023,2023", "Region,in,out", "A,1,2", "Sum,,3"]
+    assert _as_csv(grid).decode().splitlines() == ["Sales,,", "Region,2023,2023", "Region,in,out", "A,1,2", "Sum,,3"]
+
+
+def test_headers_of_merged_cells(write: Callable[..., Path]) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["Region", "First half", None, "Second half", None, "Bonus"])
+    book.active.append([None, "Q1", "Q2", "Q3", "Q4", None])
+    for cells in ("A1:A2", "B1:C1", "D1:E1", "F1:F2"):
+        book.active.merge_cells(cells)
+    for row in range(8):
+        book.active.append([f"R{row}", row, 2 * row, 3 * row, 4 * row, row % 3])
+    stream = io.BytesIO()
+    book.save(stream)
+    table = read_table(write(stream.getvalue(), "t.xlsx"), target=False)
+    assert table.names == ("Region", "First half Q1", "First half Q2", "Second half Q3", "Second half Q4", "Bonus")
+    assert table.n_rows == 8
 
 
 def test_damaged_workbooks_are_refused(write: Callable[..., Path]) -> None:

@@ -316,7 +316,7 @@ def test_columns_are_found_by_name(frame):
     table, y = frame
     tree = DecisionTreeClassifier().fit(table, y)
     np.testing.assert_array_equal(tree.predict(table[table.columns[::-1]]), tree.predict(table))
-    with pytest.warns(DataWarning, match="columns that were not in the training data are ignored: 'more'"):
+    with pytest.warns(DataWarning, match="columns that the model does not use are ignored: 'more'"):
         np.testing.assert_array_equal(tree.predict(table.assign(more=1)), tree.predict(table))
     with pytest.raises(InputError, match="missing: 'ripe'"):
         tree.predict(table.drop(columns="ripe"))

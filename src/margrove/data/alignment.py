@@ -15,6 +15,7 @@ from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
 from margrove.data.dates import date_part
 from margrove.data.formats import (
+    NO_VALUE,
     DateFormat,
     EmptyFormat,
     NumberFormat,
@@ -43,7 +44,7 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     expected = {*wanted, *known}
     extra = [name for name in table.names if name not in expected]
     if extra:
-        message = f"{table.source}: columns that were not in the training data are ignored: {named(extra)}."
+        message = f"{table.source}: columns that the model does not use are ignored: {named(extra)}."
         warnings.warn(message, DataWarning, stacklevel=4)
 
 
@@ -134,7 +135,8 @@ def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
         numbers[code] = _finite_number(level) if form is None else form.parse(str(level))
-        if np.isnan(numbers[code]) and np.any(column.values == code):  # not one that was declared and does not occur
+        is_word = np.isnan(numbers[code]) and (form is None or level not in NO_VALUE)
+        if is_word and np.any(column.values == code):  # not one that was declared and does not occur
             what = "a date" if isinstance(form, DateFormat) else "a number"
             such = "" if form is None else f", such as {form.sample}"
             raise _not(column, code, f"{what}, as the column was in training{such}", source)

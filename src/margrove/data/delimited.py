@@ -105,6 +105,7 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
         rows.columns,
         has_zeros=rows.has_leading_zeros,
         decimal_comma=dialect.decimal_point == ",",
+        line_of=rows.line,
     )
     return table, rows
 

@@ -122,7 +122,7 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     text = "".join(lines[skipped:])
     chosen = _find_delimiter(text, content.extension) if delimiter == "auto" else delimiter
     rows = _rows(text, chosen)
-    if not text.strip() or (header_row is not None and rows[:1] and rows[0][0] > 1):
+    if not text.strip() or (header_row is not None and rows and (rows[0][0] > 1 or not filled(rows[0][2]))):
         raise content.error("the line is blank, or there is none", line=skipped + 1, cure="Name another line.")
     if not rows:
         problem = f"a cell of the first row is longer than {CELL_LIMIT >> 20} MiB, the limit for one cell"

@@ -134,6 +134,9 @@ _DATES = [
 ]
 
 
+NO_VALUE = ("-", "--", "–", "—", "#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # for missing numbers
+
+
 class WrittenNumber(NamedTuple):
     """A cell that is written as a number, before it is known what its points and commas mean."""
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median_low
 
 _NUMBER = re.compile(r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|[-+]?\d*,\d+(e[-+]?\d+)?")
@@ -124,14 +125,15 @@ def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tupl
     group, groups, is_wide = "", [], False
     for over, under in zip(above, below, strict=True):
         is_wide |= bool(under and group and over in ("", group))
-        group = over or group
+        group = "" if over == under else over or group  # one name in both lines: a cell merged with the one below it
         groups.append(group if under or over else "")
         group = group if under else ""  # a name that is merged with the cell below it, not with the next ones
     lower = [name for name in below if name]
     has_blank = any(over and not under for over, under in zip(above, below, strict=True))
     joined = tuple(" ".join(filter(None, pair)) for pair in zip(groups, below, strict=True))
     names = [name for name in joined if name]
-    is_merged = filled(above) > 1 and is_wide and (has_blank or len(set(lower)) < len(lower))
+    is_repeated = len(set(lower)) < len(lower) or any(a == b != "" for a, b in pairwise(above))
+    is_merged = filled(above) > 1 and is_wide and (has_blank or is_repeated)
     if not is_merged or len(set(names)) < len(names):
         return None
     is_header = _are_years(below) or names_numbers([below, *_usual(rows[upper + 2 :])], missing)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, InPython, Setting
 from margrove.data.columns import MISSING, Column, category_column, clip, is_whole, named, some, text_column
 from margrove.data.formats import (
+    NO_VALUE,
     DateFormat,
     EmptyFormat,
     Format,
@@ -48,9 +49,8 @@ _DAY_FIRST_OR_NOT: tuple[Order, Order] = ("dmy", "mdy")
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _FIRST = 1000  # rows that are looked at before all are
 _MOST_JOINED = 10_000  # levels among which spellings are compared
-_DASHES = ("-", "--", "–", "—")  # missing cells among numbers or dates; a class of words may be called so
-_ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
-_NO_VALUE = (*_DASHES, *_ERRORS)
+_ANSWERS = ("y", "n", "j", "m", "f", "w", "t")  # letters for yes, no, true, false, male and female
+_DASHES, _ERRORS = NO_VALUE[:4], NO_VALUE[4:]
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"0\d+")
 _SAYS_DATE = re.compile(
@@ -75,7 +75,7 @@ class _Text:
 
     def odd(self, parsed: Sequence[Any]) -> list[str] | None:
         """Return the cells that could not be parsed, if they are so few that they are mistakes; otherwise None."""
-        odd = [place for place, found in enumerate(parsed) if found is None and self.texts[place] not in _NO_VALUE]
+        odd = [place for place, found in enumerate(parsed) if found is None and self.texts[place] not in NO_VALUE]
         n_odd = int(self.counts[odd].sum())
         if all(found is None for found in parsed):
             return None
@@ -97,6 +97,7 @@ def infer_columns(
     *,
     has_zeros: Callable[[], bool] = bool,
     decimal_comma: bool = False,
+    line_of: Callable[[int], int] | None = None,
 ) -> Table:
     """Return a table as read from a file, with numbers and dates in the columns of text that hold them, and notes on
     how they were read.
@@ -113,6 +114,8 @@ def infer_columns(
         Tells whether some number of the file begins with a zero, as codes do.
     decimal_comma : bool
         Whether numbers elsewhere in the file have one.
+    line_of : function, optional
+        Gives the line of a row, for errors.
     """
     _check_kinds(table, kinds)
     ignored = [name for name, kind in kinds.items() if kind == "ignore" and name in table]
@@ -130,7 +133,7 @@ def infer_columns(
     for column in table:
         kind = kinds.get(column.name)
         if kind is not None:
-            found[column.name], said = _as_kind(as_text.get(column.name, column), kind, table.source)
+            found[column.name], said = _as_kind(as_text.get(column.name, column), kind, table.source, line_of)
             notes += said
         elif column.kind == "category":
             if column.levels and isinstance(column.levels[0], str):
@@ -241,7 +244,7 @@ def _try(text: _Text, parse: Any) -> list[Any] | None:
     return None if text.odd(parsed) is None else parsed
 
 
-def _as_kind(column: Column, kind: Any, source: str) -> tuple[Column, list[str]]:
+def _as_kind(column: Column, kind: Any, source: str, line_of: Callable[[int], int] | None) -> tuple[Column, list[str]]:
     """Return the column in a kind that is given, with notes. Raise `InputError` at a cell that cannot be read so."""
     if isinstance(kind, tuple):
         return _spelled(column, kind)
@@ -256,9 +259,14 @@ def _as_kind(column: Column, kind: Any, source: str) -> tuple[Column, list[str]]
     if odd == [] or (odd and not isinstance(kind, str)):
         notes = _how_read(column.name, form) if isinstance(form, NumberFormat) else []
         return text.numbers(values, form), [*notes, *_odd_notes(column.name, odd, what)]
-    how = "" if isinstance(kind, str) else f" in the format of this column, such as {form.sample}"
+    how = f" in the format of this column, such as {form.sample}"
+    cure = "Correct the cell, or empty it."
+    if isinstance(kind, str):
+        how = {"dmy": " with the day first", "mdy": " with the month first"}.get(kind, "")
+        cure = "Correct the cell, or give the column another kind, or none."
+    line = None if line_of is None else line_of(int(np.argmax(column.values == text.texts.index(wrong[0]))))
     problem = f"the cell {clip(wrong[0])!r} is not a {what}{how}"
-    raise InputError(problem, file=source, column=column.name, cure="Correct the cell, or empty it.")
+    raise InputError(problem, file=source, line=line, column=column.name, cure=cure)
 
 
 def _as_text(column: Column) -> Column:
@@ -520,7 +528,7 @@ def _odd_notes(name: str, odd: list[str], what: str) -> list[str]:
 def _without_dashes(column: Column) -> tuple[Column, list[str]]:
     """Return words with missing cells in place of dashes and of errors of spreadsheets, with a note. Beside "+", or a
     single word, "-" is a class."""
-    words = [level for level in column.levels if level not in _NO_VALUE]
+    words = [level for level in column.levels if level not in NO_VALUE]
     is_class = "+" in words or len(words) < 2
     missing = [level for level in column.levels if level in _ERRORS or (level in _DASHES and not is_class)]
     if not missing:
@@ -551,8 +559,7 @@ def _joined(column: Column) -> tuple[Column, list[str]]:
     for group in groups.values():
         best = min(group, key=lambda code: (-counts[code], first[code]))
         rest = [code for code in group if code != best]
-        # Genotypes are AA, Aa and aa: of short words, only a rare spelling is a slip.
-        if len(levels[best]) <= 2 and counts[rest].sum() * 4 > counts[group].sum():
+        if _may_differ(levels[best], [levels[code] for code in rest]) and counts[rest].sum() * 4 > counts[group].sum():
             continue
         for code in group if rest else ():
             spelling[code] = " ".join(levels[best].split())
@@ -561,6 +568,12 @@ def _joined(column: Column) -> tuple[Column, list[str]]:
         return column, []
     note = f"Column {column.name!r}: spellings that differ only in case or spaces are joined: {some(pairs, 3)}."
     return category_column(column.name, column.values, spelling), [note]
+
+
+def _may_differ(word: str, others: Sequence[str]) -> bool:
+    """Return whether words that differ only in case may mean different things, as the genotypes AA, Aa and aa do."""
+    is_odd = any(other[0].islower() and other[-1].isupper() for other in (word, *others))  # aB
+    return len(word) <= 2 and word.casefold() not in _ANSWERS and (len(set(word.casefold())) == 1 or is_odd)
 
 
 def fold(level: str) -> str:

@@ -68,7 +68,8 @@ def read_table(
         What columns of text hold, where it is not to be inferred: "category", "number", "date" ("dmy", "mdy" or "ymd"
         also say the order of day, month and year) or "ignore", by their names.
     like : model, optional
-        A fitted model: columns of its names are read as those that it was trained on were written.
+        A fitted model: columns of its names are read as those that it was trained on were written. Without ``target``,
+        every column is a feature then.
 
     Examples
     --------
@@ -83,6 +84,7 @@ def read_table(
     "The target is 'ripe' (it is the last column)."
     """
     known = {} if like is None else trained_kinds(like)
+    target = False if like is not None and target is None else target
     options = TextOptions(header, delimiter, encoding, missing, skip, header_row, {**known, **(kinds or {})})
     table, line_of, _ = _read(source, target, options)
     if target is False:
@@ -124,7 +126,7 @@ def _read(
         from margrove.data.json_file import read_json
 
         table, line_of = read_json(content, options)
-        return infer_columns(table, options.kinds), line_of, None
+        return infer_columns(table, options.kinds, line_of=line_of), line_of, None
     if form in ("SQLite", "DuckDB"):
         from margrove.data.databases import read_duckdb, read_sqlite
 

@@ -23,11 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.data.columns import Column, RowIndex, named, some
+from margrove.data.columns import Column, RowIndex, clip, named, some
 from margrove.data.rows import Matrix
 from margrove.errors import InputError, did_you_mean
 
 MOST_SHOWN = 30  # columns in a notebook: more would fill the page, and a sparse column is made dense to be summed up
+
+MOST_PRINTED = 10  # rows and columns that `print` shows
 
 
 class Table:
@@ -98,6 +100,14 @@ class Table:
         target = f", target={self.target.name!r}" if self.target is not None else ""
         columns = f": {some(self.names, 4)}" if self.names else ""
         return f"Table({self.n_rows} × {self.n_columns} from {self.source!r}{target}{columns})"
+
+    def __str__(self) -> str:
+        """Return the first rows and columns, aligned."""
+        columns = [*islice(self, MOST_PRINTED), *([] if self.target is None else [self.target])]
+        cells = [[column.name, *map(_printed, column.take(slice(MOST_PRINTED)).cells())] for column in columns]
+        widths = [max(map(len, column)) for column in cells]
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*cells, strict=True))
+        return "\n".join([repr(self), *lines] if columns else [repr(self)])
 
     def _repr_html_(self) -> str:
         """Return the summary of the table, for a notebook."""
@@ -322,3 +332,7 @@ def duplicate_names(names: Sequence[str], *, file: str | None, line: int | None 
     where = f"{', '.join(places[:-1])} and {places[-1]}"
     problem = f"the column name {name!r} occurs {len(places)} times, as columns {where}"
     return InputError(problem, file=file, line=line, cure="Give every column a unique name.")
+
+
+def _printed(cell: object) -> str:
+    return "" if cell is None else clip(str(cell), 24)

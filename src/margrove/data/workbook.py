@@ -91,21 +91,17 @@ def _ranges_of_ods(content: Content, name: str) -> list[Range]:
 
 
 def _fill_merged(grid: Grid, ranges: list[Range]) -> None:
-    """Write the value of merged cells into all of their rows; of a header above several columns, into all of these. A
-    cell beside such a header belongs to the last of its rows, where the names of the other columns stand."""
+    """Write the value of merged cells into all of their rows; of a header above several columns, into all of these."""
     height, width = len(grid), len(grid[0])
     inside = [found for found in ranges if found[0] != found[1] and found[0][0] < height and found[0][1] < width]
-    headers = set()
     for (top, left), (bottom, right) in inside:
         below = grid[bottom + 1][left : right + 1] if right > left and bottom + 1 < height else [""]
         others = any(cell != "" for cell in grid[top][:left] + grid[top][right + 1 :])
         if others and "" not in below:
-            headers.add(top)
             grid[top][left : right + 1] = [grid[top][left]] * len(below)
     for (top, left), (bottom, _) in inside:
-        value, last = grid[top][left], min(bottom, height - 1)
-        for place in range(top, last + 1):
-            grid[place][left] = value if top not in headers or place == last else ""
+        for row in grid[top : bottom + 1]:
+            row[left] = grid[top][left]
 
 
 def _as_csv(grid: Grid) -> bytes:
