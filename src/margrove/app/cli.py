@@ -58,6 +58,8 @@ def train(
     ] = None,
     report: Annotated[bool, typed.of_output(help="Write a report next to the model: MODEL.report.html.")] = True,
     prefer: typed.Prefer = "best",
+    metric: typed.Metric = None,
+    balanced: typed.Balanced = False,
     task: typed.Task = None,
     param: typed.Param = None,
     seed: typed.Seed = 0,
@@ -84,6 +86,8 @@ def train(
         task,
         columns.preparation,
         prefer,
+        metric=metric,
+        is_balanced=balanced,
     )
     work(shown.screen(output, outlives_reader=True), reading, training, output, has_report=report)
 
@@ -205,6 +209,8 @@ def compare(
     *,
     file: typed.File = None,
     target: typed.Target = None,
+    metric: typed.Metric = None,
+    balanced: typed.Balanced = False,
     task: typed.Task = None,
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
@@ -218,7 +224,15 @@ def compare(
     from margrove.app.options.training import Training
 
     reading = cells.reading(file, target, without=tuple(columns.without or ()))
-    training = Training(seed=seed, folds=folds, time_limit=time_limit, task=task, preparation=columns.preparation)
+    training = Training(
+        seed=seed,
+        folds=folds,
+        time_limit=time_limit,
+        task=task,
+        preparation=columns.preparation,
+        metric=metric,
+        is_balanced=balanced,
+    )
     work(shown.screen(), reading, training)
 
 

@@ -72,6 +72,7 @@ class RecordedEstimate:
     words: str
     measure: str
     value: float
+    metric: str  # of the leaderboard, as typed after ``--metric``
     low: float | None
     high: float | None
     baseline: float | None
@@ -135,7 +136,7 @@ class History:
 def _estimate(found: Mapping[str, Any]) -> RecordedEstimate | None:
     """Return the estimate on rows not seen; None where there is none."""
     estimate, named = _read(RecordedEstimate, found), found.get("baseline_class")
-    is_share = found.get("measure") != "R²"
+    is_share = found.get("measure") in (None, "accuracy", "balanced accuracy")
     if estimate.value is None or estimate.method == "none" or (is_share and not 0 <= estimate.value <= 1):
         return None
     return replace(

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.classes import CLASSES, classes_by
+from margrove.app.estimate.numbers import NUMBERS, numbers_by
 from margrove.app.estimate.task import Task, error_text
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
@@ -202,7 +202,7 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
         screen.heading("Learners tried, as saved after training")
         task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
         for line in scored:
-            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
+            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.spread(line.error)}")
             grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
         screen.say(grid, indent=2)
         if history.choice:
@@ -229,12 +229,20 @@ def _value_words(estimate: RecordedEstimate) -> tuple[str, str, str]:
     """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
     error = "" if off is None or not task.is_number else f"mean absolute error {error_text(off)}"
-    ends = "" if low is None or high is None else f"95 % interval {task.number(low)} … {task.number(high)}"
-    return task.named(estimate.value), error, ends
+    value, *limits = (task.value_text(task.natural(each)) for each in (estimate.value, low or 0.0, high or 0.0))
+    ends = "" if low is None or high is None else "95 % interval {} … {}".format(*limits)
+    return f"{'' if task is CLASSES else task.value_name} {value}".lstrip(), error, ends
 
 
 def _task(estimate: RecordedEstimate | None) -> Task:
-    return NUMBERS if estimate is not None and estimate.measure == NUMBERS.measure else CLASSES
+    """Return the task of a record; the usual one of a metric that this version does not know."""
+    if estimate is None:
+        return CLASSES
+    is_number = estimate.measure == NUMBERS.value_name
+    try:
+        return numbers_by(estimate.metric) if is_number else classes_by(estimate.metric)
+    except ParameterError:
+        return NUMBERS if is_number else CLASSES
 
 
 def _line(text: str) -> str:

@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.choose.contest import meets_on_sample
+from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
@@ -22,6 +22,7 @@ from margrove.app.choose.words import (
     tell_choice,
     tell_contest,
     tell_curve,
+    tell_metric,
     tell_plan,
     tell_search,
     tell_search_space,
@@ -215,6 +216,7 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
         training.preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=text)
     training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name)
+    training = training.judged(training.kind.labels(table))
     if training.is_auto:
         gaps = "imputed (trees handle them directly)"
     else:
@@ -227,6 +229,7 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
 
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Try several learners, choose the best, and estimate its score on held-out rows."""
+    training = fairly_judged(training, table)
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
         contest = NestedChoice(training, table, budget, meter)
@@ -262,6 +265,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
     if learner.remark and not is_set:
         screen.say(learner.remark, indent=2)
+    tell_metric(screen, training)
     if not training.preparation.is_scaled:
         screen.say("The columns are sparse and are not scaled.", indent=2)
     labels, seed, tuned = task.labels(table), training.seed, None

@@ -59,6 +59,18 @@ Param = Annotated[
     list[str] | None,
     of_learning(metavar="NAME=VALUE", help="A parameter of the learner, such as C=10; may be repeated."),
 ]
+Metric = Annotated[
+    str | None,
+    of_learning(
+        metavar="NAME",
+        help="What models are chosen and judged by: accuracy, balanced_accuracy, f1, roc_auc, average_precision, "
+        "log_loss, or costs such as cost:Yes>No=10,No>Yes=1; of numbers r2, mae, rmse or pinball:0.9. Default: r2; "
+        "accuracy, or balanced_accuracy where a class is rare.",
+    ),
+]
+Balanced = Annotated[
+    bool, of_learning("--balanced", help="Give all classes the same weight in training, however few rows they have.")
+]
 Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
 TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
