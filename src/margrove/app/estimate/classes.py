@@ -74,8 +74,8 @@ class _Classes(Task):
         return {"scores": _scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
     def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
-        classes = np.unique(labels)
-        constant, label = self.metric.constant(Judged(labels, labels, None, classes, rarest(labels)))
+        classes, counts = np.unique(labels, return_counts=True)
+        constant, label = self.metric.constant(Judged(labels, labels, None, classes, rarest(counts)))
         found: dict[str, Any] = {"baseline": constant, "baseline_class": label.item()}
         if not parts:
             return found
@@ -163,7 +163,8 @@ class _Classes(Task):
 
 def judged_of(labels: Labels, part: Predicted) -> Judged:
     """Return the predictions of a part of the rows beside their classes."""
-    return Judged(labels[part.rows], part.values, part.scores, np.unique(labels), rarest(labels))
+    classes, counts = np.unique(labels, return_counts=True)
+    return Judged(labels[part.rows], part.values, part.scores, classes, rarest(counts))
 
 
 def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:

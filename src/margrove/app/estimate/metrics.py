@@ -36,9 +36,8 @@ class Judged:
         return replace(self, truth=self.truth[rows], values=self.values[rows], scores=scores)
 
 
-def rarest(labels: NDArray[Any]) -> int:
+def rarest(counts: NDArray[np.int64]) -> int:
     """Return the place of the class with the fewest rows, the last of equals."""
-    counts = np.unique(labels, return_counts=True)[1]
     return len(counts) - 1 - int(np.argmin(counts[::-1]))
 
 
@@ -241,6 +240,7 @@ def as_scorer(metric: Metric) -> Any:
         if metric.needs != "predictions":
             scores = np.asarray(model.decision_function(X), np.float64)
             scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-        return metric.score(Judged(y, values, scores, np.unique(y), rarest(y)))
+        classes, counts = np.unique(y, return_counts=True)
+        return metric.score(Judged(y, values, scores, classes, rarest(counts)))
 
     return score

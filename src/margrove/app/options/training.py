@@ -88,7 +88,7 @@ class Training:
         if self.task == NUMBERS.name:
             return self
         classes, counts = np.unique(labels, return_counts=True)
-        rare = rarest(labels)
+        rare = rarest(counts)
         if self.metric is None and len(classes) == 2 and counts[rare] < RARE * len(labels):
             share = f"Only {100 * counts[rare] / len(labels):.1f} % of the rows are {str(classes[rare])!r}"
             return self.by_balanced(share)

@@ -41,9 +41,11 @@ class Subject:
     def __init__(self, model: Any, table: Table) -> None:
         self.model, self.learner, self.explanation = model, last_step_of(model), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
-        self.measure = "R²" if self.classes is None else "accuracy"
         self.certificate: Certificate | None = getattr(self.learner, "certificate_", None)
         self.history = History(getattr(model, "training_record_", None))
+        self.measure = "R²" if self.classes is None else "accuracy"
+        if self.history.metric is not None:
+            self.measure = f"{'−' if self.history.metric.is_loss else ''}{self.history.metric.words}"
         self.n_training_rows: int | None = getattr(self.learner, "n_rows_", None)
         if self.n_training_rows is None and self.certificate is not None:
             self.n_training_rows = self.certificate.n_rows

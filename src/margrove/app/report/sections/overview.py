@@ -9,6 +9,7 @@ import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.estimate.task import error_text
+from margrove.app.estimate.words import never_words
 from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
 from margrove.app.report.findings import Evidence, Findings
@@ -28,6 +29,8 @@ def summary_section(found: Findings) -> Section:
     """Summarise the report in a few sentences."""
     subject, evidence, importances = found.subject, found.evidence, found.importances
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
+    if evidence is not None and evidence.scored is not None and evidence.scored.never:
+        blocks.append(Words(never_words(evidence.scored.never), "warning"))
     if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
@@ -79,7 +82,7 @@ def _purpose(subject: Subject) -> str:
 
 
 def _quality_words(quality: Quality) -> str:
-    if quality.measure != "accuracy":
+    if quality.measure == "R²":
         explained = max(0.0, quality.value)
         text = f"It explains {share_words(explained)} of the differences between rows (R² {quality.value:.2f}"
         text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
@@ -87,6 +90,13 @@ def _quality_words(quality: Quality) -> str:
             off, usual = error_text(quality.typical_error), error_text(quality.baseline_error)
             text += f" It is off by {off} on average; always predicting the same number would be off by {usual}."
         return text
+    if quality.measure != "accuracy":
+        ends = f" (95 % interval: {quality.interval_words})" if quality.low is not None else ""
+        text = f"Its {quality.measure} is {_value_text(quality, quality.value)}{ends}."
+        constant = (
+            "" if quality.baseline is None else f"; a constant prediction: {_value_text(quality, quality.baseline)}"
+        )
+        return f"{text[:-1]}{constant}."
     text = f"It predicts {share_words(quality.value)} of rows correctly"
     if quality.low is not None:
         text += f" (95 % interval: {quality.interval_words})"
@@ -97,7 +107,7 @@ def _quality_words(quality: Quality) -> str:
     if quality.baseline == 1:
         text += " All these rows are of one class, so this says little about how good it is."
     elif quality.value <= quality.baseline:
-        text += " So it is no better than that: it found nothing useful in these columns."
+        text += " So its accuracy is no better than that."
     elif quality.low is not None and quality.low <= quality.baseline:
         text += f" {MAYBE_NO_BETTER}"
     return text
@@ -111,12 +121,15 @@ def quality_section(found: Findings) -> Section | None:
     quality = evidence.quality
     blocks = _score_blocks(quality)
     scored = evidence.scored
-    if quality.measure == "accuracy" and scored is not None and scored.classes is not None:
+    if scored is not None and scored.classes is not None:
+        if quality.measure != "accuracy":
+            share = share_words(float(scored.is_right.mean()))
+            blocks.append(Words(f"Of {evidence.rows_words}, {share} are predicted correctly (accuracy)."))
         blocks.append(Words(_mistakes(evidence, scored)))
     blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
     if seen is not None and evidence.is_unbiased:
-        value = share_words(seen.value) if seen.measure == "accuracy" else f"R² {seen.value:.2f}"
+        value = f"{'' if seen.measure == 'accuracy' else seen.measure} {_value_text(seen, seen.value)}".lstrip()
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         text = (
             f"This table contains the rows that the model was trained on. On {on} it scores {value}; this is too "
@@ -137,15 +150,22 @@ def _score_blocks(quality: Quality) -> list[Block]:
     """Return the score in large figures and as bars, beside that of a constant prediction."""
     interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
     guessing = "when always guessing the same"
-    if quality.measure == "accuracy":
+    if quality.measure != "R²" and not quality.is_share:
+        figures = [Figure(quality.measure, _value_text(quality, quality.value), interval)]
+        if quality.baseline is not None:
+            figures.append(Figure("of a constant prediction", _value_text(quality, quality.baseline), is_faint=True))
+        return [Headline(figures)]
+    if quality.is_share:
         value = share_words(quality.value)
-        figures = [Figure("correct predictions (accuracy)", value, interval)]
+        what = "correct predictions (accuracy)" if quality.measure == "accuracy" else quality.measure
+        figures = [Figure(what, value, interval)]
         bars = [Bar("this model", quality.value, value, quality.low, quality.high)]
         if quality.baseline is not None:
             guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
             figures.append(Figure(guessing, share_words(quality.baseline), is_faint=True))
             bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
-        caption = "Rows predicted correctly; the thin line shows where the true share very likely is (95 %)"
+        what = "Rows predicted correctly" if quality.measure == "accuracy" else "Mean share of correct rows of a class"
+        caption = f"{what}; the thin line shows where the true share very likely is (95 %)"
         return [Headline(figures), Bars(bars, caption)]
     ours, usual = quality.typical_error, quality.baseline_error
     if ours is None or usual is None:
@@ -161,6 +181,10 @@ def _score_blocks(quality: Quality) -> list[Block]:
         Bar("always the median", usual / most, error_text(usual), is_faint=True),
     ]
     return [Headline(figures), Bars(bars, "Average error; shorter is better")]
+
+
+def _value_text(quality: Quality, value: float) -> str:
+    return share_words(value) if quality.is_share else f"{value:.2f}" if quality.measure == "R²" else f"{value:.3f}"
 
 
 def _mistakes(evidence: Evidence, scored: ScoredRows) -> str:
