@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from margrove import data, errors, plots
+    from margrove.app.functions import auto, report
     from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.regressor import AdaBoostRegressor
     from margrove.certificate import Certificate, Claim, certify
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from margrove.tree.stump import DecisionStump
 
 _PUBLIC = {
+    "auto": "margrove.app.functions",
+    "report": "margrove.app.functions",
     "BasicLinearClassifier": "margrove.linear.centroid",
     "LeastSquaresClassifier": "margrove.linear.least_squares",
     "Perceptron": "margrove.linear.perceptron",
@@ -136,6 +139,7 @@ __all__ = [
     "Table",
     "TableEncoder",
     "as_table",
+    "auto",
     "certify",
     "data",
     "error_gain",
@@ -151,6 +155,7 @@ __all__ = [
     "read_chunks",
     "read_picture_folder",
     "read_table",
+    "report",
     "save",
     "skew_adjusted_gain",
     "to_sklearn",

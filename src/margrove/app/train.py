@@ -143,23 +143,16 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     report = report_path(destination) if has_report else None
     if report is not None:
         check_report(report)
-    training, table, facts = _read(screen, reading, training)
-    budget, course = Budget(training.budget, began), Course()
-    with parameters_blamed(training.params):
-        decide = _decide_among_many if training.is_auto else _decide_on_one
-        decision = decide(screen, training, table, facts, budget)
-        model, proof, warnings = _fit(screen, decision, table, budget, course)
-    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
-    trained = Trained(decision, facts, model, proof, warnings, curve, began)
+    trained, table = learn(screen, reading, training, began)
+    decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
-    for warning in warnings:
+    for warning in trained.warnings:
         screen.warn(warning)
     tell_certificate(screen, proof.certificate)
     if proof.words:
         screen.say(proof.words, indent=2)
     tell_learned(screen, explained)
-    tell_curve(screen, training.kind, curve)
-    model.training_record_ = trained.record(table, course)
+    tell_curve(screen, decision.training.kind, trained.curve)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
     before, is_saved = _file_of(destination), False
@@ -179,6 +172,20 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         if is_interrupt(error) and (is_saved or _file_of(destination) != before):
             raise KeyboardInterrupt(f"the model is saved: {destination}") from error
         raise
+
+
+def learn(screen: Screen, reading: Reading, training: Training, began: float) -> tuple[Trained, Table]:
+    """Read, estimate, fit and certify; return the model, with its training record, and its table."""
+    training, table, facts = _read(screen, reading, training)
+    budget, course = Budget(training.budget, began), Course()
+    with parameters_blamed(training.params):
+        decide = _decide_among_many if training.is_auto else _decide_on_one
+        decision = decide(screen, training, table, facts, budget)
+        model, proof, warnings = _fit(screen, decision, table, budget, course)
+    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
+    trained = Trained(decision, facts, model, proof, warnings, curve, began)
+    model.training_record_ = trained.record(table, course)
+    return trained, table
 
 
 def _file_of(path: str) -> tuple[int, int] | None:

@@ -43,6 +43,7 @@ class Reading:
     drop_unlabelled: bool = False  # leave out rows without a target
     without: tuple[str, ...] = ()  # columns to leave out
     kinds: Kinds = field(default_factory=dict)  # of columns, where they are not to be inferred
+    held: Table | None = None  # a table in memory, in place of a file
 
     def labelled(self) -> Table:
         """Return the table with a target that can be learned as classes."""
@@ -131,7 +132,9 @@ class Reading:
         return shlex.join(words)
 
     def _with_target(self, *, has_parts: bool = False) -> Table:
-        table = self._penguins() if self.file is None else self._read(self.target)
+        table = self.held
+        if table is None:
+            table = self._penguins() if self.file is None else self._read(self.target)
         whole = table.with_date_parts() if has_parts else table
         for name in self.without:
             if table.target is not None and table.target.name == name:
