@@ -135,7 +135,7 @@ BAD_FILES = {
         "{file}: the Parquet data cannot be read (",
     ),
     "parquet without rows": (parquet(a=pa.array([], pa.int8())), "{file}: the file has columns but no rows."),
-    "parquet with lists": (parquet(a=[[1]], y=["u"]), "{file}, column 'a': the cells are of type list"),
+    "parquet with lists alone": (parquet(a=[[1]]), "{file}, column 'a': the cells are of type list"),
     "parquet with infinity": (
         parquet(a=[np.inf], y=["u"]),
         "{file}, column 'a': the number in row 0 is infinite",
