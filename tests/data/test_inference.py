@@ -168,7 +168,7 @@ def test_leading_zeros_keep_a_code(tmp_path):
 def test_spellings_are_joined(tmp_path):
     column, notes = column_of(tmp_path, ["Berlin", "berlin ", "Berlin", "New  York", "New York"])
     assert column.levels == ("Berlin", "New York")
-    assert "joined" in notes
+    assert "are joined: 'berlin' becomes 'Berlin', 'New  York' becomes 'New York'." in notes
     assert column_of(tmp_path, ["no", "No", "NO", "Y", "y"])[0].n_distinct == 2
     genes = ["AA", "Aa", "aa"] * 4
     assert column_of(tmp_path, genes)[0].cells() == genes

@@ -27,7 +27,7 @@ from margrove.app.show import expectation_words, history_of
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import ParameterError
-from margrove.explanation import explanation_of
+from margrove.explanation import counted, explanation_of
 from margrove.transfer.pictures import PictureFolder
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
@@ -130,7 +130,7 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     if n and is_classifier(last_step_of(model)):
         # As text: a file of zeros and ones may be numbers here and yes/no there.
         accuracy = float(np.mean(labels[known].astype(str) == truth.take(known).labels().astype(str)))
-        words = f"{has}{percent(accuracy)} of {n:,} predictions agree with it"
+        words = f"{has}{percent(accuracy)} of {counted(n, 'prediction')} {'agrees' if n == 1 else 'agree'} with it"
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
     if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)

@@ -25,7 +25,7 @@ from margrove.data.formats import (
 )
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
-from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
+from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, did_you_mean, level_of_caller
 
 UNSEEN = -2  # the code of a category that training did not know
 
@@ -35,11 +35,12 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     which training saw and left out, may be there or not."""
     absent = [name for name in wanted if name not in table]
     if absent and not table.absent_is_zero:
+        given = [column.name for column in table if not column.date_part]
         raise InputError(
             f"{len(absent)} of the {len(wanted)} training columns "
             f"{'is' if len(absent) == 1 else 'are'} missing: {named(absent)}",
             file=table.source,
-            cure=f"The table's columns are {named(table.names)}.",
+            cure=f"{did_you_mean(absent[0], given)}The table's columns are {named(given)}.",
         )
     expected = {*wanted, *known}
     extra = [name for name in table.names if name not in expected]

@@ -317,7 +317,7 @@ def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateForm
             what = ["the day first", "the month first"] if kind != "number" else ["a decimal point", "a decimal comma"]
             cure: Any = "Write the cells in one way that cannot be mistaken."
             if kind == "date":
-                shell = (Setting("date", f"{text.column.name}:dmy"), " or :mdy")
+                shell = (Setting("date", f"{text.column.name}:dmy"), " or ", Setting("date", f"{text.column.name}:mdy"))
                 cure = Advice("Set the kind ", InPython("'dmy' or 'mdy'", *shell), ".")
             problem = f"cells such as {clip(text.texts[0])!r} may have {what[0]} or {what[1]}"
             raise InputError(problem, file=source, column=text.column.name, cure=cure)
@@ -387,7 +387,10 @@ def _dates(
         else:
             cell = next(cell for cell, written in zip(text.texts, parsed, strict=True) if written and written.separator)
             words = f"Column {name!r} stays text: in dates such as {cell!r} the day or the month may stand first. Set "
-            which = InPython(f"kinds={{{name!r}: 'dmy'}} or 'mdy'", Setting("date", f"{name}:dmy"), " or :mdy")
+            which = InPython(
+                f"kinds={{{name!r}: 'dmy'}} or 'mdy'",
+                *(Setting("date", f"{name}:dmy"), " or ", Setting("date", f"{name}:mdy")),
+            )
             return column, [Advice(words, which, ".")]
         how = f" with the {'day' if order == 'dmy' else 'month'} first"
     form = DateFormat(order, any(written.hours is not None for written in known))
@@ -563,7 +566,7 @@ def _joined(column: Column) -> tuple[Column, list[str]]:
             continue
         for code in group if rest else ():
             spelling[code] = " ".join(levels[best].split())
-        pairs += [f"{levels[code]!r} with {levels[best]!r}" for code in rest]
+        pairs += [f"{levels[code]!r} becomes {spelling[code]!r}" for code in group if spelling[code] != levels[code]]
     if not pairs:
         return column, []
     note = f"Column {column.name!r}: spellings that differ only in case or spaces are joined: {some(pairs, 3)}."

@@ -45,8 +45,11 @@ def wrapped(text: str) -> str:
 
 
 def digits(value: float | None, most: int = 4) -> str:
-    """Return a number for a table."""
-    return "" if value is None or np.isnan(value) else f"{value:.{most}g}"
+    """Return a number for a table, without an exponent below 10¹⁵."""
+    if value is None or np.isnan(value):
+        return ""
+    text = f"{value:.{most}g}"
+    return f"{float(text):,.0f}" if 10**most <= abs(float(text)) < 1e15 else text
 
 
 def capital(text: str) -> str:
