@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.draws import column_order, mixed, random_cut
-from margrove.tree.groups import Groups, Measure, Parts, groups_of_levels, groups_of_numbers
+from margrove.tree.groups import Groups, Measure, Parts, Tally, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.problem import EQUAL_GAIN, LEAST_SUM, VARIANCE_FLOOR, TreeProblem, check_asked
 from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
@@ -234,7 +234,8 @@ class SplitSearch:
             "subset": self._subsets,
             "one_vs_rest": self._one_vs_rest,
         }[groups.kind]
-        tests = offered(node, self.problem.cells.columns[j].monotone, groups)
+        tally = self._measure.tally(node.target, node.row_weight, groups.group, groups.n_groups)
+        tests = offered(node, self.problem.cells.columns[j].monotone, groups, tally)
         best = float(tests.gain.max())
         if best == -inf:
             return
@@ -266,17 +267,17 @@ class SplitSearch:
         fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
         return fit(x[is_present], node.target[is_present].astype(np.intp), node.row_weight[is_present])
 
-    def _thresholds(self, node: Node, monotone: int, groups: Groups) -> _Tests:
+    def _thresholds(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
         m, n_groups = groups.n_present, groups.n_groups
         sign = np.full(n_groups - 1, monotone)
         sign[m - 1 :] = 0  # "present or missing", if there are both
-        gain = self._gain_where_allowed(node, self._two_way(node, groups.group, n_groups), sign)
+        gain = self._gain_where_allowed(node, tally.two_way(), sign)
         if not groups.has_missing:
             return _Tests(gain, lambda at: (_second_from(at + 1, n_groups), float(groups.thresholds[at])))
         # In this order: every threshold with the missing cells in the second branch; "present or missing"; every
         # threshold with the missing cells in the first branch.
-        turned = (groups.group + 1) % n_groups  # the missing cells before all others
-        missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # without "missing or present"
+        turned = np.roll(np.arange(n_groups), 1)  # the missing cells before all others
+        missing_first = tally.two_way(turned)[:, 1:]  # without "missing or present"
         both = np.concatenate([gain, self._gain_where_allowed(node, missing_first, sign[: m - 1])])
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
@@ -287,31 +288,26 @@ class SplitSearch:
 
         return _Tests(both, make)
 
-    def _every_group(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+    def _every_group(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        each = tally.each()
         gain = self._gain_where_allowed(node, each[:, None], np.array([monotone]), n_ordered=groups.n_present)
         return _Tests(gain, lambda at: (np.arange(groups.n_groups, dtype=np.int32), nan))
 
-    def _subsets(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+    def _subsets(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        each = tally.each()
         value = each.value if self.problem.is_regression else each.value / each.weight[:, None]
         keys = value.T[1:] if self.problem.n_classes == 2 else value.T  # (orders, groups)
-        places = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
-        sides = [self._two_way(node, place[groups.group], groups.n_groups) for place in places]
+        orders = [np.argsort(key, kind="stable") for key in keys]
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
             order, prefix = divmod(at, groups.n_groups - 1)
-            return (places[order] > prefix).astype(np.int32), nan
+            return (np.argsort(orders[order]) > prefix).astype(np.int32), nan
 
-        return _Tests(np.concatenate([self._gain_where_allowed(node, side) for side in sides]), make)
+        return _Tests(np.concatenate([self._gain_where_allowed(node, tally.two_way(order)) for order in orders]), make)
 
-    def _one_vs_rest(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        others = [(groups.group != one).astype(np.intp) for one in range(int(groups.n_tests))]
-        gain = np.concatenate([self._gain_where_allowed(node, self._two_way(node, other, 2)) for other in others])
+    def _one_vs_rest(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        gain = self._gain_where_allowed(node, tally.one_vs_rest())[: int(groups.n_tests)]
         return _Tests(gain, lambda at: ((np.arange(groups.n_groups) != at).astype(np.int32), nan))
-
-    def _two_way(self, node: Node, group: NDArray[np.intp], n_groups: int) -> Parts:
-        return self._measure.two_way(node.target, node.row_weight, group, n_groups)
 
     def describe(self, node: Node, j: int, groups: Groups, branch: NDArray[np.int32], threshold: float = nan) -> Split:
         """Return the test of column j that sends the rows of the node into these branches."""
