@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,14 @@ class Groups:
     group: NDArray[np.intp]  # (n,): 0 … n_groups − 1, ascending with the value, the level, the interval
     n_groups: int
     has_missing: bool  # the last group are the missing cells
-    thresholds: Floats  # between the groups of present cells of a number
     codes: NDArray[np.int32]  # of the groups of present cells of a category or of intervals
+    distinct: Floats | None = None  # the numbers of the groups of present cells, if no number shares its group
+    cuts: Floats = field(default_factory=lambda: np.empty(0))  # else between those groups
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """Return the candidates between the groups of present cells of a number."""
+        return self.cuts if self.distinct is None else halfway(self.distinct)
 
     @property
     def n_present(self) -> int:
@@ -68,18 +74,16 @@ class Groups:
 def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
     """Return groups by distinct values, with thresholds halfway between them; or by the occupied bins of cuts."""
     is_present = ~np.isnan(x)
-    present = x[is_present]
-    if cuts is None:
-        distinct, bins = np.unique(present, return_inverse=True)
-        thresholds = halfway(distinct)
-    else:
-        occupied, bins = np.unique(np.searchsorted(cuts, present), return_inverse=True)
-        thresholds = cuts[occupied[:-1]]  # of cuts that split these rows alike the first
-    has_missing = len(present) < len(x)
-    n_groups = len(thresholds) + int(len(present) > 0) + has_missing
-    group = np.full(len(x), n_groups - 1, dtype=np.intp)
+    has_missing = not is_present.all()
+    present = x[is_present] if has_missing else x
+    numbers: NDArray[Any]
+    numbers, bins = np.unique(present if cuts is None else np.searchsorted(cuts, present), return_inverse=True)
+    group = np.full(len(x), len(numbers), dtype=np.intp)
     group[is_present] = bins
-    return Groups("threshold", group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
+    n_groups, codes = len(numbers) + has_missing, np.empty(0, np.int32)
+    if cuts is None:
+        return Groups("threshold", group, n_groups, has_missing, codes, distinct=numbers)
+    return Groups("threshold", group, n_groups, has_missing, codes, cuts=cuts[numbers[:-1]])  # of equal cuts the first
 
 
 def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
@@ -88,7 +92,7 @@ def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
     found, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, codes), return_inverse=True)
     has_missing = bool(is_missing.any())
     present = found[: len(found) - has_missing].astype(np.int32)
-    return Groups(kind, group, len(found), has_missing, thresholds=np.empty(0), codes=present)
+    return Groups(kind, group, len(found), has_missing, present)
 
 
 @dataclass(frozen=True)
@@ -307,7 +311,7 @@ class Measure:
 
 
 def _combined(how: Callable[[list[NDArray[Any]]], NDArray[Any]], parts: list[Parts]) -> Parts:
-    return Parts(*(how([getattr(each, field.name) for each in parts]) for field in fields(Parts)))
+    return Parts(*(how([getattr(each, part.name) for each in parts]) for part in fields(Parts)))
 
 
 def _rel_entr(y: Floats, mean: Floats | np.float64) -> Floats:

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import inf, log2, nan
 
 import numpy as np
@@ -72,7 +71,6 @@ class Split:
     n_candidates: float  # tests of all columns that were searched; a column tested by subsets counts as one
     levels: LevelTable  # of a subset test: the table of all levels
     charge: float  # λ (log2 d + log2 c)/w(S)
-    information: float  # −Σ_b p_b log2 p_b
     threshold: float
     level_branch: NDArray[np.int32]
     missing_branch: int
@@ -80,6 +78,11 @@ class Split:
     branch: NDArray[np.int32]  # of each row of the node
     branches: Parts  # (B,)
     bounds: tuple[Bounds, ...]  # of each branch
+
+    @property
+    def information(self) -> float:
+        """Return −Σ_b p_b log2 p_b."""
+        return float(entropy(self.branches.weight))
 
     @property
     def charged_gain(self) -> float:
@@ -187,9 +190,9 @@ class SplitSearch:
                 return
             groups = self.groups(node, j)
             n_looked += groups.n_tests > 0
-            best = list(islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1))
-            has_any = has_any or bool(best)
-            yield j, groups, best
+            best = self.best_test(node, j, groups)
+            has_any = has_any or best is not None
+            yield j, groups, [] if best is None else [best]
 
     def best_split(self, node: Node) -> Split | None:
         """Return the best test of the columns that the node looks at; None if no column offers one."""
@@ -219,12 +222,15 @@ class SplitSearch:
 
     # -------------------------------------------------------------------------------------------- the best of a column
 
-    def best_test(self, node: Node, j: int) -> Split | None:
-        """Return the allowed test of largest gain that column j offers, the first of equals; None if there is none."""
-        return next(iter(self.best_tests(node, j, self.groups(node, j), EQUAL_GAIN * node.gain_unit)), None)
+    def best_test(self, node: Node, j: int, groups: Groups | None = None, least: float = -inf) -> Split | None:
+        """Return the allowed test of largest gain that column j offers, the first of equals; None if there is none, or
+        none that gains ``least``."""
+        groups = self.groups(node, j) if groups is None else groups
+        return next(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit, least), None)
 
-    def best_tests(self, node: Node, j: int, groups: Groups, rounding: float) -> Iterator[Split]:
-        """Yield the allowed tests of column j whose gain is the largest up to rounding, in their order."""
+    def best_tests(self, node: Node, j: int, groups: Groups, rounding: float, least: float = -inf) -> Iterator[Split]:
+        """Yield the allowed tests of column j whose gain is the largest up to rounding, in their order; none if that
+        gain is less than ``least``."""
         if groups.n_groups < 2:
             return
         offered = {
@@ -237,7 +243,7 @@ class SplitSearch:
         tally = self._measure.tally(node.target, node.row_weight, groups.group, groups.n_groups)
         tests = offered(node, self.problem.cells.columns[j].monotone, groups, tally)
         best = float(tests.gain.max())
-        if best == -inf:
+        if best == -inf or best < least:
             return
         for at in np.flatnonzero(tests.gain >= best - rounding):
             branch_of_group, threshold = tests.make(int(at))
@@ -315,9 +321,10 @@ class SplitSearch:
         branches = self._measure.groups(node.target, node.row_weight, branch.astype(np.intp), int(branch.max()) + 1)
         share = branches.weight / node.weight
         heaviest = int(np.argmax(share >= share.max() * (1 - EQUAL_GAIN)))
-        first_row = np.unique(groups.group, return_index=True)[1]
+        branch_of_group = np.empty(groups.n_groups, dtype=np.int32)
+        branch_of_group[groups.group] = branch
         level_branch = np.full(column.n_codes, -1, dtype=np.int32)
-        level_branch[groups.codes] = branch[first_row[: len(groups.codes)]]
+        level_branch[groups.codes] = branch_of_group[: len(groups.codes)]
         bits = log2(len(self.problem.cells.columns)) + log2(groups.n_tests)
         return Split(
             column=j,
@@ -326,10 +333,9 @@ class SplitSearch:
             n_candidates=groups.n_choices,
             levels=self._all_levels(node, groups),
             charge=self.problem.growth.complexity * bits / node.weight,
-            information=float(entropy(branches.weight)),
             threshold=threshold,
             level_branch=level_branch,
-            missing_branch=int(branch[first_row[-1]]) if groups.has_missing else heaviest,
+            missing_branch=int(branch_of_group[-1]) if groups.has_missing else heaviest,
             default_branch=heaviest,
             branch=branch,
             branches=branches,
@@ -363,8 +369,11 @@ class SplitSearch:
         """Return the gain of each candidate of (B, candidates), −∞ where a branch is too small or the values
         of the first ``n_ordered`` branches, which ascend with the column, are not ordered as ``sign`` requires."""
         growth = self.problem.growth
-        is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
-        is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
+        is_allowed = np.ones(branches.weight.shape[1:], dtype=bool)
+        if growth.min_samples_leaf > 1:  # no branch is empty
+            is_allowed &= (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
+        if growth.min_weight_leaf > 0:
+            is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
         if growth.criterion == "poisson":
             least = LEAST_SUM * node.weight * node.value
             is_allowed &= (branches.weight[..., None] * branches.value > least).all(axis=(0, -1))
