@@ -23,7 +23,7 @@ LAYERS = (
     "search.grid search.folds *.problem *.model *.kernels *.layout *.codes *.proximal *.stream_problem "
     "*.search_problem *.r2 *.impurity *.association",
     "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks",
-    "engine/ search/ *.certificate",
+    "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
     "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "
     "svm.scaling svm.path svm.leave_one_out svm.probability svm.search svm.folds "

@@ -123,8 +123,11 @@ def is_overflow(vote: float, learning_rate: float) -> bool:
 
 def judged(votes: NDArray[np.float64]) -> NDArray[np.intp]:
     """The class of each row, from its sums of votes (n, K): that of the largest, the first of equals."""
-    largest = votes.max(axis=1, keepdims=True)
-    return np.asarray(np.argmax(votes >= largest - EQUAL_VOTES * votes.sum(axis=1, keepdims=True), axis=1))
+    least = votes.max(axis=1) - EQUAL_VOTES * votes.sum(axis=1)
+    first = np.zeros(len(votes), dtype=np.intp)
+    for k in reversed(range(votes.shape[1])):
+        first[votes[:, k] >= least] = k
+    return first
 
 
 def cast(votes: NDArray[np.float64], label: NDArray[np.integer], vote: float) -> None:

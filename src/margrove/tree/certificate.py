@@ -28,6 +28,7 @@ from margrove.certificate import Certificate, Claim, per_machine
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
 from margrove.store.adoption import from_sklearn
+from margrove.tree.bounds import ROUNDING_OF_BOUNDS, gain_bounds
 from margrove.tree.description import description_length
 from margrove.tree.draws import child_key
 from margrove.tree.groups import Groups
@@ -176,6 +177,7 @@ class _Audit(Deviations):
         is_drawn = problem.growth.max_features is not None or problem.growth.thresholds == "random"
         self.is_drawn_elsewhere = is_drawn and not self.tells_tests  # by another generator
         self.root_unit = 0.0
+        self.size, self.spread = float(np.abs(problem.target).max()), float(np.ptp(problem.target))  # of numbers
         self.pending: dict[int, tuple[Bounds, ...]] = {}
         self.priority: dict[int, tuple[float, int]] = {}  # w(S) · gain and branches, where known
 
@@ -249,7 +251,7 @@ class _Audit(Deviations):
         if is_led_astray or not np.array_equal(tree.levels(i), split.level_branch):
             self.count("splits that send unknown cells elsewhere than to the heaviest branch")
         if i in self.searched:
-            self._search_again(i, node, split)
+            self._search_again(i, node, split, groups)
 
     def _is_candidate(self, node: Node, groups: Groups, split: Split) -> bool:
         """Return whether its column offers the test: θ is a candidate, levels are grouped as it requires."""
@@ -278,9 +280,9 @@ class _Audit(Deviations):
         sizes = [len(np.unique(groups.group[split.branch == b])) for b in range(n_branches)]
         return n_branches == 2 and (column.test == "subset" or 1 in sizes)
 
-    def _search_again(self, i: int, node: Node, split: Split) -> None:
+    def _search_again(self, i: int, node: Node, split: Split, groups: Groups) -> None:
         unit = self._unit(node)
-        best = self.strict.best_test(node, split.column)
+        best = self.strict.best_test(node, split.column, groups)
         if best is not None and not (self.is_drawn_elsewhere and self.problem.growth.thresholds == "random"):
             self.note("a better test of the same column", (best.gain - split.gain) / unit)
         if self.tells_tests:
@@ -291,19 +293,31 @@ class _Audit(Deviations):
             return
         if split.column not in columns:
             self.count("splits that violate the rules")
+        worse = self._worse_columns(node, split)
+        offers = {j: groups if j == split.column else self.search.groups(node, j) for j in columns if j not in worse}
         if self.tells_tests:
-            groups = [self.search.groups(node, j) for j in columns]
             is_of_old = self.tree.n_levels is None  # the first files counted each subset
-            n_candidates = sum(group.n_tests if is_of_old else group.n_choices for group in groups)
+            n_candidates = sum(offer.n_tests if is_of_old else offer.n_choices for offer in offers.values())
+            n_candidates += sum(worse[j] for j in columns if j in worse)
             self.note("number of candidate tests", abs(self.tree.n_candidates[i] / n_candidates - 1))
-        least_mean, mean = self._mean_gains(node, columns)
+        least_mean, mean = self._mean_gains(node, offers)
         if isfinite(least_mean):
             self.note("a better column", (least_mean - split.charged_gain) / unit)
-        score = self.search.score(node, split)
-        for j in columns:
-            rival = self._sure_score(node, j, mean)
+        score, is_of_gain = self.search.score(node, split), self.problem.growth.split_score == "gain"
+        for j, offer in offers.items():
+            least = split.charged_gain - self.rounding * unit
+            sure = best if j == split.column else self.strict.best_test(node, j, offer, least if is_of_gain else -inf)
+            rival = self._sure_score(node, j, offer, mean, sure)
             if rival is not None:
                 self.note("a better column", (rival - score) / max(unit, abs(rival), abs(score)))
+
+    def _worse_columns(self, node: Node, split: Split) -> dict[int, int]:
+        """Return the numbers of tests of columns that surely gain less than this split; not all such columns."""
+        if self.problem.growth.split_score != "gain":
+            return {}
+        least = split.charged_gain - ROUNDING_OF_BOUNDS * self._unit(node)
+        bounds = gain_bounds(self.problem, node).items()
+        return {j: n_tests for j, (n_tests, bound) in bounds if bound < least and j != split.column}
 
     def _columns(self, node: Node) -> Sequence[int] | None:
         """Return the columns that the node looks at; None if that is not known, or if rounding decides it."""
@@ -327,28 +341,27 @@ class _Audit(Deviations):
             self.note(claim, max(off - rounding, 0.0))
         self.note(claim, max(abs(tree.inverse_weight[i] / levels.inverse_weight - 1) - rounding, 0.0))
 
-    def _mean_gains(self, node: Node, columns: Sequence[int]) -> tuple[float, float]:
+    def _mean_gains(self, node: Node, offers: dict[int, Groups]) -> tuple[float, float]:
         """Return the least and largest mean gain that a gain ratio may need, by rounding; −∞ for the other scores."""
         if self.problem.growth.split_score != "gain_ratio":
             return -inf, -inf
         means = []
         for search in (self.search, self.strict):
-            offered = [found for j in columns if (found := search.best_test(node, j)) is not None]
+            offered = [best for j, offer in offers.items() if (best := search.best_test(node, j, offer)) is not None]
             if offered:
-                means.append(sum(found.charged_gain for found in offered) / len(offered))
+                means.append(sum(best.charged_gain for best in offered) / len(offered))
         return min(means, default=-inf), max(means, default=0.0)
 
-    def _sure_score(self, node: Node, j: int, mean: float) -> float | None:
+    def _sure_score(self, node: Node, j: int, offer: Groups, mean: float, sure: Split | None) -> float | None:
         """Return the score that column j competes with, whatever rounding does; None if it might not compete.
 
-        A column competes with its test of largest gain. If rounding decides which test that is, the scores of the tests
-        may differ (but for the score "gain"): then the smallest of them counts.
+        A column competes with its test of largest gain, ``sure``. If rounding decides which test that is, the scores of
+        the tests may differ (but for the score "gain"): then the smallest of them counts.
         """
-        sure = self.strict.best_test(node, j)
         if sure is None or self.problem.growth.split_score == "gain":
             return None if sure is None else sure.charged_gain
         rounding = self.rounding * self._unit(node)
-        possible = list(self.search.best_tests(node, j, self.search.groups(node, j), rounding))
+        possible = list(self.search.best_tests(node, j, offer, rounding))
         if sure.gain < max(test.gain for test in possible) - rounding or sure.charged_gain < mean + rounding:
             return None
         return min(self.search.score(node, test) for test in possible)
@@ -358,16 +371,22 @@ class _Audit(Deviations):
         columns = self._columns(node)
         if columns is None:
             return []
-        least_mean, mean = self._mean_gains(node, columns)
-        sure = [score for j in columns if (score := self._sure_score(node, j, mean)) is not None]
-        if not sure:
+        offers = {j: self.search.groups(node, j) for j in columns}
+        least_mean, mean = self._mean_gains(node, offers)
+        found = (
+            self._sure_score(node, j, offer, mean, self.strict.best_test(node, j, offer)) for j, offer in offers.items()
+        )
+        sure = max((score for score in found if score is not None), default=None)
+        if sure is None:
             return []
-        rounding = self.rounding * max(self._unit(node), abs(max(sure)))
-        tests = [self.search.best_tests(node, j, self.search.groups(node, j), rounding) for j in columns]
+        rounding = self.rounding * max(self._unit(node), abs(sure))
+        # A charge makes a gain smaller; the other scores are not bounded by it.
+        least = sure - 2 * rounding if self.problem.growth.split_score == "gain" else -inf
+        tests = [self.search.best_tests(node, j, offer, rounding, least) for j, offer in offers.items()]
         return [
             test
             for test in chain.from_iterable(tests)
-            if test.charged_gain >= least_mean - rounding and self.search.score(node, test) >= max(sure) - rounding
+            if test.charged_gain >= least_mean - rounding and self.search.score(node, test) >= sure - rounding
         ]
 
     def _judge_leaf(self, i: int, node: Node) -> None:
@@ -441,7 +460,7 @@ class _Audit(Deviations):
         that of their squares, which sum up to a small variance where one row outweighs all others."""
         if not self.problem.is_regression:
             return max(node.gain_unit, 1e-6 * max(1.0, self.root_unit))
-        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * float(np.ptp(self.problem.target)) ** 2
+        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * self.spread**2
         return max(node.gain_unit, 1e-6 * self.root_unit, squares, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:
@@ -449,7 +468,7 @@ class _Audit(Deviations):
         zero has the rounding of the largest targets, so the largest of all rows counts too."""
         if not self.problem.is_regression:
             return node.weight
-        size = float(np.abs(node.target).max()) + 1e-5 * float(np.abs(self.problem.target).max())
+        size = float(np.abs(node.target).max()) + 1e-5 * self.size
         return max(size, float(np.finfo(np.float64).tiny))
 
     def claims(self, *, are_leaves_grown: bool) -> list[Claim]:

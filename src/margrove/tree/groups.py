@@ -1,13 +1,16 @@
 """The groups into which a column divides the rows of a node: those that no test of the column can divide.
 
 They are the distinct values of a number (or the bins between its candidate thresholds), the levels of a category, or
-the given intervals. The missing cells are a group of their own, the last. `Measure` gives the number of rows, weight,
-impurity and value of groups and of prefixes of groups.
+the given intervals. The missing cells are a group of their own, the last. A `Tally` sums the rows up by groups, once;
+from it come the number of rows, weight, impurity and value of groups and of sets of groups.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +39,14 @@ class Groups:
     group: NDArray[np.intp]  # (n,): 0 … n_groups − 1, ascending with the value, the level, the interval
     n_groups: int
     has_missing: bool  # the last group are the missing cells
-    thresholds: Floats  # between the groups of present cells of a number
     codes: NDArray[np.int32]  # of the groups of present cells of a category or of intervals
+    distinct: Floats | None = None  # the numbers of the groups of present cells, if no number shares its group
+    cuts: Floats = field(default_factory=lambda: np.empty(0))  # else between those groups
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """Return the candidates between the groups of present cells of a number."""
+        return self.cuts if self.distinct is None else halfway(self.distinct)
 
     @property
     def n_present(self) -> int:
@@ -65,18 +74,16 @@ class Groups:
 def groups_of_numbers(x: Floats, cuts: Floats | None) -> Groups:
     """Return groups by distinct values, with thresholds halfway between them; or by the occupied bins of cuts."""
     is_present = ~np.isnan(x)
-    present = x[is_present]
-    if cuts is None:
-        distinct, bins = np.unique(present, return_inverse=True)
-        thresholds = halfway(distinct)
-    else:
-        occupied, bins = np.unique(np.searchsorted(cuts, present), return_inverse=True)
-        thresholds = cuts[occupied[:-1]]  # of cuts that split these rows alike the first
-    has_missing = len(present) < len(x)
-    n_groups = len(thresholds) + int(len(present) > 0) + has_missing
-    group = np.full(len(x), n_groups - 1, dtype=np.intp)
+    has_missing = not is_present.all()
+    present = x[is_present] if has_missing else x
+    numbers: NDArray[Any]
+    numbers, bins = np.unique(present if cuts is None else np.searchsorted(cuts, present), return_inverse=True)
+    group = np.full(len(x), len(numbers), dtype=np.intp)
     group[is_present] = bins
-    return Groups("threshold", group, n_groups, has_missing, thresholds, np.empty(0, np.int32))
+    n_groups, codes = len(numbers) + has_missing, np.empty(0, np.int32)
+    if cuts is None:
+        return Groups("threshold", group, n_groups, has_missing, codes, distinct=numbers)
+    return Groups("threshold", group, n_groups, has_missing, codes, cuts=cuts[numbers[:-1]])  # of equal cuts the first
 
 
 def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
@@ -85,7 +92,7 @@ def groups_of_levels(kind: Test, codes: NDArray[np.int32]) -> Groups:
     found, group = np.unique(np.where(is_missing, np.iinfo(np.int32).max, codes), return_inverse=True)
     has_missing = bool(is_missing.any())
     present = found[: len(found) - has_missing].astype(np.int32)
-    return Groups(kind, group, len(found), has_missing, thresholds=np.empty(0), codes=present)
+    return Groups(kind, group, len(found), has_missing, present)
 
 
 @dataclass(frozen=True)
@@ -101,99 +108,210 @@ class Parts:
         return Parts(self.n_rows[index], self.weight[index], self.impurity[index], self.value[index])
 
 
+Sums = tuple[NDArray[Any], ...]  # of groups, or of sets of groups: the first is the number of rows
+
+
+class Tally(ABC):
+    """The rows of a node summed up by groups, which are numbered from 0 and not empty."""
+
+    @abstractmethod
+    def each(self) -> Parts:
+        """Return each group by itself: shape (n_groups,)."""
+
+    @abstractmethod
+    def two_way(self, order: NDArray[np.intp] | None = None) -> Parts:
+        """Return every prefix of the groups in this order against the others: shape (2, n_groups − 1)."""
+
+    @abstractmethod
+    def one_vs_rest(self) -> Parts:
+        """Return every group against the others: shape (2, n_groups)."""
+
+
+class _Summed(Tally):
+    """Sums of each group, from which those of sets of groups come without another look at the rows."""
+
+    def __init__(self, measure: Measure, sums: Sums) -> None:
+        self.measure, self.sums = measure, sums
+
+    def each(self) -> Parts:
+        return self._parts(self.sums)
+
+    def two_way(self, order: NDArray[np.intp] | None = None) -> Parts:
+        first, others = self._from_both_ends(self.sums if order is None else tuple(each[order] for each in self.sums))
+        return self._parts(tuple(np.stack([a[:-1], b[1:]]) for a, b in zip(first, others, strict=True)))
+
+    def one_vs_rest(self) -> Parts:
+        before, after = self._from_both_ends(self.sums)
+        none = tuple(np.zeros_like(each[:1]) for each in self.sums)
+        rest = self._joined(
+            tuple(np.concatenate([a, b[:-1]]) for a, b in zip(none, before, strict=True)),
+            tuple(np.concatenate([a[1:], b]) for a, b in zip(after, none, strict=True)),
+        )
+        return self._parts(tuple(np.stack(pair) for pair in zip(self.sums, rest, strict=True)))
+
+    def _from_both_ends(self, sums: Sums) -> tuple[Sums, Sums]:
+        """Return the groups 0 … g together, and the groups g … n − 1, for each g."""
+        turned = self._running(tuple(each[::-1] for each in sums))
+        return self._running(sums), tuple(each[::-1] for each in turned)
+
+    def _running(self, sums: Sums) -> Sums:
+        return tuple(np.cumsum(each, axis=0) for each in sums)
+
+    def _joined(self, one: Sums, other: Sums) -> Sums:
+        return tuple(a + b for a, b in zip(one, other, strict=True))
+
+    @abstractmethod
+    def _parts(self, sums: Sums) -> Parts: ...
+
+
+class _OfClasses(_Summed):
+    """The weight of each class."""
+
+    def _parts(self, sums: Sums) -> Parts:
+        n_rows, table = sums
+        return Parts(n_rows, table.sum(axis=-1), class_impurity(self.measure.criterion, table), table)
+
+
+class _OfCounts(_Summed):
+    """Of counts y with weights w, W = Σ w: W, Σ w y, Σ w y ln(y/mean) around the mean of each group, W y ln y of it."""
+
+    def _parts(self, sums: Sums) -> Parts:
+        n_rows, total, number, inside, own = sums
+        value = number / total
+        # Σ w y ln(y/M) of a set: those of its groups around their own means, and of these around M.
+        impurity = np.maximum(inside + (own - xlogy(number, value)), 0) / total
+        return Parts(n_rows, total, impurity, value[..., None])
+
+
+class _OfNumbers(_Summed):
+    """Weight, mean and Σ w (y − mean)², of numbers counted from ``origin``.
+
+    That of two sets together is the sum of theirs and of w W/(w + W) (m − M)² (Chan, Golub, LeVeque): nothing cancels.
+    """
+
+    def __init__(self, measure: Measure, sums: Sums, origin: float) -> None:
+        super().__init__(measure, sums)
+        self.origin = origin
+
+    def _running(self, sums: Sums) -> Sums:
+        n_rows, own, mean, inside = sums
+        total = np.cumsum(own)
+        running = np.cumsum(own * mean) / total
+        apart = np.zeros(len(own))
+        apart[1:] = own[1:] * total[:-1] / total[1:] * (mean[1:] - running[:-1]) ** 2
+        return np.cumsum(n_rows), total, running, np.cumsum(inside + apart)
+
+    def _joined(self, one: Sums, other: Sums) -> Sums:
+        total = one[1] + other[1]
+        apart = one[1] * other[1] / total * (one[2] - other[2]) ** 2
+        mean = (one[1] * one[2] + other[1] * other[2]) / total
+        return one[0] + other[0], total, mean, one[3] + other[3] + apart
+
+    def _parts(self, sums: Sums) -> Parts:
+        n_rows, total, mean, inside = sums
+        impurity = inside / total
+        if self.measure.criterion == "gaussian_entropy":
+            impurity = gaussian_entropy_of_variance(impurity, self.measure.variance_floor)
+        return Parts(n_rows, total, impurity, (mean + self.origin)[..., None])
+
+
+@dataclass(frozen=True)
+class _OfMedians(Tally):
+    """The rows themselves: medians come from no sums."""
+
+    target: Floats
+    weight: Floats
+    group: NDArray[np.intp]
+    n_groups: int
+
+    def each(self) -> Parts:
+        members = [self.group == g for g in range(self.n_groups)]
+        impurity = np.array([absolute_error(self.target[mine], self.weight[mine]) for mine in members])
+        value = np.array([median(self.target[mine], self.weight[mine]) for mine in members])
+        n_rows = np.bincount(self.group, minlength=self.n_groups)
+        return Parts(n_rows, _sums(self.group, self.weight, self.n_groups), impurity, value[:, None])
+
+    def two_way(self, order: NDArray[np.intp] | None = None) -> Parts:
+        group = self.group if order is None else np.argsort(order)[self.group]
+        first, others = self._prefixes(group), self._prefixes(self.n_groups - 1 - group)[::-1]
+        return _combined(np.stack, [first[:-1], others[1:]])
+
+    def one_vs_rest(self) -> Parts:
+        others = [(self.group != g).astype(np.intp) for g in range(self.n_groups)]
+        each = [_OfMedians(self.target, self.weight, other, 2).two_way() for other in others]
+        return _combined(partial(np.concatenate, axis=1), each)
+
+    def _prefixes(self, group: NDArray[np.intp]) -> Parts:
+        n_rows = np.cumsum(np.bincount(group, minlength=self.n_groups))
+        order = np.argsort(group, kind="stable")
+        impurity, value = running_absolute_error(self.target[order], self.weight[order])
+        total = np.cumsum(_sums(group, self.weight, self.n_groups))
+        return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
+
+
+@dataclass(frozen=True)
+class _OfSeveral(Tally):
+    """Several targets: the mean of their impurities, and their values side by side."""
+
+    tallies: list[Tally]
+
+    def each(self) -> Parts:
+        return self._together([tally.each() for tally in self.tallies])
+
+    def two_way(self, order: NDArray[np.intp] | None = None) -> Parts:
+        return self._together([tally.two_way(order) for tally in self.tallies])
+
+    def one_vs_rest(self) -> Parts:
+        return self._together([tally.one_vs_rest() for tally in self.tallies])
+
+    @staticmethod
+    def _together(found: list[Parts]) -> Parts:
+        impurity = np.mean([each.impurity for each in found], axis=0)
+        value = np.concatenate([each.value for each in found], axis=-1)
+        return Parts(found[0].n_rows, found[0].weight, impurity, value)
+
+
 @dataclass(frozen=True)
 class Measure:
-    """The criterion by which sets of rows are measured. Groups are numbered from 0 and none is empty."""
+    """The criterion by which sets of rows are measured."""
 
     criterion: Criterion
     n_classes: int  # 0 for numbers
     variance_floor: float = 0.0  # of the Gaussian entropy
     outputs: tuple[int, ...] = ()  # of several targets: the number of classes of each, 1 for numbers
 
+    def tally(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Tally:
+        """Sum up the rows by groups."""
+        if self.outputs:
+            measures = [Measure(self.criterion, 0 if self.n_classes == 0 else size) for size in self.outputs]
+            return _OfSeveral(
+                [each.tally(target[:, t], weight, group, n_groups) for t, each in enumerate(measures)],
+            )
+        if self.criterion == "absolute_error":
+            return _OfMedians(target, weight, group, n_groups)
+        n_rows = np.bincount(group, minlength=n_groups)
+        if self.n_classes > 0:
+            cell = group * self.n_classes + target.astype(np.intp)
+            table = _sums(cell, weight, n_groups * self.n_classes).reshape(n_groups, self.n_classes)
+            return _OfClasses(self, (n_rows, table))
+        total = _sums(group, weight, n_groups)
+        if self.criterion == "poisson":
+            number = _sums(group, weight * target, n_groups)
+            value = number / total
+            inside = _sums(group, weight * _rel_entr(target, value[group]), n_groups)
+            return _OfCounts(self, (n_rows, total, number, inside, xlogy(number, value)))
+        centred = target - target[0]  # far from zero the mean itself has too few digits
+        mean = _sums(group, weight * centred, n_groups) / total
+        inside = _sums(group, weight * (centred - mean[group]) ** 2, n_groups)
+        return _OfNumbers(self, (n_rows, total, mean, inside), float(target[0]))
+
     def groups(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
         """Return each group by itself: shape (n_groups,)."""
-        if self.outputs:
-            return self._of_several("groups", target, weight, group, n_groups)
-        n_rows, total = np.bincount(group, minlength=n_groups), _sums(group, weight, n_groups)
-        if self.n_classes > 0:
-            return self._of_classes(n_rows, self._class_table(target, weight, group, n_groups))
-        if self.criterion == "absolute_error":
-            members = [group == g for g in range(n_groups)]
-            impurity = np.array([absolute_error(target[mine], weight[mine]) for mine in members])
-            value = np.array([median(target[mine], weight[mine]) for mine in members])
-        elif self.criterion == "poisson":
-            value = _sums(group, weight * target, n_groups) / total
-            impurity = _sums(group, weight * _rel_entr(target, value[group]), n_groups) / total
-        else:
-            centred = target - target[0]  # far from zero the mean itself has too few digits
-            mean = _sums(group, weight * centred, n_groups) / total
-            value = target[0] + mean
-            impurity = self._of_variance(_sums(group, weight * (centred - mean[group]) ** 2, n_groups) / total)
-        return Parts(n_rows, total, impurity, value[:, None])
+        return self.tally(target, weight, group, n_groups).each()
 
-    def prefixes(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
-        """Return the groups 0 … g together, for each g: shape (n_groups,)."""
-        if self.outputs:
-            return self._of_several("prefixes", target, weight, group, n_groups)
-        n_rows = np.cumsum(np.bincount(group, minlength=n_groups))
-        if self.n_classes > 0:
-            return self._of_classes(n_rows, np.cumsum(self._class_table(target, weight, group, n_groups), axis=0))
-        own = _sums(group, weight, n_groups)
-        total = np.cumsum(own)
-        if self.criterion == "absolute_error":
-            order = np.argsort(group, kind="stable")
-            impurity, value = running_absolute_error(target[order], weight[order])
-            return Parts(n_rows, total, impurity[n_rows - 1], value[n_rows - 1, None])
-        if self.criterion == "poisson":
-            # Σ w y ln(y/M) of a prefix: those of its groups around their own means, and of these around M.
-            own_sum = _sums(group, weight * target, n_groups)
-            inside = np.cumsum(_sums(group, weight * _rel_entr(target, (own_sum / own)[group]), n_groups))
-            value = np.cumsum(own_sum) / total
-            apart = np.cumsum(xlogy(own_sum, own_sum / own)) - xlogy(total * value, value)
-            return Parts(n_rows, total, np.maximum(inside + apart, 0) / total, value[:, None])
-        # Σ w (y − mean)² grows, from one prefix to the next, by that of the group itself and by the distance of the two
-        # means: w W/(w + W) (m − M)² (Chan, Golub, LeVeque). Nothing cancels.
-        centred = target - target[0]
-        mean = _sums(group, weight * centred, n_groups) / own
-        running = np.cumsum(own * mean) / total
-        inside = _sums(group, weight * (centred - mean[group]) ** 2, n_groups)
-        apart = np.zeros(n_groups)
-        apart[1:] = own[1:] * total[:-1] / total[1:] * (mean[1:] - running[:-1]) ** 2
-        impurity = self._of_variance(np.cumsum(inside + apart) / total)
-        return Parts(n_rows, total, impurity, (running + target[0])[:, None])
 
-    def two_way(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Parts:
-        """Return the groups 0 … g against the others, for each g but the last: shape (2, n_groups − 1)."""
-        first = self.prefixes(target, weight, group, n_groups)[:-1]
-        second = self.prefixes(target, weight, n_groups - 1 - group, n_groups)[:-1][::-1]
-        return Parts(*(np.stack([getattr(side, each.name) for side in (first, second)]) for each in fields(Parts)))
-
-    def _of_several(
-        self, part: str, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int
-    ) -> Parts:
-        """Return the mean impurity of the targets, and their values side by side."""
-        n_classes = [0 if self.n_classes == 0 else size for size in self.outputs]
-        found = [
-            getattr(Measure(self.criterion, size), part)(target[:, t], weight, group, n_groups)
-            for t, size in enumerate(n_classes)
-        ]
-        impurity = np.mean([each.impurity for each in found], axis=0)
-        return Parts(
-            found[0].n_rows, found[0].weight, impurity, np.concatenate([each.value for each in found], axis=-1)
-        )
-
-    def _class_table(self, target: NDArray[Any], weight: Floats, group: NDArray[np.intp], n_groups: int) -> Floats:
-        cell = group * self.n_classes + target.astype(np.intp)
-        table = _sums(cell, weight, n_groups * self.n_classes)
-        return table.reshape(n_groups, self.n_classes)
-
-    def _of_classes(self, n_rows: NDArray[np.int64], table: Floats) -> Parts:
-        return Parts(n_rows, table.sum(axis=-1), class_impurity(self.criterion, table), table)
-
-    def _of_variance(self, variance: Floats) -> Floats:
-        if self.criterion == "squared_error":
-            return variance
-        return gaussian_entropy_of_variance(variance, self.variance_floor)
+def _combined(how: Callable[[list[NDArray[Any]]], NDArray[Any]], parts: list[Parts]) -> Parts:
+    return Parts(*(how([getattr(each, part.name) for each in parts]) for part in fields(Parts)))
 
 
 def _rel_entr(y: Floats, mean: Floats | np.float64) -> Floats:

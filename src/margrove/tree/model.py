@@ -157,7 +157,7 @@ class TreeModel(TreeArrays):
         """Return the branch that each of these rows takes at a node."""
         j = int(self.feature[node])
         if self.columns[j].test == "threshold":
-            values = cells.column(j)[rows]
+            values = cells.column(j) if len(rows) == cells.n_rows else cells.column(j)[rows]
             branch = np.where(values <= self.threshold[node], 0, 1).astype(np.int32)
             return np.where(np.isnan(values), self.missing_branch[node], branch)
         codes = cells.codes(j)[rows]

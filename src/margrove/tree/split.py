@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import inf, log2, nan
 
 import numpy as np
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 
 from margrove.tree.association import NO_LEVELS, LevelTable, level_table
 from margrove.tree.draws import column_order, mixed, random_cut
-from margrove.tree.groups import Groups, Measure, Parts, groups_of_levels, groups_of_numbers
+from margrove.tree.groups import Groups, Measure, Parts, Tally, groups_of_levels, groups_of_numbers
 from margrove.tree.impurity import entropy, moments
 from margrove.tree.problem import EQUAL_GAIN, LEAST_SUM, VARIANCE_FLOOR, TreeProblem, check_asked
 from margrove.tree.thresholds import gaussian_cuts, logistic_cuts, quantile_cuts
@@ -72,7 +71,6 @@ class Split:
     n_candidates: float  # tests of all columns that were searched; a column tested by subsets counts as one
     levels: LevelTable  # of a subset test: the table of all levels
     charge: float  # λ (log2 d + log2 c)/w(S)
-    information: float  # −Σ_b p_b log2 p_b
     threshold: float
     level_branch: NDArray[np.int32]
     missing_branch: int
@@ -80,6 +78,11 @@ class Split:
     branch: NDArray[np.int32]  # of each row of the node
     branches: Parts  # (B,)
     bounds: tuple[Bounds, ...]  # of each branch
+
+    @property
+    def information(self) -> float:
+        """Return −Σ_b p_b log2 p_b."""
+        return float(entropy(self.branches.weight))
 
     @property
     def charged_gain(self) -> float:
@@ -187,9 +190,9 @@ class SplitSearch:
                 return
             groups = self.groups(node, j)
             n_looked += groups.n_tests > 0
-            best = list(islice(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit), 1))
-            has_any = has_any or bool(best)
-            yield j, groups, best
+            best = self.best_test(node, j, groups)
+            has_any = has_any or best is not None
+            yield j, groups, [] if best is None else [best]
 
     def best_split(self, node: Node) -> Split | None:
         """Return the best test of the columns that the node looks at; None if no column offers one."""
@@ -219,12 +222,15 @@ class SplitSearch:
 
     # -------------------------------------------------------------------------------------------- the best of a column
 
-    def best_test(self, node: Node, j: int) -> Split | None:
-        """Return the allowed test of largest gain that column j offers, the first of equals; None if there is none."""
-        return next(iter(self.best_tests(node, j, self.groups(node, j), EQUAL_GAIN * node.gain_unit)), None)
+    def best_test(self, node: Node, j: int, groups: Groups | None = None, least: float = -inf) -> Split | None:
+        """Return the allowed test of largest gain that column j offers, the first of equals; None if there is none, or
+        none that gains ``least``."""
+        groups = self.groups(node, j) if groups is None else groups
+        return next(self.best_tests(node, j, groups, EQUAL_GAIN * node.gain_unit, least), None)
 
-    def best_tests(self, node: Node, j: int, groups: Groups, rounding: float) -> Iterator[Split]:
-        """Yield the allowed tests of column j whose gain is the largest up to rounding, in their order."""
+    def best_tests(self, node: Node, j: int, groups: Groups, rounding: float, least: float = -inf) -> Iterator[Split]:
+        """Yield the allowed tests of column j whose gain is the largest up to rounding, in their order; none if that
+        gain is less than ``least``."""
         if groups.n_groups < 2:
             return
         offered = {
@@ -234,9 +240,10 @@ class SplitSearch:
             "subset": self._subsets,
             "one_vs_rest": self._one_vs_rest,
         }[groups.kind]
-        tests = offered(node, self.problem.cells.columns[j].monotone, groups)
+        tally = self._measure.tally(node.target, node.row_weight, groups.group, groups.n_groups)
+        tests = offered(node, self.problem.cells.columns[j].monotone, groups, tally)
         best = float(tests.gain.max())
-        if best == -inf:
+        if best == -inf or best < least:
             return
         for at in np.flatnonzero(tests.gain >= best - rounding):
             branch_of_group, threshold = tests.make(int(at))
@@ -266,17 +273,17 @@ class SplitSearch:
         fit = gaussian_cuts if kind == "gaussian" else logistic_cuts
         return fit(x[is_present], node.target[is_present].astype(np.intp), node.row_weight[is_present])
 
-    def _thresholds(self, node: Node, monotone: int, groups: Groups) -> _Tests:
+    def _thresholds(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
         m, n_groups = groups.n_present, groups.n_groups
         sign = np.full(n_groups - 1, monotone)
         sign[m - 1 :] = 0  # "present or missing", if there are both
-        gain = self._gain_where_allowed(node, self._two_way(node, groups.group, n_groups), sign)
+        gain = self._gain_where_allowed(node, tally.two_way(), sign)
         if not groups.has_missing:
             return _Tests(gain, lambda at: (_second_from(at + 1, n_groups), float(groups.thresholds[at])))
         # In this order: every threshold with the missing cells in the second branch; "present or missing"; every
         # threshold with the missing cells in the first branch.
-        turned = (groups.group + 1) % n_groups  # the missing cells before all others
-        missing_first = self._two_way(node, turned, n_groups)[:, 1:]  # without "missing or present"
+        turned = np.roll(np.arange(n_groups), 1)  # the missing cells before all others
+        missing_first = tally.two_way(turned)[:, 1:]  # without "missing or present"
         both = np.concatenate([gain, self._gain_where_allowed(node, missing_first, sign[: m - 1])])
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
@@ -287,31 +294,26 @@ class SplitSearch:
 
         return _Tests(both, make)
 
-    def _every_group(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+    def _every_group(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        each = tally.each()
         gain = self._gain_where_allowed(node, each[:, None], np.array([monotone]), n_ordered=groups.n_present)
         return _Tests(gain, lambda at: (np.arange(groups.n_groups, dtype=np.int32), nan))
 
-    def _subsets(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        each = self._measure.groups(node.target, node.row_weight, groups.group, groups.n_groups)
+    def _subsets(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        each = tally.each()
         value = each.value if self.problem.is_regression else each.value / each.weight[:, None]
         keys = value.T[1:] if self.problem.n_classes == 2 else value.T  # (orders, groups)
-        places = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
-        sides = [self._two_way(node, place[groups.group], groups.n_groups) for place in places]
+        orders = [np.argsort(key, kind="stable") for key in keys]
 
         def make(at: int) -> tuple[NDArray[np.int32], float]:
             order, prefix = divmod(at, groups.n_groups - 1)
-            return (places[order] > prefix).astype(np.int32), nan
+            return (np.argsort(orders[order]) > prefix).astype(np.int32), nan
 
-        return _Tests(np.concatenate([self._gain_where_allowed(node, side) for side in sides]), make)
+        return _Tests(np.concatenate([self._gain_where_allowed(node, tally.two_way(order)) for order in orders]), make)
 
-    def _one_vs_rest(self, node: Node, monotone: int, groups: Groups) -> _Tests:
-        others = [(groups.group != one).astype(np.intp) for one in range(int(groups.n_tests))]
-        gain = np.concatenate([self._gain_where_allowed(node, self._two_way(node, other, 2)) for other in others])
+    def _one_vs_rest(self, node: Node, monotone: int, groups: Groups, tally: Tally) -> _Tests:
+        gain = self._gain_where_allowed(node, tally.one_vs_rest())[: int(groups.n_tests)]
         return _Tests(gain, lambda at: ((np.arange(groups.n_groups) != at).astype(np.int32), nan))
-
-    def _two_way(self, node: Node, group: NDArray[np.intp], n_groups: int) -> Parts:
-        return self._measure.two_way(node.target, node.row_weight, group, n_groups)
 
     def describe(self, node: Node, j: int, groups: Groups, branch: NDArray[np.int32], threshold: float = nan) -> Split:
         """Return the test of column j that sends the rows of the node into these branches."""
@@ -319,9 +321,10 @@ class SplitSearch:
         branches = self._measure.groups(node.target, node.row_weight, branch.astype(np.intp), int(branch.max()) + 1)
         share = branches.weight / node.weight
         heaviest = int(np.argmax(share >= share.max() * (1 - EQUAL_GAIN)))
-        first_row = np.unique(groups.group, return_index=True)[1]
+        branch_of_group = np.empty(groups.n_groups, dtype=np.int32)
+        branch_of_group[groups.group] = branch
         level_branch = np.full(column.n_codes, -1, dtype=np.int32)
-        level_branch[groups.codes] = branch[first_row[: len(groups.codes)]]
+        level_branch[groups.codes] = branch_of_group[: len(groups.codes)]
         bits = log2(len(self.problem.cells.columns)) + log2(groups.n_tests)
         return Split(
             column=j,
@@ -330,10 +333,9 @@ class SplitSearch:
             n_candidates=groups.n_choices,
             levels=self._all_levels(node, groups),
             charge=self.problem.growth.complexity * bits / node.weight,
-            information=float(entropy(branches.weight)),
             threshold=threshold,
             level_branch=level_branch,
-            missing_branch=int(branch[first_row[-1]]) if groups.has_missing else heaviest,
+            missing_branch=int(branch_of_group[-1]) if groups.has_missing else heaviest,
             default_branch=heaviest,
             branch=branch,
             branches=branches,
@@ -367,8 +369,11 @@ class SplitSearch:
         """Return the gain of each candidate of (B, candidates), −∞ where a branch is too small or the values
         of the first ``n_ordered`` branches, which ascend with the column, are not ordered as ``sign`` requires."""
         growth = self.problem.growth
-        is_allowed = (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
-        is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
+        is_allowed = np.ones(branches.weight.shape[1:], dtype=bool)
+        if growth.min_samples_leaf > 1:  # no branch is empty
+            is_allowed &= (branches.n_rows >= growth.min_samples_leaf).all(axis=0)
+        if growth.min_weight_leaf > 0:
+            is_allowed &= (branches.weight >= growth.min_weight_leaf * (1 - self.slack)).all(axis=0)
         if growth.criterion == "poisson":
             least = LEAST_SUM * node.weight * node.value
             is_allowed &= (branches.weight[..., None] * branches.value > least).all(axis=(0, -1))
