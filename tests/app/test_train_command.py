@@ -137,7 +137,7 @@ def test_odd_columns_are_named_once(run: Run, folder: Path) -> None:
     result = run("train", "odd.csv", "--folds", "2")
     assert result.exit_code == 0
     assert "'who'" not in result.stderr  # harmless: it is no warning
-    assert result.stdout.count("; left out, as (nearly) every cell is different: 'who'") == 1
+    assert result.stdout.count("; identifier left out: 'who'") == 1
     assert result.stderr.count("'same'") == 1
 
 

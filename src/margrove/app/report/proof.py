@@ -13,6 +13,7 @@ from margrove.certificate import Certificate, Claim
 from margrove.explanation import Explanation, counted, explanation_of
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
+_LEAST_GAP = 1e-4  # that is written: a smaller one makes no difference to a reader
 _MARKS = {True: "✓", False: "✗", None: "·"}
 _BETTER = "a better column"  # the claim that no other split has a larger gain
 _SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
@@ -70,7 +71,7 @@ def certificate_words(learner: Any) -> list[str]:
         balance = "small weights with small errors" if is_number else "a wide margin with few mistakes"
         words.append(
             f"The model is the best of its kind for its settings and rows: its objective, which balances {balance}, "
-            f"could be improved by {100 * gap:.2g} % at most."
+            f"could not be improved by more than {100 * max(gap, _LEAST_GAP):.2g} %."
         )
     n_searched, n_splits = _searched(claims)
     if n_searched == n_splits > 0 and hasattr(learner, "nodes_"):  # of a vote some trees only

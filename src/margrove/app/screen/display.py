@@ -113,7 +113,7 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
     if learned.kind == "weights":
         _tell_machines(screen, learned)
         text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
-        screen.say(f"{text}Correlated columns share or cancel their weights.", style="dim", indent=2)
+        screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":
@@ -191,7 +191,7 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:
     """Print the support vectors of each class of a support vector classifier, and the bounds that follow."""
     rows = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
-    alone = "" if learned.loo_bound is None else "; without the others the model would be the same"
+    alone = "" if learned.loo_bound is None else "; the other rows could be left out without changing the model"
     screen.say(f"{rows} training rows are support vectors{alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LINES]:
@@ -201,9 +201,8 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
     if learned.loo_bound is None or learned.xi_alpha_bound is None:
         return
     bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
-    by_estimate = "" if bound == sharper else f"; at most {sharper} by the sharper ξα-estimate"
-    text = f"Leave-one-out error: at most {bound} of the rows"
-    screen.say(f"{text}{by_estimate}.", indent=2)
+    by_estimate = "" if bound == sharper else f" ({sharper} by the sharper ξα-estimate)"
+    screen.say(f"The leave-one-out error is at most {bound}{by_estimate}.", indent=2)
 
 
 def _weights_line(machine: MachineSummary) -> Text:
@@ -215,10 +214,12 @@ def _weights_line(machine: MachineSummary) -> Text:
     if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
-        ", ".join(f"{fact.description} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
+        ", ".join(
+            f"{fact.description} ({abs(fact.weight):.2f})" for fact in machine.evidence if fact.is_against == side
+        )
         for side in (False, True)
     )
-    return line.append(visible(f"; {against_it} ".join(part for part in (for_it or "nothing", against) if part)))
+    return line.append(visible(f"; {against_it}: ".join(part for part in (for_it or "nothing", against) if part)))
 
 
 def _other_line(machine: MachineSummary) -> Text:
