@@ -57,9 +57,9 @@ def show(screen: Screen, path: str) -> None:
         screen.say(line, indent=2)
     if not has_pictures:
         tell_history(screen, history_of(model))
-    tell_certificate(screen, learner.certificate_, is_saved=True)
     if explained is not None:
         tell_learned(screen, explained, has_columns=not has_pictures)
+    tell_certificate(screen, learner.certificate_, is_saved=True, data="FOLDER" if has_pictures else "TABLE")
     screen.document(record)
 
 

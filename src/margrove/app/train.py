@@ -153,11 +153,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in warnings:
         screen.warn(warning)
-    tell_certificate(screen, proof.certificate)
-    if proof.words:
-        screen.say(proof.words, indent=2)
     tell_learned(screen, explained)
     tell_curve(screen, training.kind, curve)
+    tell_certificate(screen, proof.certificate, data="TABLE")
+    if proof.words:
+        screen.say(proof.words, indent=2)
     model.training_record_ = trained.record(table, course)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved

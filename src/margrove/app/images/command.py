@@ -64,7 +64,7 @@ def train_on_images(
         screen.warn(message)
     if isinstance(learner, FineTuned):
         _tell_course(screen, learner)
-    tell_certificate(screen, certificate)
+    tell_certificate(screen, certificate, data="FOLDER")
     write_model(model, destination)
     scored = _scored(pictures, estimate)
     with metered(screen, "writing the page"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from rich.table import Table as Grid
 from rich.text import Text
@@ -20,6 +21,8 @@ SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
 MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
+SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) (splits|leaves) searched(?: again)?")  # as the words of a claim begin
+_UNCHECKED = "not checked: "  # the same of a claim that was not checked at all
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
@@ -30,17 +33,19 @@ def percent(share: float) -> str:
 AS_SAVED = "as saved after training; `margrove certify MODEL FILE` recomputes it"
 
 
-def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool = False) -> None:
-    """Print a certificate as a table, its verdict, and what to do where it does not hold. Of one that was only read
-    from a file the heading says so, also under ``--quiet``."""
-    if is_saved:
-        screen.say()
-        screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
-    else:
-        screen.heading(f"Certificate of {certificate.learner}")
-    screen.say(certificate_grid(certificate))
+def tell_certificate(
+    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None
+) -> None:
+    """Print the verdict of a certificate, and what to do where it does not hold. Print its claims, too, unless ``data``
+    names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
+    screen.say()
+    if data is None:
+        screen.say(f"Certificate of {certificate.learner}", style="bold")
+        screen.say(certificate_grid(certificate))
+    verb = "recomputes each" if is_saved or certificate.holds is None else "shows each"
+    where = "" if data is None else f" (margrove certify MODEL {data} {verb})"
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text(verdict_words(certificate, is_saved=is_saved), style=style))
+    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved), style), where))
     failed = [claim for claim in certificate.claims if claim.holds is False]
     failed = failed if len(certificate.claims) > 1 else []  # a single claim, of a wrong table, stands right above
     for claim in failed:
@@ -92,19 +97,36 @@ def certificate_grid(certificate: Certificate) -> Grid:
 
 
 def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
-    """Return the verdict in one plain sentence; that of a file, which may claim anything, in the past."""
-    subject, holds, fails, one, several = "The certificate", "HOLDS", "does NOT hold", "is", "are"
+    """Return the verdict in one line, with what was checked in part; that of a file, which may claim anything, in the
+    past."""
+    holds, fails, when = "holds", "does NOT hold", "yet"
     if is_saved:
-        subject, holds, fails = "When it was saved, the certificate", "held", "did NOT hold"
-        one, several = "was", "were"
+        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", "when it was saved"
     if certificate.holds is None:
-        return f"Not checked {'when it was saved' if is_saved else 'yet'}: these are the solver's own numbers."
-    rows = f"{certificate.n_rows:,} rows"
-    if certificate.holds:
-        return f"{subject} {holds}: every claim was recomputed on {rows} and {one} true."
-    n_failed = sum(claim.holds is False for claim in certificate.claims)
-    claims = f"1 claim {one}" if n_failed == 1 else f"{n_failed} claims {several}"
-    return f"{subject} {fails}: recomputed on {rows}, {claims} not true."
+        return f"Certificate: not checked {when}; its numbers are the solver's own"
+    checked = [claim.holds for claim in certificate.claims if claim.holds is not None]
+    claims = f"{counted(len(checked), 'claim')} recomputed on {certificate.n_rows:,} rows"
+    if not certificate.holds:
+        n_failed = checked.count(False)
+        return f"Certificate: {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
+    parts = parts_of(certificate)
+    return f"Certificate: {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
+
+
+def parts_of(certificate: Certificate) -> list[str]:
+    """Return what was checked in part, or not at all: "10 of 400 splits searched again"."""
+    claims = {claim.name: claim for claim in certificate.claims}
+    trees, rounds = claims.get("trees searched again"), claims.get("rounds")
+    found = {}
+    if trees is not None and rounds is not None and () < trees.values < rounds.values:
+        found["trees"] = f"{trees.values[0]:,.0f} of {rounds.values[0]:,.0f} trees searched again"
+    for claim in certificate.claims:
+        counts = SEARCHED.match(claim.words)
+        if counts is not None and counts[1] != counts[2]:
+            found[counts[3]] = counts[0]
+        if claim.words.startswith(_UNCHECKED):
+            found[claim.name] = f"{claim.name!r} not checked ({claim.words.removeprefix(_UNCHECKED)})"
+    return list(found.values())
 
 
 def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = True) -> None:

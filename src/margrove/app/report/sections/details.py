@@ -258,8 +258,7 @@ def certificate_section(found: Findings) -> Section | None:
     if certificate is None:
         return None
     blocks: list[Block] = [
-        claims_grid(certificate),
-        *leave_one_out(found.subject.learner),
+        Folded("Every claim, with its numbers", [claims_grid(certificate), *leave_one_out(found.subject.learner)]),
         Words("To recompute it from the model and the rows it was trained on:"),
         Listing("margrove certify MODEL FILE"),
     ]

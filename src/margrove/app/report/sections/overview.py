@@ -10,13 +10,13 @@ import numpy as np
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.estimate.task import error_text
 from margrove.app.history import ScoredRows
-from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
+from margrove.app.report.blocks import Bar, Bars, Block, Figure, Folded, Headline, Section, Words, note
 from margrove.app.report.findings import Evidence, Findings
 from margrove.app.report.importance import MEANINGS, ColumnImportance, Importances
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
-from margrove.app.report.proof import certificate_words, parts_words
+from margrove.app.report.proof import certificate_words
 from margrove.app.screen.display import verdict_words
 from margrove.explanation import counted
 
@@ -44,13 +44,7 @@ def summary_section(found: Findings) -> Section:
     blocks.append(Words(subject.explanation.description()))
     certificate = subject.certificate
     if certificate is not None:
-        part = ", some of them in part (see What is proven)" if parts_words(certificate) else ""
-        proven = {
-            True: f"Its certificate holds: its claims were recomputed from the data{part}.",
-            False: "Its certificate does not hold: some claims were not true when they were recomputed from the data.",
-            None: "Its certificate has not been recomputed yet: margrove certify does that.",
-        }[certificate.holds]
-        blocks.append(Words(proven))
+        blocks.append(Words(f"{verdict_words(certificate, is_saved=True)}."))
     data = {
         "target": subject.target,
         "classes": subject.classes,
@@ -217,9 +211,8 @@ def proof_section(found: Findings) -> Section | None:
     if subject.explanation.task == "numbers":
         what, how = "the estimates are correct", "the score above shows how far off they are"
     known = "only rows with known true values can show that" if found.evidence is None else how
-    blocks: list[Block] = [Words(verdict), *map(Words, words)]
-    if subject.history.certifying:
-        blocks.append(note(subject.history.certifying))
+    details: list[Block] = [*map(Words, words), *map(note, filter(None, [subject.history.certifying]))]
+    blocks: list[Block] = [Words(f"{verdict}."), *([Folded("What was checked", details)] if details else [])]
     blocks.append(note(f"It does not prove that {what}: {known}."))
     return Section(
         "proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "description": words}
