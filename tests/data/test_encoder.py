@@ -173,7 +173,7 @@ def test_constants_and_identifiers_are_dropped_with_a_warning():
         encoder = TableEncoder().fit(frame)
     assert [str(word.message) for word in told] == [
         "pandas table: columns that are constant are left out: 'one', 'none'.",
-        "pandas table: columns that identify the rows (nearly every cell is different) are left out: 'id'.",
+        "pandas table: columns that are identifiers (nearly every cell is different) are left out: 'id'.",
     ]
     assert encoder.dropped_ == [
         {"name": "id", "index": 0, "why": "identifier"},

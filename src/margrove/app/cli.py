@@ -120,7 +120,7 @@ def show(
     lines: Annotated[bool, typed.of_output("--lines", help="Print only the rules of a tree, one per line.")] = False,
     max_levels: Annotated[
         int | None,
-        typed.of_output(help="The most levels of a category that a rule lists; 0 for all. Default: 10."),
+        typed.of_output(help="The number of levels that a list in a rule names; 0 for all. Default: 10."),
     ] = None,
     shown: typed.ShownOptions,
 ) -> None:

@@ -27,6 +27,7 @@ _SHOWN_CLASSES = 12
 _MOST_LINES = 20  # of the leaderboard
 _LONG = ("rows", "truth", "predicted", "scores")  # lists of a record that is printed in short
 _LONGEST = 300  # letters of a text that somebody else wrote
+_LEAST_GAP = 1e-6  # that is printed: nobody needs to know a smaller one
 
 
 def show(screen: Screen, path: str) -> None:
@@ -56,9 +57,9 @@ def show(screen: Screen, path: str) -> None:
         screen.say(line, indent=2)
     if not has_pictures:
         tell_history(screen, history_of(model))
-    tell_certificate(screen, learner.certificate_, is_saved=True)
     if explained is not None:
         tell_learned(screen, explained, has_columns=not has_pictures)
+    tell_certificate(screen, learner.certificate_, is_saved=True, data="FOLDER" if has_pictures else "TABLE")
     screen.document(record)
 
 
@@ -76,15 +77,15 @@ def _table_facts(model: Any, parameters: dict[str, Any]) -> tuple[dict[str, Any]
         lines.append(f"kernel: {explanation.kernel}")
     if solve is not None:
         gap, widths = solve["gap"], [width for width in solve["margins"] if width is not None]
+        within = 100 * max(gap, _LEAST_GAP)
         lines.append(
-            f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
-            f"smaller by more than {100 * gap:.2g} %"
+            f"solved by {solve['solver']}: the objective is within {within:.2g} % of the optimum (duality gap)"
         )
         if len(widths) == 1:
-            lines.append(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns")
+            lines.append(f"width of the margin: {widths[0]:.4g} (2/‖w‖, in the units of the encoded columns)")
         elif widths:
-            text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
-            lines.append(f"{text}, of {len(solve['margins'])} machines")
+            text = f"width of the {len(solve['margins'])} margins: {min(widths):.4g} … {max(widths):.4g}"
+            lines.append(f"{text} (2/‖w‖, in the units of the encoded columns)")
     classes = learner.classes_.tolist() if explanation.task == "classes" else None
     gamma = getattr(learner, "gamma_", None)
     return {"gamma": gamma, "target": target, "classes": classes, "columns": columns, "solve": solve}, lines
@@ -153,7 +154,8 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
         usual = plain_parameters(type(learner)())
         shown = {name: value for name, value in parameters.items() if value != usual[name]}
     # The boosted learner is a word of Python, not a text.
-    words = ", ".join(f"{name}={value if name == 'estimator' else repr(value)}" for name, value in shown.items())
+    texts = {name: f"{value:.6g}" if isinstance(value, float) else repr(value) for name, value in shown.items()}
+    words = ", ".join(f"{name}={shown[name] if name == 'estimator' else text}" for name, text in texts.items())
     return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others at their defaults"]))
 
 

@@ -148,11 +148,11 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in trained.warnings:
         screen.warn(warning)
-    tell_certificate(screen, proof.certificate)
-    if proof.words:
-        screen.say(proof.words, indent=2)
     tell_learned(screen, explained)
     tell_curve(screen, decision.training.kind, trained.curve)
+    tell_certificate(screen, proof.certificate, data="TABLE")
+    if proof.words:
+        screen.say(proof.words, indent=2)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
     before, is_saved = _file_of(destination), False
@@ -229,8 +229,8 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
     else:
         gaps = "handled directly" if training.learner.takes_tables else "imputed"
     tell_facts(screen, facts, reading, gaps=gaps)
-    if can_estimate and facts.is_number and not is_estimated:
-        screen.say("integers that repeat are treated as classes; --task regress predicts them as numbers", indent=2)
+    if can_estimate and facts.is_number and not is_estimated and len(facts.classes) > 2:
+        screen.say("The target's integers are treated as classes; --task regress predicts them as numbers.", indent=2)
     return training, table, facts
 
 
@@ -341,7 +341,7 @@ def _fit(
         # The file stores the recomputed certificate, not the solver's own.
         learner.certificate_ = proof.certificate
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model is kept as it is; the accuracy above is that of complete fits")
+        screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
     return model, proof, warnings
 
 

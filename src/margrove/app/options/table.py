@@ -280,6 +280,6 @@ def table_for(learner: Choice, table: Table) -> Table:
         return table
     names = [column.name for column in table if not is_identifier(column)]
     if not names:
-        problem = "no column is left to learn from: each identifies the rows"
+        problem = "no column is left to learn from: each is an identifier"
         raise InputError(problem, file=table.source, cure="Add columns whose values occur in several rows.")
     return table.select(names) if len(names) < table.n_columns else table

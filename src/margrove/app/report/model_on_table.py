@@ -24,12 +24,11 @@ from margrove.status import Status
 MOST_ROWS = 20_000  # of more a sample is predicted: enough for a tenth of a per cent
 FEW_ROWS = 20  # with fewer, the interval of an accuracy reaches 20 points to either side
 _FIT_INTERRUPTED = (
-    "The training was interrupted, and the model was saved as it was then. Fully trained it may be better. A score "
-    "estimated during training is that of fully trained models."
+    "The training was interrupted, and the model was saved as it was then. A complete fit may be better. The score "
+    "estimated during training is that of complete fits."
 )
 _SEARCH_INTERRUPTED = (
-    "The training was interrupted, so this is the best model found until then. Not everything that was planned was "
-    "tried."
+    "The training was interrupted, so this is the best model found until then; not all learners or settings were tried."
 )
 _SEED = 0  # of every draw, so that the same model and table give the same page
 
