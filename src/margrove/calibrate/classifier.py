@@ -139,7 +139,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         check_estimator(template)
         labels, classes = read_labels(X, y)
         codes, weight = self._rows(labels, classes, sample_weight)
-        params = {} if sample_weight is None else {weight_parameter(template): sample_weight}
+        params = {} if sample_weight is None else {weight_parameter(template): np.asarray(sample_weight)}
         used, is_pairwise = np.flatnonzero(weight > 0), takes_gram(template)
         splits = splits_for(codes[used], classes, self.random_state, self.cv, type(self).__name__, "")
         X = as_rows(X, is_pairwise=is_pairwise)
@@ -187,8 +187,8 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         used = np.flatnonzero(weight > 0)
         f, codes, weight = f[used], codes[used], weight[used]
         a, b = fitted_calibration(f, codes, len(classes), weight)
-        metric = None if self.tuned_for is None else Metric(self.tuned_for, codes, classes, weight)
-        tuned = None if metric is None else tuned_factors(metric, calibrated(f, a, b))
+        metric = None if self.tuned_for is None else Metric(self.tuned_for, classes)
+        tuned = None if metric is None else tuned_factors(metric, codes, weight, calibrated(f, a, b))
         for name in ("slopes_", "intercepts_", "class_factors_", "held_out_score_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         self.slopes_, self.intercepts_ = a, b
@@ -209,7 +209,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         weight = weight if is_known is None else np.where(is_known, weight, 0.0)
         check_classes(classes, np.bincount(codes, weights=weight, minlength=len(classes)))
         if self.tuned_for is not None:
-            Metric(self.tuned_for, codes, classes, weight).check()
+            Metric(self.tuned_for, classes).check(codes, weight)
         return codes, weight
 
     def predict(self, X: Any) -> NDArray[Any]:
