@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from margrove.app.functions import auto, report
     from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.regressor import AdaBoostRegressor
+    from margrove.calibrate.classifier import CalibratedClassifier
     from margrove.certificate import Certificate, Claim, certify
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
     from margrove.linear.centroid import BasicLinearClassifier
@@ -70,6 +71,7 @@ _PUBLIC = {
     "OneVsRestClassifier": "margrove.multiclass.classifiers",
     "OneVsOneClassifier": "margrove.multiclass.classifiers",
     "BitStringClassifier": "margrove.multiclass.classifiers",
+    "CalibratedClassifier": "margrove.calibrate.classifier",
     "ConvFeatures": "margrove.transfer.features",
     "FineTuned": "margrove.transfer.fine_tuned",
     "SoftmaxClassifier": "margrove.transfer.softmax",
@@ -111,6 +113,7 @@ __all__ = [
     "AdaBoostRegressor",
     "BasicLinearClassifier",
     "BitStringClassifier",
+    "CalibratedClassifier",
     "Certificate",
     "Checkpoint",
     "Claim",
