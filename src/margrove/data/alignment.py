@@ -125,9 +125,10 @@ def sparse_as_trained(table: Table, names: Sequence[str]) -> Matrix:
 def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None) -> NDArray[Any]:
     if column.kind == "numeric":
         units = [f.unit if isinstance(f, NumberFormat) else "" for f in (column.format, form)]
-        if all(units) and unit_name(units[0]) != unit_name(units[1]):
-            problem = f"the numbers are in {units[0]}, and in training they were in {units[1]}"
-            raise InputError(problem, file=source, column=column.name, cure=f"Convert them to {units[1]}.")
+        if (all(units) or units[0] == "%") and unit_name(units[0]) != unit_name(units[1]):
+            trained = f"in {units[1]}" if units[1] else "without a unit"
+            problem = f"the numbers are in {units[0]}, and in training they were {trained}"
+            raise InputError(problem, file=source, column=column.name, cure=f"Write them {trained}.")
         return column.values
     if column.kind == "boolean":
         cells: NDArray[Any] = np.where(column.values == MISSING, np.nan, column.values)
@@ -136,7 +137,7 @@ def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
         numbers[code] = _finite_number(level) if form is None else form.parse(str(level))
-        is_word = np.isnan(numbers[code]) and (form is None or level not in NO_VALUE)
+        is_word = np.isnan(numbers[code]) and level not in NO_VALUE
         if is_word and np.any(column.values == code):  # not one that was declared and does not occur
             what = "a date" if isinstance(form, DateFormat) else "a number"
             such = "" if form is None else f", such as {form.sample}"
