@@ -119,6 +119,8 @@ class History:
         self.source = _text(record.get("source"))  # the file that was learned from
         self.seconds = _number(record.get("seconds"))
         self.is_interrupted = record.get("is_interrupted") is True
+        left_out = _list(_mapping(record.get("table")).get("left_out"))
+        self.left_out = {text for text in map(_text, left_out) if text}  # columns that were no use
         self.subsample = _text(_mapping(record.get("subsample")).get("words"))  # of which rows were searched
         self.choice = _text(_mapping(record.get("choice")).get("words"))  # why this learner was chosen
         self.certifying = _text(_mapping(record.get("certifying")).get("words"))  # how the certificate was checked

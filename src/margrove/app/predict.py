@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, write_content
-from margrove.app.history import has_rows
+from margrove.app.history import History, has_rows
 from margrove.app.images.models import opened
 from margrove.app.models import features_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
@@ -117,6 +117,8 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     truth = None
     if target is not None and target in table:
         truth, table = table[target], table.without(target)
+    left_out = History(history_of(model)).left_out
+    table = table.select([name for name in table.names if name not in left_out])
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     names, scores = _beside(model, features, wanted)

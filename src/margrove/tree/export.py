@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from margrove.data.formats import DateFormat
 from margrove.errors import MissingExtraError, ParameterError, check_choice
 from margrove.tree import c_source, python_source
 from margrove.tree.model import TreeModel
@@ -48,6 +49,7 @@ def to_python(model: TreeModel, classes: ArrayLike | None = None, name: str = "p
         raise ParameterError(f"name is {name!r}; it must be a valid name for a Python function.")
     model, outcomes = _decisive(model, _outcomes(model, classes, python_source.literal))
     head = [
+        *(f"# {line}" for line in _dates(model)),
         f"def {name}(row=None, /, **cells):",
         f'{_INDENT}"""Predict one row: a mapping of column names to cells, or keywords; None and NaN are missing."""',
         f"{_INDENT}row = cells if row is None else row",
@@ -76,6 +78,7 @@ def to_sql(
     writer = DIALECTS[dialect]
     model, outcomes = _decisive(model, _outcomes(model, classes, writer.literal))
     case = (nested_case if model.max_depth <= _SQL_DEPTH else flat_case)(model, outcomes, writer)
+    case = "".join(f"-- {line}\n" for line in _dates(model)) + case
     if table is None:
         return case
     parts = [table] if isinstance(table, str) else list(table)
@@ -136,6 +139,19 @@ def to_dataframe(model: TreeModel, classes: ArrayLike | None = None, library: st
         raise MissingExtraError(
             f"{library} is not installed: pip install {library}, or use library='pyarrow'"
         ) from error
+
+
+def _dates(model: TreeModel) -> list[str]:
+    """Return lines about the columns in use that a caller must compute from dates."""
+    lines = []
+    for j in np.unique(model.feature[model.feature >= 0]).tolist():
+        column = model.columns[j]
+        name = " ".join(column.name.split())
+        if column.date_part:
+            lines.append(f"{name}: the {column.date_part[1]} of {' '.join(column.date_part[0].split())}, as a number")
+        elif isinstance(column.format, DateFormat):
+            lines.append(f"{name}: days since 1970-01-01 in UTC, as a number")
+    return lines
 
 
 def _outcomes(model: TreeModel, classes: ArrayLike | None, literal: Callable[[Any], str]) -> list[str]:
