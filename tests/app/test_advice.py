@@ -69,6 +69,7 @@ def test_an_error_advises_options(run: Run, folder: Path, case: str) -> None:
         (Setting("target", "y"), "target='y'", "--target y"),
         (Setting("text", "note"), "text='note'", "--text 'note'"),
         (Setting("text", "Ann's note"), 'text="Ann\'s note"', "--text 'Ann'\"'\"'s note'"),
+        (Setting("number", "price"), "number='price'", "--number price"),
         (Setting("kernel", ...), "kernel=…", "--param kernel=…"),
         (Setting("variant", "averaged"), "variant='averaged'", "--param variant=averaged"),
         (Setting("early_stopping", False), "early_stopping=False", "--param early_stopping=false"),

@@ -234,6 +234,11 @@ def column_table(tmp_path, first, second, **how):
 def test_new_numbers_may_have_thousands(tmp_path):
     model = TableEncoder().fit(column_table(tmp_path, ["3,50 €", "4,10 €"], ["a", "b"]))
     assert column_table(tmp_path, ["1.500,20 €"], ["a"], like=model)["x"].cells() == [1500.2]
+    model = TableEncoder().fit(column_table(tmp_path, ["$3", "$4"], ["a", "b"]))
+    assert column_table(tmp_path, ["$1,500"], ["a"], like=model)["x"].cells() == [1500]
+    model = TableEncoder().fit(column_table(tmp_path, ["3 kg", "4 kg"], ["a", "b"]))
+    with pytest.raises(InputError, match="'1,500 kg' is not a number"):  # perhaps a decimal comma
+        column_table(tmp_path, ["1,500 kg"], ["a"], like=model)
 
 
 def test_percent_are_no_plain_numbers(tmp_path):

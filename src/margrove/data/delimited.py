@@ -64,8 +64,10 @@ class Rows:
     def has_leading_zeros(self) -> bool:
         """Return whether a cell begins with a zero and a digit, or with 12E4; of a long file, pieces all over it are
         searched."""
-        code = re.compile(rb'(?:\A|[\r\n"' + re.escape(self.dialect.delimiter.encode()) + rb"]) *(?:0\d|\d\d+[eE]\d)")
+        code = re.compile(rb'[\r\n"' + re.escape(self.dialect.delimiter.encode()) + rb"] *(?:0\d|\d\d+[eE]\d)")
         start, size = max(0, self.dialect.body - 1), self.content.size
+        if start == 0 and code.match(b"\n" + self.content.head(_PIECE)):  # the first cell of all
+            return True
         if size <= REPORT:
             return code.search(self.content.data, start) is not None
         file = self.content.open(0)

@@ -74,6 +74,7 @@ _UNIT = re.compile(
     "hpa|kpa|mpa|bar|mbar|psi|n|kn|hz|khz|mhz|ghz|db|dba|bit|kb|mb|gb|tb|kib|mib|gib|bps|kbps|mbps|km/h|kmh|mph|m/s|rpm|"
     "1/min|ppm|ppb|mg/l|µg/l|g/l|mmol/l|mg/dl|g/m²|kg/m²|€/m²|kg/m³|pts|pt|pcs|pc|stk|stück|units|px|dpi"
 )
+POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
 _SCALES = {"k": 1e3, "tsd": 1e3, "m": 1e6, "mio": 1e6, "mn": 1e6, "mrd": 1e9, "bn": 1e9}
 _NUMBER = re.compile(
     r"(?P<about>[<>~≈≤≥]=?\s?|ca\.? )?(?P<open>\(\s?)?(?P<sign>[-+]\s?)?"
@@ -191,8 +192,10 @@ class NumberFormat:
     def value(self, written: WrittenNumber) -> float:
         """Return the number under this format's decimal sign, or NaN where the cell does not follow it."""
         whole, sign, part = written.body.partition(self.decimal)
-        other = "," if self.decimal == "." else "."  # it can only separate thousands, also if training saw none
-        if (sign and not part.isdigit()) or not is_grouped(whole or "0", self.thousands or other):
+        thousands = self.thousands
+        if not thousands and (sign or self.decimal == "," or unit_name(self.unit) in POINT_MONEY):
+            thousands = "," if self.decimal == "." else "."  # it can separate nothing else, also if training saw none
+        if (sign and not part.isdigit()) or not is_grouped(whole or "0", thousands):
             return math.nan
         number = float(f"{''.join(filter(str.isdigit, whole)) or 0}.{part or 0}") * written.factor
         return number if math.isfinite(number) else math.nan
@@ -385,9 +388,8 @@ def written_date(text: str) -> WrittenDate | None:
             zone = _ZONES[name] / 60
         if hours > 24 or int(parts["minute"]) > 59:
             return None
-    return WrittenDate(
-        year, first, second, separator, hours, zone, len(parts["y"]) == 2, (parts.get("weekday") or "").casefold()
-    )
+    weekday = (parts.get("weekday") or "").casefold()
+    return WrittenDate(year, first, second, separator, hours, zone, len(parts["y"]) == 2, weekday)
 
 
 def _month(word: str) -> int | None:

@@ -21,6 +21,7 @@ from margrove.advice import Advice, InPython, Setting
 from margrove.data.columns import MISSING, Column, category_column, clip, is_whole, named, some, text_column
 from margrove.data.formats import (
     NO_VALUE,
+    POINT_MONEY,
     DateFormat,
     EmptyFormat,
     Format,
@@ -56,12 +57,11 @@ _CODE = re.compile(r"0\d+|\d\d+[eE]\d+")
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
 _LONG = re.compile(r"\d{16,}")
-_NONE = "1.2.3"
+_NO_NUMBER = "1.2.3"
 _VERSION = re.compile(r"\d\.\d{1,2}\.\d\d|\d\d\.\d\.\d\d")
 _SAYS_DATE = re.compile(
     r"date|datum|dato|\bdata\b|fecha|\bday\b|\bdt\b|_dt\b|\bjour\b|\btag\b|日|päivä|ημερομηνία|termin", re.IGNORECASE
 )
-_POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
 
 
 class _Text:
@@ -161,7 +161,7 @@ def infer_columns(
         notes += said
     numbers = {name: parsed for name, text in texts.items() if (parsed := _try(text, written_number)) is not None}
     signs = [_decimal_signs(parsed) for parsed in numbers.values()]
-    decimals = {sign for found_signs in signs if _NONE not in found_signs for sign in found_signs}
+    decimals = {sign for found_signs in signs if _NO_NUMBER not in found_signs for sign in found_signs}
     if "," in decimals and written is not None and plain and not decimal_comma:
         # Beside "0,05 €", what the parser took for the fraction 12.5 may be written 12.500.
         for name, text in ((name, _Text(column)) for name, column in written([each.name for each in plain]).items()):
@@ -312,9 +312,7 @@ def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateForm
         parsed = [written_number(cell) for cell in text.texts]
         known = [written for written in parsed if written is not None]
         unit = Counter(written.unit for written in known if written.unit).most_common(1)
-        forms: list[NumberFormat | DateFormat] = [
-            NumberFormat(decimal, thousands, unit[0][0] if unit else "") for decimal, thousands in (".,", ",.")
-        ]
+        forms: list[NumberFormat | DateFormat] = [NumberFormat(sign, "", unit[0][0] if unit else "") for sign in ".,"]
     else:
         dates = [written_date(cell) for cell in text.texts]
         orders = _orders(dates) if kind == "date" else [cast(Order, kind)]
@@ -415,9 +413,7 @@ def _dates(
     days = {(w.weekday, form.value(w._replace(hours=None, zone=None)) % 7) for w in known if w.weekday}
     if odd is None or len(days) > len({word for word, _ in days}):  # "from 17/03/2024" has no weekday
         place = next((place for place, value in enumerate(values) if math.isnan(value)), 0)
-        return column, [
-            f"Column {name!r} stays text: not all of its cells are dates{how}, such as {text.texts[place]!r}."
-        ]
+        return column, [f"Column {name!r} stays text: not all cells are dates{how}, such as {text.texts[place]!r}."]
     notes = [f"Column {name!r} holds dates{how}, such as {cell!r}."]
     if any(written.zone is not None for written in known):
         notes = [f"{notes[0][:-1]}; their times are in UTC."]
@@ -438,8 +434,8 @@ def _decimal_signs(parsed: Iterable[WrittenNumber | None]) -> set[str]:
 
 
 def _decimal_sign(body: str) -> str | None:
-    """Return the decimal sign that a number shows, "" where it shows none, `_NONE` where it is no number (1.2.3), None
-    where it may be either: 1,234."""
+    """Return the decimal sign that a number shows, "" where it shows none, `_NO_NUMBER` where it is none (1.2.3),
+    None where it may be either: 1,234."""
     signs = [letter for letter in body if letter in ".,"]
     if not signs:
         return ""
@@ -447,7 +443,7 @@ def _decimal_sign(body: str) -> str | None:
     if len(set(signs)) == 2:
         return last
     if len(signs) > 1:
-        return other if is_grouped(body, last) else _NONE
+        return other if is_grouped(body, last) else _NO_NUMBER
     whole, part = body.split(last)
     if "'" in whole or " " in whole or len(part) != 3 or len(whole) > 3 or whole.startswith("0") or not whole:
         return last
@@ -470,7 +466,7 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
     if len(names) > 1:
         return column, [_several_units(name, units)] if is_known else []
     # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
-    is_word = all(len(unit) > 2 and unit.isalpha() for unit in units)
+    is_word = all(len(unit) > 2 and not _DIGIT.search(unit) for unit in units)
     if not is_known and (not is_word or units.total() < text.n_rows or len(known) < 2):
         return column, []
     bodies = [written.body for written in known]
@@ -481,7 +477,7 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
         words = f"Column {name!r} stays text: {cells[0]!r} may be a code or a number. If it is a number, set "
         return column, [Advice(words, _given(name, "number"), ".")]
     unit = units.most_common(1)[0][0] if units else ""
-    shown = _decimal_signs(known) - {_NONE}
+    shown = _decimal_signs(known) - {_NO_NUMBER}
     if len(shown) > 1:
         return column, [f"Column {name!r} stays text: some numbers have a decimal point, others a decimal comma."]
     unsure = [body for body in bodies if _decimal_sign(body) is None]
@@ -489,7 +485,7 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
         sign = next(letter for letter in unsure[0] if letter in ".,")
         if len(decimals) == 1:
             shown = set(decimals)
-        elif (sign == "," and unit_name(unit) in _POINT_MONEY) or any(
+        elif (sign == "," and unit_name(unit) in POINT_MONEY) or any(
             body.isdigit() and len(body) == 3
             for body in bodies  # 870 beside 1,204
         ):
@@ -540,9 +536,7 @@ def _rounded(column: Column, written: Written | None) -> list[str]:
         return []
     if written is not None and not any(map(_LONG.fullmatch, map(str, written([column.name])[column.name].levels))):
         return []  # 1.5e300
-    words = (
-        f"Column {column.name!r} holds whole numbers of more than 15 digits, which are rounded. If they are codes, set "
-    )
+    words = f"Column {column.name!r} holds numbers of more than 15 digits, which are rounded. If they are codes, set "
     return [Advice(words, _given(column.name, "category"), ".")]
 
 

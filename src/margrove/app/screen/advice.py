@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        *("date", "delimiter", "drop_unlabelled", "encoding", "header_row", "missing", "skip", "target", "text"),
+        *("category", "date", "number", "header_row", "missing", "skip", "target", "text"),
+        *("delimiter", "drop_unlabelled", "encoding"),
         *("cache", "device", "download", "layer", "network", "size"),
         *("model", "time_limit", "to"),
     )
