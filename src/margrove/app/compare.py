@@ -77,7 +77,7 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
         table, is_estimated = reading.learnable(training.task, can_estimate=True)
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
-    training = replace(training, task="regress" if is_estimated else "classify")
+    training = replace(training, task="regress" if is_estimated else "classify", form=facts.format)
     task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
     learners = [learner for learner in offered if learner is not None]

@@ -11,20 +11,29 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import excess, r2_interval
-from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task, error_text
+from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
 from margrove.data import Table
+from margrove.data.formats import Format
 
 _SAME = 5e-4  # R² are printed with three digits
 _NO_ERROR = 1e-9  # of R²
 
 
-def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any) -> Deviation:
+def deviation_of(
+    truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any, form: Format | None = None
+) -> Deviation:
     """Return how far the estimates are off; R² compares them with ``mean``."""
     off, spread = truth - estimates, float(((truth - mean) ** 2).sum())
-    return Deviation(1 - float((off**2).sum()) / spread if spread > 0 else None, float(np.abs(off).mean()))
+    r2 = 1 - float((off**2).sum()) / spread if spread > 0 else None
+    return Deviation(r2, float(np.abs(off).mean()), form=form)
 
 
-class _Numbers(Task):
+class Numbers(Task):
+    """Predicting numbers, written in a format."""
+
+    def __init__(self, form: Format | None = None) -> None:
+        self.form = form
+
     name, measure, is_number = "regress", "R²", True
     too_few = "there are too few rows"
     splitter = KFold
@@ -73,7 +82,7 @@ class _Numbers(Task):
             np.concatenate(columns)
             for columns in zip(*((labels[p.rows], p.values, p.means, p.medians) for p in parts), strict=True)
         )
-        off, overall = np.abs(truth - values), deviation_of(truth, values, means)
+        off, overall = np.abs(truth - values), deviation_of(truth, values, means, self.form)
         widened = np.sqrt(excess(len(off), n_rounds, len(labels)) / len(off))
         deviation = replace(
             overall, standard_error=float(off.std() * widened), of_median=float(np.abs(truth - medians).mean())
@@ -98,7 +107,7 @@ class _Numbers(Task):
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
         if estimate.deviation is None:
             return "-" if estimate.value is None else self.named(estimate.value)
-        error = f"mean absolute error {error_text(estimate.deviation.mean_absolute_error)}"
+        error = f"mean absolute error {estimate.deviation.error_text}"
         if estimate.value is None:
             return error
         ends = "" if estimate.interval is None else ", 95 % interval {:.3f} … {:.3f}".format(*estimate.interval)
@@ -109,7 +118,7 @@ class _Numbers(Task):
             return "-", "-"
         ends = "" if estimate.interval is None else " ({:.3f} … {:.3f})".format(*estimate.interval)
         r2 = "-" if estimate.value is None else f"{estimate.value:.3f}{ends}"
-        return r2, error_text(estimate.deviation.mean_absolute_error)
+        return r2, estimate.deviation.error_text
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
         """Order by R², or where the target does not vary by the error."""
@@ -121,12 +130,12 @@ class _Numbers(Task):
             return []
         lines = ["R² is the share of the variance that the model explains; 1 is perfect"]
         if estimate.deviation is not None:
-            lines.append(f"Baseline: error {error_text(estimate.deviation.of_median)} by always predicting the median")
+            lines.append(f"Baseline: error {estimate.deviation.baseline_text} by always predicting the median")
         return lines
 
     def baseline_words(self, estimate: Estimate) -> str:
         assert estimate.deviation is not None
-        return f", on unseen rows; always predicting the median has error {error_text(estimate.deviation.of_median)}"
+        return f", on unseen rows; always predicting the median has error {estimate.deviation.baseline_text}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."
@@ -138,4 +147,4 @@ class _Numbers(Task):
         return ""
 
 
-NUMBERS = _Numbers()
+NUMBERS = Numbers()

@@ -10,11 +10,12 @@ from sklearn.pipeline import Pipeline
 
 from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.numbers import NUMBERS, Numbers
 from margrove.app.estimate.task import Task
 from margrove.app.models import last_step_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
 from margrove.app.options.table import AS_USUAL, TablePreparation
+from margrove.data.formats import Format
 from margrove.errors import ParameterError, check_choice
 
 PREFERENCES = ("best", "simple")
@@ -34,6 +35,7 @@ class Training:
     preparation: TablePreparation = AS_USUAL
     prefer: str = "best"  # one of PREFERENCES
     taken: Choice | None = None  # what ``--model auto`` has chosen
+    form: Format | None = None  # of the target, once the table is read
 
     def __post_init__(self) -> None:
         if self.task is not None:
@@ -64,7 +66,7 @@ class Training:
     @property
     def kind(self) -> Task:
         """The task as it is asked for or settled; classes until then."""
-        return NUMBERS if self.task == NUMBERS.name else CLASSES
+        return Numbers(self.form) if self.task == NUMBERS.name else CLASSES
 
     @property
     def can_estimate(self) -> bool:

@@ -170,7 +170,8 @@ def mistakes_section(found: Findings) -> Section | None:
     warning = [] if evidence.is_unbiased else [Words(evidence.description, "warning")]
     if scored.classes is None:
         truth, predicted = scored.truth, scored.predicted
-        charts = [truth_chart(truth, predicted, subject.target), residual_chart(truth, predicted)]
+        form = subject.form
+        charts = [truth_chart(truth, predicted, subject.target, form), residual_chart(truth, predicted, form)]
         off = np.abs(truth - predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
