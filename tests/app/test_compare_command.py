@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,8 +22,10 @@ Run = Callable[..., Result]
 def test_every_learner_has_its_line_and_the_best_is_named(run: Run, folder: Path) -> None:
     result = run("compare", "--folds", "3")
     assert result.exit_code == 0
-    for name in choices():
-        assert f"\n{name}" in result.stdout
+    lines = re.findall(r"^(→?) +([\w-]+) +([\d.]+) \(", result.stdout, re.MULTILINE)
+    assert {name for _, name, _ in lines} == set(choices())
+    assert [float(score) for *_, score in lines] == sorted((float(score) for *_, score in lines), reverse=True)
+    assert [mark for mark, *_ in lines] == ["→"] + [""] * (len(lines) - 1)
     assert result.stdout.count("holds") == len(choices())
     assert "Best: " in result.stdout
     assert list(folder.iterdir()) == []

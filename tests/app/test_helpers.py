@@ -10,7 +10,6 @@ from margrove.app.choose.contest import first_rows
 from margrove.app.estimate.intervals import excess, share_interval, wilson
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.numbers import deviation_of
-from margrove.app.estimate.task import error_text
 from margrove.app.files import report_path
 from margrove.app.history import has_rows, rows_fingerprint
 from margrove.app.options.budget import budget_words, parse_budget
@@ -22,6 +21,7 @@ from margrove.app.screen.advice import in_shell
 from margrove.app.screen.progress import in_words
 from margrove.data import as_table
 from margrove.run.progress import Progress
+from margrove.tree.words import amount_text
 
 
 def test_numbers_are_written_to_three_digits() -> None:
@@ -52,7 +52,7 @@ def test_text_of_a_deviation() -> None:
     off = deviation_of(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.5]), 2.0)
     assert off.words == "R² 0.875, mean absolute error 0.167"
     texts = {9625.3: "9,630", 32960.0: "33,000", 999.6: "1,000", 0.012345: "0.0123", 12.0: "12", 3e20: "3e+20"}
-    assert {error: error_text(error) for error in texts} == texts
+    assert {error: amount_text(error) for error in texts} == texts
 
 
 def test_budgets_are_read_and_written() -> None:

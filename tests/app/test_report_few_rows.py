@@ -76,8 +76,11 @@ def test_free_text_that_is_left_out_is_not_called_an_identifier():
         "x": np.arange(40.0),
     }
     table = as_table(pd.DataFrame({**columns, "kind": list("ab") * 20}), target="kind")
-    text = text_of(report_of(fitted(CLASSIFIERS["linear"](), table), table), "data")
+    report = report_of(fitted(CLASSIFIERS["linear"](), table), table)
+    text = text_of(report, "data")
     assert "'body' is left out (free text; --text uses its words)" in text
+    grid = next(b for s in report.details for b in s.blocks if isinstance(b, Grid) and b.header[0] == "column")
+    assert [row[1] for row in grid.rows] == ["text: left out", "identifier: left out", "numeric"]
     assert "'name' is left out (identifier)" in text
 
 

@@ -17,7 +17,7 @@ from margrove.explanation import leads
 
 
 def test_estimates_have_their_significant_digits() -> None:
-    assert [estimate_text(number) for number in (27.9971, 0.123456, 208512.4)] == ["28", "0.1235", "208512"]
+    assert [estimate_text(number, None) for number in (27.9971, 0.123456, 208512.4)] == ["28", "0.1235", "208,512"]
 
 
 def test_numbers_of_tables_have_no_exponents() -> None:

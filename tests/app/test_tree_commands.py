@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -321,3 +322,29 @@ def test_long_lists_of_levels_are_clipped_by_default(run: Run, folder: Path) -> 
     assert all(f"s{c:02}" in whole for c in range(40))
     assert "--max-levels is -1" in run("show", "shops.margrove", "--rules", "--max-levels", "-1").stderr
     assert "more" not in run("export", "shops.margrove", "--to", "python").stdout
+
+
+def test_estimates_are_shown_with_the_unit_of_the_target(run: Run, folder: Path) -> None:
+    lines = [
+        f"{20 + 2 * i} m²;{'Süd' if i % 3 else 'West'};{2 * i + 50 * (i % 3)}.5{i % 10}0,00 €" for i in range(5, 105)
+    ]
+    (folder / "homes.csv").write_text("Area;Region;Price\n" + "\n".join(lines) + "\n")
+    said = said_by(run("train", "homes.csv", "--model", "tree", "--folds", "3"))
+    assert re.search(r"mean absolute error [\d,]+ € ", said)
+    assert re.search(r"Baseline: error [\d,]+ € by", said)
+    assert re.search(r": \d+,[\d.]+ € ± [\d,]+ € \(\d+ rows\)", said)
+    form = margrove.load("homes.margrove").target_format_
+    assert (form.unit, form.decimal) == ("€", ",")
+    assert re.search(r"mean absolute error [\d,]+ € \(cross-validation\)", said_by(run("show", "homes.margrove")))
+    assert "€ ± " in said_by(run("show", "homes.margrove", "--lines"))
+    compared = run("predict", "homes.margrove", "homes.csv").stderr
+    assert re.search(r"Compared with 'Price' in the table: R² [\d.]+, mean absolute error [\d,]+ € over 100", compared)
+    report = run("report", "homes.margrove", "homes.csv", "--format", "md", "-o", "-").stdout
+    for words in (
+        r"Its mean absolute error is [\d,]+ €; ",
+        r"estimated [\d,]+ €, true value [\d,]+ €",
+        "Without 'Area' R² falls by",
+    ):
+        assert re.search(words, report), words
+    assert "e+0" not in report.partition("Certificate")[0]
+    assert "€" in run("report", "homes.margrove", "homes.csv", "-o", "-").stdout.partition("Diagram of the tree")[2]

@@ -19,7 +19,7 @@ from margrove.data.formats import DateFormat, NumberFormat
 from margrove.errors import ParameterError
 from margrove.tree.problem import TreeColumn
 from margrove.tree.rules import root_p_values, tree_rules
-from margrove.tree.words import Allowed, anything, narrowed, places, rounded
+from margrove.tree.words import Allowed, amount_text, anything, narrowed, number_text, places, rounded
 
 IRIS = load_iris()
 NAMES = ["sepal length", "sepal width", "petal length", "petal width"]
@@ -221,6 +221,7 @@ def test_a_value_of_six_digits_is_on_the_side_that_the_rule_states(rng):
         left, right = (narrowed(model, 0, branch, anything(AGE)).words() for branch in (0, 1))
         side, number = re.fullmatch(r"age ([≤<]) (\S+) or missing", left).groups()
         assert right == f"age {'>' if side == '≤' else '≥'} {number}"
+        number = number.replace(",", "")
         assert len(number.lstrip("-0.").replace(".", "").split("e")[0]) <= 6
         for x in {float(six.create_decimal_from_float(theta * (1 + step))) for step in (0, 1e-9, -1e-9, 1e-5, -1e-5)}:
             assert (x <= theta) == (x <= float(number) if side == "≤" else x < float(number))
@@ -315,3 +316,17 @@ def test_bad_options_are_named():
         tree_rules(iris(), IRIS.target_names, style="prolog")
     with pytest.raises(ParameterError, match="max_depth is -1"):
         tree_rules(iris(), IRIS.target_names, max_depth=-1)
+
+
+def test_large_numbers_are_separated_and_amounts_rounded():
+    euros = NumberFormat(",", ".", "€")
+    assert [number_text(x, None) for x in (2010.0, 12345.5, -98765.4, 2e9)] == [
+        "2010",
+        "12,345.5",
+        "-98,765.4",
+        "2e+09",
+    ]
+    assert number_text(1234.5, euros) == "1,234.5 €"
+    assert [amount_text(x) for x in (21_912.0, -0.012345, 999.6)] == ["21,900", "-0.0123", "1,000"]
+    assert amount_text(21_912.0, euros) == "21,900 €"
+    assert amount_text(12.3, DateFormat()) == "12.3 days"

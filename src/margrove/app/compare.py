@@ -78,7 +78,7 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
         table, is_estimated = reading.learnable(training.task, can_estimate=True)
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
-    training = replace(training, task="regress" if is_estimated else "classify")
+    training = replace(training, task="regress" if is_estimated else "classify", form=facts.format)
     training = training.judged(training.kind.labels(table))
     task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
@@ -146,18 +146,25 @@ def decimals_for(entries: Sequence[Entry]) -> int:
 
 
 def _grid(task: Task, entries: Sequence[Entry], best: Entry | None) -> Grid:
+    """Return a line for each learner, the best first and marked."""
     numbers = (*task.columns, "fit")
-    grid = bare_grid("learner", *numbers, "certificate", task.size_column, right=numbers)
-    grid.columns[0].no_wrap = True
+    grid = bare_grid("", "learner", *numbers, "certificate", task.size_column, right=numbers)
+    grid.columns[1].no_wrap = True
     decimals = decimals_for(entries)
-    for entry in entries:
+    for entry in sorted(entries, key=lambda entry: _rank(task, entry), reverse=True):
+        mark = "→" if entry is best else ""
         if entry.estimate is None:
             failure = Text(f"failed: {entry.failure}", style="red")
-            grid.add_row(Text(entry.name), *["-"] * len(numbers), failure, "-")
+            grid.add_row(mark, Text(entry.name), *["-"] * len(numbers), failure, "-")
         else:
             cells = *task.cells(entry.estimate, decimals), *entry.cells, entry.size
-            grid.add_row(Text(entry.name), *cells, style="bold" if entry is best else "")
+            grid.add_row(mark, Text(entry.name), *cells, style="bold" if entry is best else "")
     return grid
+
+
+def _rank(task: Task, entry: Entry) -> tuple[bool, tuple[float, ...]]:
+    """Return the key by which learners are ordered, the best last and those without an estimate first."""
+    return entry.scored is not None, () if entry.scored is None else task.rank(entry.scored)
 
 
 def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, time_limit: float | None) -> None:

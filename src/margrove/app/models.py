@@ -11,6 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from margrove.data import Table, TableEncoder
+from margrove.data.formats import Format
 from margrove.errors import InputError
 from margrove.explanation import InputColumn, Inputs, ModelSummary, explanation_of
 
@@ -20,11 +21,22 @@ _OF_COLUMNS = ", per standard deviation for a number, yes versus no for a catego
 
 def target_of(model: Any) -> str | None:
     """Return the name of the column that the model predicts; None where the model was not made by the command line."""
+    target: str | None = getattr(_knows_target(model), "target_", None)
+    return target
+
+
+def target_format_of(model: Any) -> Format | None:
+    """Return how the target is written; None where that is plain, or the model does not keep it."""
+    form: Format | None = getattr(_knows_target(model), "target_format_", None)
+    return form
+
+
+def _knows_target(model: Any) -> Any:
+    """Return the part of a model that keeps what it learned about the target."""
     encoder, parts = encoder_of(model), explanation_of(model).parts
     if encoder is None and parts:
-        return target_of(parts[0])
-    target: str | None = getattr(last_step_of(model) if encoder is None else encoder, "target_", None)
-    return target
+        return _knows_target(parts[0])
+    return last_step_of(model) if encoder is None else encoder
 
 
 def encoder_of(model: Any) -> TableEncoder | None:

@@ -16,7 +16,7 @@ from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, write_content
 from margrove.app.history import History, has_rows
 from margrove.app.images.models import opened
-from margrove.app.models import features_of, is_classifier, last_step_of, target_of
+from margrove.app.models import features_of, is_classifier, last_step_of, target_format_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.options.typed import WantedOptions
 from margrove.app.screen.advice import warnings_told
@@ -96,7 +96,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
         screen.say(predictions.words)
     history = history_of(model)
     if predictions.is_of_training and history is not None:
-        screen.say(expectation_words(history))
+        screen.say(expectation_words(history, target_format_of(model)))
     screen.document(
         {
             "command": "predict",
@@ -136,7 +136,7 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
     if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)
-        off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean())
+        off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean(), truth.format)
         measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
         return replace(predictions, measures=measures, words=f"{has}{off.words} over {n:,} rows")
     return predictions

@@ -9,18 +9,27 @@ from rich.text import Text
 
 from margrove.app.estimate.classes import CLASSES, classes_by
 from margrove.app.estimate.numbers import NUMBERS, numbers_by
-from margrove.app.estimate.task import Task, error_text
+from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import columns_of, encoder_of, last_step_of, learned, plain_parameters, target_of
+from margrove.app.models import (
+    columns_of,
+    encoder_of,
+    last_step_of,
+    learned,
+    plain_parameters,
+    target_format_of,
+    target_of,
+)
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
 from margrove.data.columns import some
+from margrove.data.formats import Format
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.tree.rules import Style
-from margrove.tree.words import MOST_LEVELS
+from margrove.tree.words import MOST_LEVELS, amount_text
 
 SHOWN_COLUMNS = 20
 _SHOWN_CLASSES = 12
@@ -56,7 +65,7 @@ def show(screen: Screen, path: str) -> None:
     for line in lines:
         screen.say(line, indent=2)
     if not has_pictures:
-        tell_history(screen, history_of(model))
+        tell_history(screen, history_of(model), target_format_of(model))
     if explained is not None:
         tell_learned(screen, explained, has_columns=not has_pictures)
     tell_certificate(screen, learner.certificate_, is_saved=True, data="FOLDER" if has_pictures else "TABLE")
@@ -195,7 +204,7 @@ def in_short(record: dict[str, Any] | None) -> dict[str, Any] | None:
     return short | {"estimate": {name: part for name, part in kept if name not in _LONG}}
 
 
-def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
+def tell_history(screen: Screen, record: dict[str, Any] | None, form: Format | None) -> None:
     """Print how the model was chosen, and its estimate, as the record has them."""
     history = History(record)
     estimate = history.estimate
@@ -211,26 +220,26 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
             screen.say(_line(history.choice), indent=2)
     if estimate is None:
         return
-    value, error, ends = _value_words(estimate)
+    value, error, ends = _value_words(estimate, form)
     screen.heading("Estimate on unseen rows, as saved after training")
     how = f" ({_line(estimate.method)})" if estimate.method else ""
     screen.say(f"{value}{ends and f', {ends}'}{error and f'; {error}'}{how}", indent=2)
 
 
-def expectation_words(record: dict[str, Any]) -> str:
+def expectation_words(record: dict[str, Any], form: Format | None) -> str:
     """Return a remark on predictions of the rows that a model learned from."""
     estimate = History(record).estimate
     if estimate is None:
         return "These are the training rows; expect a lower score on new rows."
-    value, error, ends = _value_words(estimate)
+    value, error, ends = _value_words(estimate, form)
     expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out in training)"
     return f"These are the training rows; on new rows expect {expected}."
 
 
-def _value_words(estimate: RecordedEstimate) -> tuple[str, str, str]:
+def _value_words(estimate: RecordedEstimate, form: Format | None) -> tuple[str, str, str]:
     """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
-    error = "" if off is None or not task.is_number else f"mean absolute error {error_text(off)}"
+    error = "" if off is None or not task.is_number else f"mean absolute error {amount_text(off, form)}"
     value, *limits = (task.value_text(task.natural(each)) for each in (estimate.value, low or 0.0, high or 0.0))
     ends = "" if low is None or high is None else "95 % interval {} … {}".format(*limits)
     return f"{'' if task is CLASSES else task.value_name} {value}".lstrip(), error, ends

@@ -222,7 +222,7 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
         table, is_estimated = reading.learnable(training.task, can_estimate=can_estimate)
         training.preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=text)
-    training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name)
+    training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name, form=facts.format)
     training = training.judged(training.kind.labels(table))
     if training.is_auto:
         gaps = "imputed (trees handle them directly)"

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, has_fit_paramet
 from margrove.boost.r2 import next_seed
 from margrove.data.frames import as_array, is_frame
 from margrove.data.sample import read_features
-from margrove.data.table import Table
+from margrove.data.table import Table, note_target
 from margrove.engine import Engine
 from margrove.errors import InputError, ParameterError, as_input_error, listed, shown
 from margrove.estimator import check_parameters
@@ -81,7 +81,7 @@ def take_note(owner: Ensemble, learner: Any, X: Any, *, is_plain: bool) -> Cells
         check_parameters(learner)
         cells: Cells = learner._learn(X, owner)
         return cells
-    owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+    note_target(owner, X)
     owner.categorical_ = {}
     if isinstance(X, Table) or is_frame(X):
         read_features(owner, X)

@@ -20,6 +20,7 @@ from margrove.boost.base import seeded, settle_learner, taken_rows
 from margrove.boost.certificate import solver_certificate
 from margrove.boost.model import BoostModel
 from margrove.certificate import Certificate
+from margrove.data.formats import Format
 from margrove.engine import Effort, fitted_by
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ParameterError, check_number, check_whole, warn_early
@@ -50,6 +51,7 @@ class Ensemble(DrawnSeed, RunsOnEngine):
     n_features_in_: int = fitted()
     feature_names_in_: NDArray[Any] = fitted()
     target_: str | None = fitted()
+    target_format_: Format = fitted()  # only of a target that is not written plainly
     categorical_: dict[str, str] = fitted()
 
     def _settled_learner(self) -> Any:
@@ -110,7 +112,15 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         """The learners, fitted: made from the trees on first access."""
         check_is_fitted(self)
         assert self.model_ is not None
-        noted = ("classes_", "n_classes_", "engine_", "target_", "n_features_in_", "feature_names_in_")
+        noted = (
+            "classes_",
+            "n_classes_",
+            "engine_",
+            "target_",
+            "target_format_",
+            "n_features_in_",
+            "feature_names_in_",
+        )
         own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
         own |= {"status_": Status.CONVERGED, "ccp_alpha_": 0.0}
         estimators, generator = [], np.random.RandomState(self._seed())

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.formats import Format
 from margrove.explanation import Explanation, Inputs, ModelSummary, RowVoter, Vote, Voter, counted, leads
 from margrove.tree.explain import named_kinds, shares_of_gain
 from margrove.tree.model import TreeModel
-from margrove.tree.words import MOST_LEVELS, places, rounded
+from margrove.tree.words import MOST_LEVELS, number_text, places
 
 _SHOWN_VOTERS = 5
 _SHOWN_SHARES = 5  # classes
@@ -59,11 +60,12 @@ class TreesThatVote(LearnersThatVote):
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         model, grove, classes = self.model, self.model.model_.grove, self.classes
+        form = getattr(model, "target_format_", None)
         trees = [grove.tree(t) for t in range(grove.n_trees)]
         alphas = model.alphas_.tolist() if classes is not None else [None] * len(trees)
         errors, votes = model.estimator_errors_.tolist(), model.estimator_weights_.tolist()
         voters = [
-            Voter(t, _first_test(tree, classes), tree.n_leaves, error, vote, alpha)
+            Voter(t, _first_test(tree, classes, form), tree.n_leaves, error, vote, alpha)
             for t, (tree, error, vote, alpha) in enumerate(zip(trees, errors, votes, alphas, strict=True), start=1)
         ]
         n_done = model.rounds_.n_rounds if classes is not None else len(trees)
@@ -88,12 +90,12 @@ class TreesThatVote(LearnersThatVote):
         return voters, tuple((classes[k], float(shares[k])) for k in largest if shares[k])
 
 
-def _first_test(tree: TreeModel, classes: list[str] | None) -> str:
+def _first_test(tree: TreeModel, classes: list[str] | None, form: Format | None) -> str:
     """Return the first test of a tree; of a stump with two branches, the predictions too."""
 
     def prediction(node: int) -> str:
         value = tree.value[node]
-        return rounded(float(value[0])) if classes is None else classes[int(value.argmax())]
+        return number_text(float(value[0]), form) if classes is None else classes[int(value.argmax())]
 
     if tree.n_nodes == 1:
         return f"always {prediction(0)}"

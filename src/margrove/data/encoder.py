@@ -32,10 +32,11 @@ from margrove.data.encoding import (
     scale_sparse,
     width,
 )
+from margrove.data.formats import Format
 from margrove.data.inspection import is_constant, is_free_text, is_identifier
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_features
-from margrove.data.table import Table
+from margrove.data.table import Table, note_target
 from margrove.data.text import (
     LARGEST_WIDTH,
     MOST_WORDS,
@@ -144,6 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_: list[Description] = fitted()
     dropped_: list[dict[str, Any]] = fitted()
     target_: str | None = fitted()
+    target_format_: Format = fitted()  # only of a target that is not written plainly
     n_features_in_: int = fitted()
     feature_names_in_: NDArray[Any] = fitted()
     deviations_: list[float] = fitted()
@@ -163,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             problem = f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier"
             keep = InPython(", or keep them: drop_constant=False, drop_identifiers=False")
             raise InputError(problem, file=table.source, cure=Advice("Add rows or columns", keep, "."))
-        self.target_ = None if table.target is None else table.target.name
+        note_target(self, table)
         self._warn_dropped(table)
         return self
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from margrove.data.dates import CYCLES
 from margrove.data.encoding import width
-from margrove.data.formats import Format, format_from_json
+from margrove.data.formats import Format, format_from_json, format_to_json
 from margrove.data.text import LARGEST_WIDTH, MOST_WORDS, text_names
 from margrove.errors import ParameterError
 from margrove.store.check import check_fields, check_integer, check_target
@@ -73,6 +73,17 @@ def _learned(name: str, what: str, *, is_optional: bool = False) -> Part:
     return Part(name, lambda model, *_: to_json(getattr(model, f"{name}_", None), what), read, is_optional)
 
 
+def _read_target_format(record: Any, draft: Draft) -> None:
+    draft.fitted["target_format_"] = read_format(record, "target")
+
+
+TARGET_FORMAT = Part(
+    "target_format",
+    lambda model, *_: format_to_json(getattr(model, "target_format_", None)),
+    _read_target_format,
+    is_optional=True,
+)
+
 ENCODER_FILE = _EncoderFile(
     limits={"min_df": COUNT, "max_features": Range(1, LARGEST_WIDTH, (int,))},
     # of files from before there was text
@@ -83,6 +94,7 @@ ENCODER_FILE = _EncoderFile(
         _learned("columns", "a column"),
         _learned("dropped", "a column left out"),
         _learned("target", "the target"),
+        TARGET_FORMAT,
         OUTPUT,
         _learned("deviations", "a deviation", is_optional=True),
     ),

@@ -321,6 +321,15 @@ class Table:
         return [column.summary() for column in self]
 
 
+def note_target(owner: Any, table: Any) -> None:
+    """Record the name of a table's target in an estimator, and how it is written where that is not plain."""
+    target = table.target if isinstance(table, Table) else None
+    owner.target_ = None if target is None else target.name
+    owner.__dict__.pop("target_format_", None)  # of an earlier fit
+    if target is not None and target.format is not None:
+        owner.target_format_ = target.format
+
+
 def _html_row(tag: str, cells: Iterable[Any]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(str(cell))}</{tag}>' for cell in cells)}</tr>"
 

@@ -86,7 +86,8 @@ def plot_tree(
     if isinstance(model, TreeModel) and classes is not None:
         classes = as_list("classes", classes, "labels, one for each class")
     labels = labels_of(tree, classes)
-    boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels)
+    form = getattr(model, "target_format_", None)
+    boxes = boxes_of(tree, labels, max_depth, _shown_p_values(model, tree, p_values), max_levels, form)
     width, height = lay_out(boxes)
     names = [clipped(str(label)) for label in labels or ()] if legend else []
     names = names if len(names) <= _MOST_IN_LEGEND else []

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.formats import Format
 from margrove.errors import ParameterError
 from margrove.tree.model import TreeModel
 from margrove.tree.rules import p_words
-from margrove.tree.words import Allowed, places, shares
+from margrove.tree.words import Allowed, amount_text, places, shares
 
 # Lengths are in points, 1/72 inch, of a new figure; on given axes all are scaled together.
 HEAD, SMALL = 9.0, 8.0  # letters
@@ -102,9 +103,10 @@ def boxes_of(
     max_depth: int | None,
     p_values: NDArray[np.float64] | None,
     max_levels: int | None = LISTED,
+    form: Format | None = None,
 ) -> list[Box]:
-    """Return the boxes to draw, each child after its parent."""
-    writer = _Writer(tree, labels, p_values)
+    """Return the boxes to draw, each child after its parent; ``form`` is that of a target of numbers."""
+    writer = _Writer(tree, labels, p_values, form)
     boxes: list[Box] = []
     number: dict[int, int] = {}  # of a node's box
     drawn: dict[int, list[int]] = {}  # its children that have one
@@ -189,8 +191,10 @@ def tidy(children: Sequence[Sequence[int]], widths: Sequence[float], gap: float)
 class _Writer:
     """Fills the boxes of one tree."""
 
-    def __init__(self, tree: TreeModel, labels: list[Any] | None, p_values: NDArray[np.float64] | None) -> None:
-        self.tree, self.labels, self.p_values = tree, labels, p_values
+    def __init__(
+        self, tree: TreeModel, labels: list[Any] | None, p_values: NDArray[np.float64] | None, form: Format | None
+    ) -> None:
+        self.tree, self.labels, self.p_values, self.form = tree, labels, p_values, form
         self.shares = None if labels is None else shares(tree)
         values = tree.value[tree.is_leaf, 0]
         self.low, self.high = float(values.min()), float(values.max())
@@ -203,7 +207,8 @@ class _Writer:
             value, span = float(tree.value[node, 0]), self.high - self.low
             # The median of a node may lie outside the medians of its leaves.
             box.place = min(1.0, max(0.0, (value - self.low) / span)) if span > 0 else 0.5
-            outcome, words, code, below = f"{value:.4g}", f"value {value:.4g}", None, []
+            outcome = amount_text(value, self.form, 4)
+            words, code, below = f"value {outcome}", None, list[str]()
         else:
             box.shares = self.shares[node]
             code = int(box.shares.argmax())

@@ -17,7 +17,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
-from margrove.data.table import Table
+from margrove.data.formats import Format
+from margrove.data.table import note_target
 from margrove.engine import Effort, choose, fitted_by
 from margrove.errors import InputError, ParameterError, check_whole, warn_early
 from margrove.estimator import estimator, fitted
@@ -70,6 +71,7 @@ class DecisionTree(TreeParameters):
     categorical_: dict[str, str] = fitted()
     ccp_alpha_: float = fitted()
     target_: str | None = fitted()
+    target_format_: Format = fitted()  # only of a target that is not written plainly
     n_features_in_: int = fitted()
 
     @abstractmethod
@@ -140,7 +142,7 @@ class DecisionTree(TreeParameters):
             test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
         )
         cells = learn_cells(owner, X, wishes)
-        owner.target_ = X.target.name if isinstance(X, Table) and X.target is not None else None
+        note_target(owner, X)
         categories = [column for column in cells.columns if column.levels]
         why_thin = _WHY_NAMES if is_priced else _WHY_THIN
         owner.categorical_ = {column.name: why if column.test == test else why_thin for column in categories}
@@ -356,8 +358,16 @@ class DecisionTree(TreeParameters):
         with ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
         self._refuse_several("rules")
-        tree, labels, spread = self.nodes_, self._labels(), self._spread()
-        return tree_rules(tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels)
+        labels, form = self._labels(), getattr(self, "target_format_", None)
+        return tree_rules(
+            self.nodes_,
+            labels,
+            style=style,
+            max_depth=max_depth,
+            spread=self._spread(),
+            max_levels=max_levels,
+            form=form,
+        )
 
     def _spread(self) -> NDArray[np.float64] | None:
         """Of numbers, how far the rows of each node lie from its value; None of classes."""

@@ -13,7 +13,7 @@ from margrove.data.encoding import writing_of
 from margrove.data.formats import DateFormat
 from margrove.explanation import Explanation, Inputs, ModelSummary, TreeSummary, counted
 from margrove.tree.model import TreeModel
-from margrove.tree.words import MOST_LEVELS, places, rounded
+from margrove.tree.words import MOST_LEVELS, number_text, places
 
 MOST_RULE_LINES = 30  # of a tree's rules, to be read without scrolling
 
@@ -68,7 +68,7 @@ class TreeExplanation(Explanation):
         tree = self.model.nodes_
         n = counted(int(tree.n_rows[node]), "row")
         if self.classes is None:
-            return f"{n}, {rounded(float(tree.value[node, 0]))}"
+            return f"{n}, {number_text(float(tree.value[node, 0]), getattr(self.model, 'target_format_', None))}"
         shares = tree.value[node] / tree.value[node].sum()
         best = int(shares.argmax())
         return f"{n}, {100 * shares[best]:.0f} % {clip(self.classes[best], 30)!r}"

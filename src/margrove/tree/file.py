@@ -16,7 +16,7 @@ from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from typing import Any
 
-from margrove.data.file import check_date_part, read_format
+from margrove.data.file import TARGET_FORMAT, check_date_part, read_format
 from margrove.data.formats import format_to_json
 from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
 from margrove.store.check import check_fields, check_target
@@ -154,6 +154,7 @@ def table_parts(columns_of: Callable[[Any], Columns]) -> tuple[Part, ...]:
         replace(NAMES, read=read_later),
         LABELS,
         Part("target", lambda model, *_: model.target_, read_later),
+        TARGET_FORMAT,
         Part("columns", lambda model, *_: _columns_to_json(columns_of(model)), _read_columns),
         Part("categorical", lambda model, *_: dict(model.categorical_), _read_categorical),
     )

@@ -21,14 +21,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2
 
+from margrove.data.formats import Format
 from margrove.errors import check_choice, check_whole
 from margrove.tree.model import TreeModel
-from margrove.tree.words import MOST_LEVELS, Allowed, Place, labels_of, places, plain, rounded, shares
+from margrove.tree.words import (
+    MOST_LEVELS,
+    Allowed,
+    Place,
+    amount_text,
+    labels_of,
+    number_text,
+    places,
+    plain,
+    shares,
+)
 from margrove.visible import visible
 
 Style = Literal["nested", "lines"]
 STYLES: tuple[Style, ...] = ("nested", "lines")
 _INDENT = "    "
+_NO_DATA = ("is_weighted", "form")  # fields of a rule that only its words need
 _ROUNDING = 1e-9  # of a value: less is no spread
 _SMALLEST_P = 1e-300  # below it a float64 is near its end
 
@@ -47,14 +59,17 @@ class Rule:
     spread: float | None  # of regression: how far the rows lie from the value
     nodes_below: int  # > 0 where the rule ends above max_depth
     is_weighted: bool  # rows have different weights, so shares are no shares of rows
+    form: Format | None = None  # of regression: how the target is written
 
     def outcome(self) -> str:
         """Return the prediction in words."""
-        value = rounded(self.prediction) if isinstance(self.prediction, float) else visible(str(self.prediction))
+        if not isinstance(self.prediction, float):
+            return visible(str(self.prediction))
+        value = number_text(self.prediction, self.form)
         if self.spread is None or self.support == 1:
             return value
-        is_rounding = self.spread <= _ROUNDING * abs(float(self.prediction))
-        return f"{value} ± {0 if is_rounding else rounded(float(f'{self.spread:.3g}'))}"
+        is_rounding = self.spread <= _ROUNDING * abs(self.prediction)
+        return f"{value} ± {amount_text(0 if is_rounding else self.spread, self.form)}"
 
     def sure(self) -> str:
         """Return the confidence in words; "" for regression."""
@@ -65,7 +80,7 @@ class Rule:
 
     def data(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        values = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "is_weighted"}
+        values = {part.name: getattr(self, part.name) for part in fields(self) if part.name not in _NO_DATA}
         return values | {"conditions": [_condition_data(condition) for condition in self.conditions]}
 
     def line(self, max_levels: int | None = MOST_LEVELS) -> str:
@@ -122,12 +137,13 @@ def tree_rules(
     max_depth: int | None = None,
     spread: NDArray[np.float64] | None = None,
     max_levels: int | None = MOST_LEVELS,
+    form: Format | None = None,
 ) -> Rules:
     """Return the rules of a tree: in the style "nested" if and else, one inside the other; in "lines" a line for each
     leaf, with the conditions on one column merged.
 
-    ``classes`` is None for regression; ``spread`` is then how far the rows of each node lie from its value. Nodes below
-    ``max_depth`` are counted instead of shown.
+    ``classes`` is None for regression; ``spread`` is then how far the rows of each node lie from its value, and
+    ``form`` how the target is written. Nodes below ``max_depth`` are counted instead of shown.
     """
     check_choice("style", style, STYLES)
     for name, limit, least in (("max_depth", max_depth, 0), ("max_levels", max_levels, 1)):
@@ -154,6 +170,7 @@ def tree_rules(
                 spread=None if spread is None else float(spread[node]),
                 nodes_below=int(model.end[node]) - node - 1,
                 is_weighted=is_weighted,
+                form=form,
             )
             rules.append(rule)
         if style == "nested":

@@ -13,7 +13,8 @@ To stay readable, the words leave out some cases:
 
 Numbers are rounded to six digits, to the nearest. If that is above θ, x ≤ θ is written with < instead of ≤. So a value
 of at most six digits is always on the side that is written: between θ and the rounded number there is none, and the
-number itself is on its side. Integers up to 10⁹ have all their digits. Code (`export`) has every digit.
+number itself is on its side. Integers up to 10⁹ have all their digits, separated as in 12,345. Code (`export`) has
+every digit.
 
 Dates are cut off at the day, or at the second where the column has times. No cell of such a column lies between that
 and θ, so x ≤ θ means on that day or before.
@@ -30,13 +31,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.data.dates import IN_CALENDAR
-from margrove.data.formats import DateFormat, Format
+from margrove.data.formats import DateFormat, Format, NumberFormat
 from margrove.errors import InputError
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeColumn
 from margrove.visible import visible
 
 _ALL_DIGITS = 1e9  # below it, numbers of more than six digits before the point keep them
+_SEPARATED = 1e4  # from it on thousands are separated; below it a number may be a year
 MOST_LEVELS = 10  # of a list for people; the others are counted
 _LISTED = 4  # levels; where a branch has more, and fewer are left out, these are named instead
 
@@ -163,8 +165,18 @@ def _run_words(subject: str, runs: list[tuple[float, float]], form: Format | Non
 def number_text(number: float, form: Format | None) -> str:
     """Return a number of a column for people: as a date, with its unit, or plain; see the head of this module."""
     if form is None:
-        return rounded(number)
+        text = rounded(number)
+        return f"{float(text):,.10g}" if _SEPARATED <= abs(number) < _ALL_DIGITS else text
     return form.show(number if isinstance(form, DateFormat) else float(rounded(number)))
+
+
+def amount_text(number: float, form: Format | None = None, digits: int = 3) -> str:
+    """Return an amount of a column with a few digits and its unit: 9,630, 0.0123, 21,900 €; of dates in days."""
+    rough = float(f"{number:.{digits}g}")
+    text = f"{rough:,.0f}" if 1e3 <= abs(rough) < 1e15 else f"{rough:.{digits}g}"
+    if isinstance(form, NumberFormat) and form.unit:
+        return f"{text}%" if form.unit == "%" else f"{text} {form.unit}"
+    return f"{text} days" if isinstance(form, DateFormat) else text
 
 
 def rounded(number: float) -> str:

@@ -12,23 +12,35 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import excess, r2_interval
-from margrove.app.estimate.metrics import R2, Judged, metric_named
+from margrove.app.estimate.metrics import R2, Judged, Metric, metric_named
 from margrove.app.estimate.relation import relation_of_numbers
-from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task, error_text
+from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
 from margrove.data import Table
+from margrove.data.formats import Format
+from margrove.tree.words import amount_text
 
 _SAME = 5e-4  # R² are printed with three digits
 _NO_ERROR = 1e-9  # of R²
 
 
-def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any) -> Deviation:
+def deviation_of(
+    truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any, form: Format | None = None
+) -> Deviation:
     """Return how far the estimates are off; R² compares them with ``mean``."""
     off, spread = truth - estimates, float(((truth - mean) ** 2).sum())
-    return Deviation(1 - float((off**2).sum()) / spread if spread > 0 else None, float(np.abs(off).mean()))
+    r2 = 1 - float((off**2).sum()) / spread if spread > 0 else None
+    return Deviation(r2, float(np.abs(off).mean()), form=form)
 
 
-class _Numbers(Task):
+class Numbers(Task):
+    """Predicting numbers, written in a format."""
+
     name, is_number, value_name = "regress", True, "R²"
+
+    def __init__(self, metric: Metric, form: Format | None = None) -> None:
+        super().__init__(metric)
+        self.form = form
+
     too_few = "there are too few rows"
     splitter = KFold
     sampled = ""
@@ -81,7 +93,7 @@ class _Numbers(Task):
             np.concatenate(columns)
             for columns in zip(*((labels[p.rows], p.values, p.means, p.medians) for p in parts), strict=True)
         )
-        off, overall = np.abs(truth - values), deviation_of(truth, values, means)
+        off, overall = np.abs(truth - values), deviation_of(truth, values, means, self.form)
         widened = np.sqrt(excess(len(off), n_rounds, len(labels)) / len(off))
         deviation = replace(
             overall, standard_error=float(off.std() * widened), of_median=float(np.abs(truth - medians).mean())
@@ -106,7 +118,7 @@ class _Numbers(Task):
         }
 
     def number(self, score: float, decimals: int = 1) -> str:
-        return self.value_text(score) if self.metric is R2 else error_text(-score)
+        return self.value_text(score) if self.metric is R2 else amount_text(-score, self.form)
 
     def natural(self, value: float) -> float:
         return value  # R²
@@ -117,7 +129,7 @@ class _Numbers(Task):
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
         if estimate.deviation is None:
             return "-" if estimate.value is None else f"R² {estimate.value:.3f}"
-        error = f"mean absolute error {error_text(estimate.deviation.mean_absolute_error)}"
+        error = f"mean absolute error {estimate.deviation.error_text}"
         if estimate.score is not None and self.metric.name not in ("r2", "mae"):
             error = f"{self.named(estimate.score)}; {error}"
         if estimate.value is None:
@@ -130,7 +142,7 @@ class _Numbers(Task):
             return "-", "-"
         ends = "" if estimate.interval is None else " ({:.3f} … {:.3f})".format(*estimate.interval)
         r2 = "-" if estimate.value is None else f"{estimate.value:.3f}{ends}"
-        return r2, error_text(estimate.deviation.mean_absolute_error)
+        return r2, estimate.deviation.error_text
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
         """Order by the score, or where the target does not vary by the error."""
@@ -142,12 +154,12 @@ class _Numbers(Task):
             return []
         lines = ["R² is the share of the variance that the model explains; 1 is perfect"]
         if estimate.deviation is not None:
-            lines.append(f"Baseline: error {error_text(estimate.deviation.of_median)} by always predicting the median")
+            lines.append(f"Baseline: error {estimate.deviation.baseline_text} by always predicting the median")
         return lines
 
     def baseline_words(self, estimate: Estimate) -> str:
         assert estimate.deviation is not None
-        return f", on unseen rows; always predicting the median has error {error_text(estimate.deviation.of_median)}"
+        return f", on unseen rows; always predicting the median has error {estimate.deviation.baseline_text}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."
@@ -160,9 +172,9 @@ class _Numbers(Task):
 
 
 @cache
-def numbers_by(metric: str) -> Task:
-    """Return the task of predicting numbers, scored by this metric."""
-    return _Numbers(metric_named(metric))
+def numbers_by(metric: str, form: Format | None = None) -> Task:
+    """Return the task of predicting numbers of this format, scored by this metric."""
+    return Numbers(metric_named(metric), form)
 
 
-NUMBERS = _Numbers.usual = numbers_by(R2.name)
+NUMBERS = Numbers.usual = numbers_by(R2.name)

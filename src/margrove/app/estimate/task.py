@@ -18,9 +18,11 @@ from margrove.app.estimate.intervals import Interval
 from margrove.app.estimate.metrics import ACCURACY, Metric
 from margrove.app.models import last_step_of
 from margrove.data import Table
+from margrove.data.formats import Format
 from margrove.errors import InfeasibleError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.status import Status
+from margrove.tree.words import amount_text
 
 if TYPE_CHECKING:
     from margrove.app.screen.progress import Meter
@@ -64,11 +66,20 @@ class Deviation:
     mean_absolute_error: float
     standard_error: float = 0.0  # of the mean absolute error
     of_median: float = 0.0  # the mean absolute error of the median of the training rows
+    form: Format | None = None  # of the target, whose unit the errors have
 
     @property
     def words(self) -> str:
         r2 = "" if self.r2 is None else f"R² {self.r2:.3f}, "
-        return f"{r2}mean absolute error {error_text(self.mean_absolute_error)}"
+        return f"{r2}mean absolute error {self.error_text}"
+
+    @property
+    def error_text(self) -> str:
+        return amount_text(self.mean_absolute_error, self.form)
+
+    @property
+    def baseline_text(self) -> str:
+        return amount_text(self.of_median, self.form)
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,8 @@ class Estimate:
 
 class Task:
     """All that differs between classes and numbers; the attributes without a value are those of either."""
+
+    form: Format | None = None  # of a target of numbers
 
     name: str  # as typed after ``--task``
     is_number: bool
@@ -275,12 +288,6 @@ def check_folds(wanted: int) -> None:
     """Raise `ParameterError` if ``wanted`` is negative or 1."""
     if wanted < 0 or wanted == 1:
         raise ParameterError(f"--folds is {wanted}; it must be at least 2, or 0 for no cross-validation.")
-
-
-def error_text(error: float) -> str:
-    """Return an error with three digits, thousands separated: 9,630 or 0.0123."""
-    error = float(f"{error:.3g}")
-    return f"{error:,.0f}" if 1e3 <= error < 1e15 else f"{error:.3g}"
 
 
 def joined(parts: Sequence[Predicted]) -> Predicted:

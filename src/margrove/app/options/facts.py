@@ -7,7 +7,6 @@ import shlex
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,8 +162,7 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     for text in facts.texts:
         screen.say(text.words, indent=2)
     if facts.numbers is not None:
-        show = "{:.6g}".format if facts.format is None else partial(number_text, form=facts.format)
-        least, mean, largest = map(show, facts.numbers)
+        least, mean, largest = (number_text(number, facts.format) for number in facts.numbers)
         target = f"a number from {least} to {largest} with mean {mean} (regression)"
     else:
         shown = some([f"{label} ({rows:,})" for label, rows in facts.classes], 6)

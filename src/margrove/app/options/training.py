@@ -11,12 +11,13 @@ from sklearn.pipeline import Pipeline
 
 from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES, classes_by
-from margrove.app.estimate.metrics import BALANCED, RARE, metric_named, rarest
+from margrove.app.estimate.metrics import BALANCED, R2, RARE, metric_named, rarest
 from margrove.app.estimate.numbers import NUMBERS, numbers_by
 from margrove.app.estimate.task import Labels, Task
 from margrove.app.models import last_step_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
 from margrove.app.options.table import AS_USUAL, TablePreparation
+from margrove.data.formats import Format
 from margrove.errors import ParameterError, check_choice
 
 PREFERENCES = ("best", "simple")
@@ -40,6 +41,7 @@ class Training:
     is_balanced: bool = False  # all classes weigh the same in training
     class_weight: Any = None  # of the learners that have one, settled by `judged`
     reason: str = ""  # why balanced accuracy is the metric although none was given
+    form: Format | None = None  # of the target, once the table is read
 
     def __post_init__(self) -> None:
         if self.metric is not None:
@@ -78,7 +80,7 @@ class Training:
     def kind(self) -> Task:
         """The task as it is asked for or settled; classes until then."""
         if self.task == NUMBERS.name:
-            return NUMBERS if self.metric is None else numbers_by(self.metric)
+            return numbers_by(self.metric or R2.name, self.form)
         return CLASSES if self.metric is None else classes_by(self.metric)
 
     def judged(self, labels: Labels) -> Training:

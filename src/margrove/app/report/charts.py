@@ -19,7 +19,9 @@ from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.history import Cell, Contender, Step
 from margrove.app.report.blocks import Chart, Grid
 from margrove.app.report.measures import Bin, Ranking
+from margrove.data.formats import Format, NumberFormat
 from margrove.plots.style import OKABE_ITO
+from margrove.tree.words import amount_text
 
 BLUE, ORANGE, GREEN, PINK, SKY, RED, _ = OKABE_ITO
 LINES = (BLUE, RED, GREEN, PINK, ORANGE, SKY)  # all but yellow, which is hard to see as a line
@@ -45,11 +47,14 @@ def wrapped(text: str) -> str:
 
 
 def digits(value: float | None, most: int = 4) -> str:
-    """Return a number for a table, without an exponent below 10¹⁵."""
-    if value is None or np.isnan(value):
-        return ""
-    text = f"{value:.{most}g}"
-    return f"{float(text):,.0f}" if 10**most <= abs(float(text)) < 1e15 else text
+    """Return a number for a table."""
+    return "" if value is None or np.isnan(value) else amount_text(value, digits=most)
+
+
+def unit_of(form: Format | None) -> str:
+    """Return the unit of a format, in parentheses, for the title of an axis."""
+    unit = form.unit if isinstance(form, NumberFormat) else ""
+    return f" ({label(unit)})" if unit else ""
 
 
 def capital(text: str) -> str:
@@ -386,8 +391,8 @@ def vote_margins_chart(margins: Sequence[tuple[str, NDArray[np.float64]]]) -> Ch
     return chart_of("vote-margins", "How clear the vote is (margins)", data, x, y, alt, table, **look)
 
 
-def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], target: str) -> Chart:
-    """Draw the truth against the predictions, a point for each row."""
+def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], target: str, form: Format | None) -> Chart:
+    """Draw the truth against the predictions, a point for each row; ``form`` is how they are written."""
     some = np.sort(np.random.default_rng(0).permutation(len(truth))[:1500])
     points = marked(
         plain(predicted[some]),
@@ -400,20 +405,21 @@ def truth_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], targ
     rows = []
     for places in np.array_split(np.argsort(predicted, kind="stable"), min(8, len(truth))):
         estimate, true = predicted[places], truth[places]
-        means = [digits(float(each.mean())) for each in (estimate, true, np.abs(true - estimate))]
+        means = [amount_text(float(each.mean()), form, 4) for each in (estimate, true, np.abs(true - estimate))]
         rows.append([*means, f"{len(places):,}"])
     table = numbers(["mean estimate", "mean true value", "mean absolute error", "rows"], rows)
     title, data = "Estimates against true values", [points, diagonal("perfect", *ends)]
     alt = f"One point for each of {len(some):,} rows; on the dotted line the estimate is exact."
-    return chart_of("estimates", title, data, axis("estimated"), axis(f"true {label(target)}"), alt, table, height=400)
+    x, y = axis(f"estimated{unit_of(form)}"), axis(f"true {label(target)}{unit_of(form)}")
+    return chart_of("estimates", title, data, x, y, alt, table, height=400)
 
 
-def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64]) -> Chart:
+def residual_chart(truth: NDArray[np.float64], predicted: NDArray[np.float64], form: Format | None) -> Chart:
     off = truth - predicted
     data, look = _histogram(off, [("rows", BLUE, np.ones(len(off), bool))])
-    ends = [digits(float(end)) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]
+    ends = [amount_text(float(end), form) for end in np.quantile(off, [0.05, 0.25, 0.5, 0.75, 0.95])]
     rows = [list(pair) for pair in zip(("5 %", "25 %", "50 %", "75 %", "95 %"), ends, strict=True)]
     table = numbers(["share of rows", "true minus estimated is at most"], rows, texts=(0,))
-    alt = f"True value minus estimate: half of the rows are between {ends[1]} and {ends[3]}."
-    title, x, y = "Errors of the estimates (residuals)", axis("true minus estimated"), axis("rows")
+    alt = f"True value minus estimate: half of the differences are between {ends[1]} and {ends[3]}."
+    title, x, y = "Errors of the estimates (residuals)", axis(f"true minus estimated{unit_of(form)}"), axis("rows")
     return chart_of("residuals", title, data, x, y, alt, table, **look, showlegend=False)

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from margrove.app.estimate.task import error_text
 from margrove.app.history import RecordedEstimate, ScoredRows
 from margrove.app.report.held_out import N_FOLDS, ReportFolds
 from margrove.app.report.importance import Importances
@@ -16,6 +15,7 @@ from margrove.app.report.measures import Quality, quality_of
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import sentence
 from margrove.explanation import counted
+from margrove.tree.words import amount_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
 def _beside_few(subject: Subject, scored: ScoredRows, recorded: RecordedEstimate) -> Evidence:
     """Return the score found in training, with a remark on the rows of the table, which are too few for a score."""
     n = len(scored.truth)
-    did = f"it was off by {error_text(float(np.abs(scored.truth - scored.predicted).mean()))} on average"
+    did = f"it was off by {amount_text(float(np.abs(scored.truth - scored.predicted).mean()), subject.form)} on average"
     if scored.classes is not None:
         did = f"it predicted {int(scored.is_right.sum()):,} of {n:,} correctly"
     found = _recorded(subject, recorded, None)

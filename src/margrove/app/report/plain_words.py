@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from margrove.data.columns import clip
+from margrove.data.formats import Format
 from margrove.status import Status
 from margrove.tree.rules import p_words
-from margrove.tree.words import rounded
+from margrove.tree.words import number_text
 
 _MOST_DECIMALS = 6  # beyond them a number is written with an exponent
 _LISTED = 6  # names in a sentence
@@ -72,9 +73,9 @@ def sentence(text: str) -> str:
     return text if not text else text[0].upper() + text[1:] + ("" if text[-1] in ".!?…" else ".")
 
 
-def estimate_text(number: float) -> str:
-    """Return an estimate with its significant digits: four, and all before the point."""
-    return rounded(float(f"{number:.4g}") if abs(number) < 1000 else round(number))
+def estimate_text(number: float, form: Format | None) -> str:
+    """Return an estimate with its significant digits, four and all before the point, and its unit."""
+    return number_text(float(f"{number:.4g}") if abs(number) < 1000 else round(number), form)
 
 
 def more_columns(n: int) -> str:

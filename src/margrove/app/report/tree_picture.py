@@ -24,7 +24,8 @@ def drawn_tree(learner: Any) -> Drawing:
     labels = labels_of(tree, getattr(learner, "classes_", None))
     per_depth = np.cumsum(np.bincount(tree.depth))
     depth = max(1, min(_DEEPEST, int(np.searchsorted(per_depth, _MOST_BOXES, side="right")) - 1))
-    boxes = boxes_of(tree, labels, depth, learner.p_values(), _MOST_LEVELS)
+    form = getattr(learner, "target_format_", None)
+    boxes = boxes_of(tree, labels, depth, learner.p_values(), _MOST_LEVELS, form)
     width, height = (length + 2 * _MARGIN for length in lay_out(boxes))
     lines = [_line(box, boxes[child]) for box in boxes for child in box.children]
     shapes = [_box(box) for box in boxes]

@@ -13,6 +13,7 @@ from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import HIGH, MachineSummary, ModelSummary, TreeSummary, Vote, counted
 from margrove.status import Status
+from margrove.tree.words import amount_text
 from margrove.visible import visible
 
 MOST_MACHINES = 4  # numbers side by side that fit in 80 columns
@@ -59,8 +60,9 @@ def tell_certificate(
 
 def number_text(value: float) -> str:
     """Return a count in full, a measure with three digits."""
-    is_count = value.is_integer() and abs(value) < _LARGEST_COUNT
-    return f"{value:,.0f}" if is_count else f"{value:.3g}"
+    if abs(value) >= _LARGEST_COUNT:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if value.is_integer() else amount_text(value)
 
 
 def value_texts(claim: Claim, at_most: str = " ≤ ") -> list[str]:
@@ -245,6 +247,8 @@ def _weights_line(machine: MachineSummary) -> Text:
 
 
 def _other_line(machine: MachineSummary) -> Text:
+    if machine.positive == HIGH and machine.n_rows_positive is not None:
+        return Text(f"{machine.n_rows_positive:,} of them raise the prediction, {machine.n_rows_negative:,} lower it")
     name = (visible(f"{machine.positive} vs {machine.negative}"), "bold")
     if machine.n_voters is not None:
         return Text.assemble(name, f": {machine.n_voters:,} weight vectors vote")

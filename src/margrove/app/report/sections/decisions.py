@@ -6,12 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from margrove.app.report.blocks import Bar, Bars, Block, Card, Folded, Grid, Section, Words, bars_of, note
+from margrove.app.report.charts import unit_of
 from margrove.app.report.explain import ExplainedRow, examples
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import estimate_text, more_columns, share_words, signed
 from margrove.data.target import UNLABELLED_LEFT_OUT
 from margrove.explanation import counted
+from margrove.tree.words import number_text
 
 _TITLES = {
     "confident": "A confident prediction",
@@ -96,7 +98,8 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
 def _verdict(subject: Subject, example: ExplainedRow) -> str:
     row = f"Row {example.row + 1:,}"
     if subject.classes is None:
-        return f"{row}: estimated {estimate_text(float(example.predicted))}, true value {example.truth}."
+        known = "" if example.truth is None else f", true value {number_text(float(example.truth), subject.form)}"
+        return f"{row}: estimated {estimate_text(float(example.predicted), subject.form)}{known}."
     sure = "" if example.probability is None else f" (probability {100 * example.probability:.0f} %)"
     if example.probability is not None and example.path:  # a share of few rows is no reliable probability
         sure = f", the class of {share_words(example.probability)} of the training rows in the same leaf"
@@ -111,7 +114,7 @@ def _ordinary(subject: Subject, example: ExplainedRow) -> str:
     """Describe the prediction for a row with typical cells."""
     base = example.base or 0.0
     if subject.classes is None:
-        return f"A row with the usual value in every column would be estimated at {estimate_text(base)}."
+        return f"A row with the usual value in every column would be estimated at {estimate_text(base, subject.form)}."
     if base > 0:
         named = f"also be predicted as {example.predicted!r} rather than {example.rival!r}"
     else:
@@ -133,10 +136,11 @@ def _contributions(subject: Subject, example: ExplainedRow) -> Bars:
         if subject.classes is not None:
             shown = {"an average row": base, **shown, "total": lead}
     most = max(abs(amount) for amount in shown.values()) or 1.0
+    unit = unit_of(subject.form) if subject.classes is None else ""
     bars = bars_of(shown, lambda amount: _amount(example, amount, most))
     right = "raises it" if subject.classes is None else f"for {example.predicted!r}"
     left = "lowers it" if subject.classes is None else f"for {example.rival!r}"
-    return Bars(bars, _contributions_caption(subject, example, most), left=left, right=right)
+    return Bars(bars, f"{_contributions_caption(subject, example, most)}{unit}", left=left, right=right)
 
 
 def _amount(example: ExplainedRow, amount: float, most: float) -> str:
@@ -147,7 +151,8 @@ def _amount(example: ExplainedRow, amount: float, most: float) -> str:
 def _contributions_caption(subject: Subject, example: ExplainedRow, most: float) -> str:
     lead, base = example.lead or 0.0, example.base or 0.0
     if example.is_linear and subject.classes is None:
-        return f"Effect of each column, from {estimate_text(base)} (an average row) to {estimate_text(lead)} (this row)"
+        ends = [estimate_text(number, subject.form) for number in (base, lead)]
+        return f"Effect of each column, from {ends[0]} (an average row) to {ends[1]} (this row)"
     if example.is_linear:
         return "Effect of each column, compared with an average row; the total decides"
     usual = "usual value in this table" if subject.are_few and not subject.is_training else "usual value"

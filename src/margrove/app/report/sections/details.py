@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from margrove.app.history import Contender, History, ScoredRows
-from margrove.app.models import plain_parameters
+from margrove.app.models import columns_of, plain_parameters
 from margrove.app.report.blocks import Bars, Block, Folded, Grid, Listing, Matrix, Section, Words, bars_of, note
 from margrove.app.report.charts import (
     calibration_chart,
@@ -44,7 +44,7 @@ _NO_CALIBRATION = (
     "The probabilities predicted for these rows were not saved, so this report cannot show whether they match reality "
     "(calibration). A report on rows that are new to the model can."
 )
-_KINDS = {"numeric": "number", "date": "date", "category": "category", "boolean": "yes/no"}
+_KINDS = {"boolean": "yes/no"}  # the other kinds are named as they are called
 
 
 def data_section(found: Findings) -> Section:
@@ -55,10 +55,13 @@ def data_section(found: Findings) -> Section:
     columns: list[dict[str, Any]] = []
     if table.sparse is None:
         columns = [column.summary() for _, column in zip(range(_MOST_COLUMNS), table, strict=False)]
-        rows = []
+        rows, texts = [], {c["name"] for c in columns_of(subject.model) or () if c["kind"] == "text"}
         for c in columns:
+            kind = "text" if c["name"] in texts else _KINDS.get(c["kind"], c["kind"])
+            if c["name"] in subject.dropped:
+                kind = f"{_why_dropped(subject, c['name'])}: left out"
             missing = f"{c['missing']:,} ({_part(c['missing'] / table.n_rows)})" if c["missing"] else "none"
-            rows.append([c["name"], _KINDS[c["kind"]], missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
+            rows.append([c["name"], kind, missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
         header, more = ["column", "type", "missing", "distinct", "range or examples"], table.n_columns - len(columns)
         blocks.append(Grid(header, rows, more_columns(more), frozenset({2, 3}), long=frozenset({4})))
     target, classes = table.target, dict[str, int]()
@@ -95,17 +98,23 @@ def _extent(subject: Subject) -> str:
     table = subject.table
     columns = counted(subject.n_columns, "column")
     text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} used by the model"
-    for name, why in subject.dropped.items():
-        if why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS:
-            why = "free text; --text uses its words"
-        text += f"; {name!r} is left out ({why})"
+    for name in subject.dropped:
+        why = _why_dropped(subject, name)
+        text += f"; {name!r} is left out ({'free text; --text uses its words' if why == 'text' else why})"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
-        text += f"; not used: {names}{' …' if len(subject.unused) > 8 else ''}"
+        text += f"; left out: {names}{' …' if len(subject.unused) > 8 else ''}"
     text += "."
     if not subject.is_whole:
         text += f" This report examines a sample of {len(subject.rows):,} rows."
     return text
+
+
+def _why_dropped(subject: Subject, name: str) -> str:
+    """Return "constant", "identifier" or "text", for a column that the model leaves out."""
+    why, table = subject.dropped[name], subject.table
+    is_text = why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS
+    return "text" if is_text else why
 
 
 def training_section(found: Findings) -> Section | None:
@@ -170,7 +179,8 @@ def mistakes_section(found: Findings) -> Section | None:
     warning = [] if evidence.is_unbiased else [Words(evidence.description, "warning")]
     if scored.classes is None:
         truth, predicted = scored.truth, scored.predicted
-        charts = [truth_chart(truth, predicted, subject.target), residual_chart(truth, predicted)]
+        form = subject.form
+        charts = [truth_chart(truth, predicted, subject.target, form), residual_chart(truth, predicted, form)]
         off = np.abs(truth - predicted)
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
-from margrove.app.estimate.task import error_text
 from margrove.app.estimate.words import never_words
 from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Folded, Headline, Section, Words, note
@@ -19,7 +18,9 @@ from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
 from margrove.app.report.proof import certificate_words
 from margrove.app.screen.display import verdict_words
+from margrove.data.formats import Format
 from margrove.explanation import counted
+from margrove.tree.words import amount_text
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
@@ -36,7 +37,7 @@ def summary_section(found: Findings) -> Section:
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
         blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} {n_unusual:,} are unusual.", "lead"))
     if evidence is not None:
-        blocks.append(Words(_quality_words(evidence.quality), "lead"))
+        blocks.append(Words(_quality_words(evidence.quality, subject.form), "lead"))
         if not evidence.is_unbiased:
             blocks.append(Words(evidence.description, "warning"))
     if subject.interruption is not None:
@@ -75,13 +76,13 @@ def _purpose(subject: Subject) -> str:
     return f"This model predicts {subject.target!r} ({listed(subject.classes)}) from {columns}.{learned}"
 
 
-def _quality_words(quality: Quality) -> str:
+def _quality_words(quality: Quality, form: Format | None) -> str:
     if quality.measure == "R²":
         explained = max(0.0, quality.value)
         text = f"It explains {share_words(explained)} of the variance of the target (R² {quality.value:.2f}"
         text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
         if quality.typical_error is not None and quality.baseline_error is not None:
-            off, usual = error_text(quality.typical_error), error_text(quality.baseline_error)
+            off, usual = amount_text(quality.typical_error, form), amount_text(quality.baseline_error, form)
             text += f" Its mean absolute error is {off}; always predicting the median would have {usual}."
         return text
     if quality.measure != "accuracy":
@@ -113,7 +114,7 @@ def quality_section(found: Findings) -> Section | None:
     if evidence is None:
         return None
     quality = evidence.quality
-    blocks = _score_blocks(quality)
+    blocks = _score_blocks(quality, subject.form)
     scored = evidence.scored
     if scored is not None and scored.classes is not None:
         if quality.measure != "accuracy":
@@ -140,7 +141,7 @@ def quality_section(found: Findings) -> Section | None:
     return Section("quality", "How good is it?", blocks, data)
 
 
-def _score_blocks(quality: Quality) -> list[Block]:
+def _score_blocks(quality: Quality, form: Format | None) -> list[Block]:
     """Return the score in large figures and as bars, beside that of a constant prediction."""
     interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
     if quality.measure != "R²" and not quality.is_share:
@@ -165,13 +166,13 @@ def _score_blocks(quality: Quality) -> list[Block]:
         return []
     figures = [
         Figure("R²: share of the variance explained", f"{quality.value:.2f}", interval),
-        Figure("mean absolute error", error_text(ours)),
-        Figure("the same, always the median", error_text(usual), is_faint=True),
+        Figure("mean absolute error", amount_text(ours, form)),
+        Figure("the same, always the median", amount_text(usual, form), is_faint=True),
     ]
     most = max(ours, usual) or 1.0
     bars = [
-        Bar("this model", ours / most, error_text(ours)),
-        Bar("always the median", usual / most, error_text(usual), is_faint=True),
+        Bar("this model", ours / most, amount_text(ours, form)),
+        Bar("always the median", usual / most, amount_text(usual, form), is_faint=True),
     ]
     return [Headline(figures), Bars(bars, "Mean absolute error; shorter is better")]
 
@@ -206,7 +207,15 @@ def matters_section(found: Findings) -> Section | None:
     shown = [column for column in importances.columns[:_SHOWN_COLUMNS] if importances.share(column) > 0.01]
     bars = [Bar(c.name, importances.share(c), _importance_text(subject, importances, c)) for c in shown]
     more = len(importances.columns) - len(shown)
-    blocks: list[Block] = [Bars(bars, "The columns that matter most")]
+    captions = {
+        "loss": f"How much {subject.measure} falls without each column",
+        "own": "Share of each column in the model's decisions",
+        "gain": "What each column alone tells about the target",
+    }
+    blocks: list[Block] = [Bars(bars, captions[importances.by])]
+    if importances.by == "loss" and shown:
+        text = f"Without {shown[0].name!r} {subject.measure} falls by {bars[0].text}."
+        blocks.insert(0, Words(text))
     if more:
         others = f"The other {counted(more, 'column')} matter less or not at all."
         blocks.append(Words(others if more > 1 else "The other column matters less or not at all."))
@@ -221,7 +230,7 @@ def matters_section(found: Findings) -> Section | None:
 def _importance_text(subject: Subject, importances: Importances, column: ColumnImportance) -> str:
     value = float(getattr(column, importances.by) or 0.0)
     if importances.by == "loss":
-        return f"−{100 * value:.1f} points" if subject.classes is not None else f"−{value:.2f} of R²"
+        return f"{100 * value:.1f} points" if subject.classes is not None else f"{value:.2f}"
     return f"{100 * value:.1f} %" if importances.by == "own" else f"{value:.3f} bits"
 
 
