@@ -15,6 +15,7 @@ from margrove.app.compare import Entry, best_of, decimals_for, rivals_of
 from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.task import Estimate
 from margrove.app.options.menu import choices
+from margrove.app.proving import BudgetOverError
 
 Run = Callable[..., Result]
 
@@ -56,6 +57,26 @@ def test_without_folds_there_is_no_best(run: Run, flowers: str) -> None:
 def test_quiet_is_the_table_and_the_winner(run: Run, flowers: str) -> None:
     lines = run("compare", flowers, "--folds", "2", "--quiet").stdout.splitlines()
     assert len(lines) == len(choices()) + 4
+
+
+def test_learners_that_do_not_fit_into_the_budget_are_named(run: Run, flowers: str) -> None:
+    result = run("compare", flowers, "--folds", "2", "--budget", "0.001s")
+    assert result.exit_code == 0
+    assert result.stdout.count("did not fit into the budget") == len(choices())
+
+
+def test_certificates_that_do_not_fit_into_the_budget_are_named(
+    run: Run, flowers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(*given: object) -> None:
+        raise BudgetOverError
+
+    monkeypatch.setattr("margrove.app.compare.certify", too_long)
+    result = run("compare", flowers, "--folds", "2", "--budget", "1h")
+    assert result.stdout.count("not checked") == len(choices())
+    assert "Certificates that did not fit into the budget: basic," in result.stdout
+    told = json.loads(run("compare", flowers, "--folds", "2", "--budget", "1h", "--json").stdout)
+    assert not any(line["is_certified"] for line in told["learners"])
 
 
 def _contenders(*accuracies: tuple[float, ...]) -> list[Entry]:

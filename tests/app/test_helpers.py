@@ -16,7 +16,6 @@ from margrove.app.options.budget import budget_words, parse_budget
 from margrove.app.options.facts import share_wrong
 from margrove.app.options.menu import parse_params
 from margrove.app.provenance import plain
-from margrove.app.proving import warning_words
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.progress import in_words
 from margrove.data import as_table
@@ -68,13 +67,6 @@ def test_unique_value_predicts_nothing() -> None:
 def test_parameters_are_json_or_text() -> None:
     found = parse_params(["max_iter=50", "variant=voted", "tol=null", "C=inf"])
     assert found == {"max_iter": 50, "variant": "voted", "tol": None, "C": float("inf")}
-
-
-def test_a_long_check_of_the_certificate_is_announced() -> None:
-    assert warning_words(2.0, 5.0) == ""
-    assert warning_words(12.0, 4.0) == (
-        "Checking the certificate takes about 12 s, and 4 s of the budget is left: it is checked anyway."
-    )
 
 
 def test_records_hold_plain_values() -> None:

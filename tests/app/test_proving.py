@@ -1,4 +1,4 @@
-"""The certificate at the end of ``train``: watched, said where it is beyond the budget, left out at Ctrl-C."""
+"""The certificate at the end of ``train``: watched, left out at Ctrl-C and where the budget ends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import Result
 
@@ -14,11 +15,11 @@ from margrove.app import proving
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.models import last_step_of
 from margrove.app.options.budget import Budget
-from margrove.app.proving import Proof, prove, warning_words
+from margrove.app.proving import BudgetOverError, prove, within
 from margrove.app.screen.console import Screen
 from margrove.certificate import certify
 from margrove.data import as_table
-from margrove.run.progress import Progress, watched
+from margrove.run.progress import Progress, report, watched
 
 Run = Callable[..., Result]
 
@@ -65,26 +66,57 @@ def test_report_mentions_that_the_certificate_was_not_checked(
     assert "not checked (Ctrl-C" in next(folder.glob("m*.html")).read_text(encoding="utf-8")
 
 
-def test_certificate_beyond_the_budget_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    table = as_table([[0.0, 0], [1.0, 0], [5.0, 1], [6.0, 1]], target=1)
-    model = margrove.DecisionTreeClassifier().fit(table, table.labels())
-    proof = prove(Screen(), model, table, Budget(0.0), predicted=20.0)
-    assert "takes about 20 s, and the budget is used up" in capsys.readouterr().out
-    assert proof.certificate.holds is True
-    assert proof.beyond > 0
+def test_a_certificate_that_does_not_fit_into_the_budget_is_left_out() -> None:
+    generator = np.random.default_rng(0)
+    table = as_table(np.column_stack([generator.normal(size=(50, 2)), generator.integers(0, 2, 50)]), target=2)
+    model = margrove.AdaBoostClassifier(n_estimators=5).fit(table, table.labels())
+    proof = prove(Screen(), model, table, Budget(0.0))
+    assert proof.certificate.source == "solver"
+    assert proof.words.startswith("The certificate did not fit into the budget")
+    assert "`margrove certify MODEL FILE`" in proof.words
+    assert proof.to_dict()["is_left_out"] is True
+    whole = prove(Screen(), model, table, Budget(1e6))
+    assert (whole.certificate.holds, whole.words, whole.is_left_out) == (True, "", False)
 
 
-def test_certificate_within_the_budget_is_not_announced() -> None:
-    certificate = certify(*_tree())
-    assert Proof(certificate, 2.0).words == ""
-    assert Proof(certificate, 2.0, beyond=0.1).words == ""
-    assert warning_words(3.0, 3.0) == ""
+def test_work_ends_at_the_first_report_after_the_budget() -> None:
+    seen: list[Progress] = []
+    with watched(seen.append):
+        with within(Budget(1e6)), within(None):
+            report(Progress("anything", 1))
+        with pytest.raises(BudgetOverError), within(Budget(0.0)):
+            report(Progress("anything", 2))
+        report(Progress("anything", 3))
+    assert [each.done for each in seen] == [1, 3]
 
 
-def test_time_beyond_the_budget_is_reported() -> None:
-    certificate = certify(*_tree())
-    assert Proof(certificate, 5.0, beyond=2.0).words.endswith("took 5 s, 2 s of it beyond the budget.")
-    assert Proof(certificate, 5.0, beyond=5.0).words.endswith("all of it beyond the budget.")
+def test_columns_of_a_large_node_are_reported_one_by_one() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 6))
+    model = margrove.DecisionStump().fit(X, X[:, 0] > 0)
+    seen: list[Progress] = []
+    with watched(seen.append):
+        certify(model, X, X[:, 0] > 0)
+    assert len([each for each in seen if each.done == 0]) > 0
+
+
+@pytest.mark.usefixtures("few")
+def test_any_budget_gives_a_model(run: Run, folder: Path) -> None:
+    result = run("train", "--budget", "0.001s", "-o", "m.margrove", "--report")
+    assert result.exit_code == 0
+    assert margrove.load(folder / "m.margrove").predict(margrove.load_penguins()).shape == (344,)
+
+
+def test_a_report_that_does_not_fit_into_the_budget_is_announced(
+    run: Run, folder: Path, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(*given: object) -> None:
+        raise BudgetOverError
+
+    monkeypatch.setattr("margrove.app.report.write_report", too_long)
+    result = run("train", "-o", "m.margrove", "--report")
+    assert result.exit_code == 0
+    words = " ".join(result.output.split())
+    assert "the budget is used up: the model is saved, its report is not. Write it: margrove report m.margrove" in words
 
 
 @pytest.mark.parametrize(
@@ -110,8 +142,3 @@ def test_progress_of_a_certificate_never_decreases(learner: object) -> None:
     assert len(shares) > 1
     assert shares == sorted(shares)
     assert 0.9 < shares[-1] <= 1
-
-
-def _tree() -> tuple[object, list[list[float]], list[int]]:
-    X, y = [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
-    return margrove.DecisionTreeClassifier().fit(X, y), X, y

@@ -5,6 +5,7 @@ Only typer and rich may be imported here, so that ``--help`` and shell completio
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import Annotated
 
 import typer
@@ -71,6 +72,7 @@ def train(
     shown: typed.ShownOptions,
 ) -> None:
     """Train a model on a table: try several learners, choose the best, estimate its score, fit, certify and save it."""
+    began = monotonic()  # the imports are part of the budget
     from margrove.app.options.training import Training
     from margrove.app.train import train as work
 
@@ -89,7 +91,7 @@ def train(
         metric=metric,
         is_balanced=balanced,
     )
-    work(shown.screen(output, outlives_reader=True), reading, training, output, has_report=report)
+    work(shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report)
 
 
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o predictions.csv")
@@ -215,11 +217,16 @@ def compare(
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
     time_limit: Annotated[float, typed.of_learning(help="The time limit of each fit, in seconds.")] = 20.0,
+    budget: Annotated[
+        str,
+        typed.of_learning("--budget", metavar="TIME", help="The time limit of the whole run: 60s, 5m, 1h; 0: none."),
+    ] = "0",
     columns: typed.ColumnOptions,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
     """Compare all learners on a table: score, time of the fit and certificate."""
+    began = monotonic()
     from margrove.app.compare import compare as work
     from margrove.app.options.training import Training
 
@@ -228,12 +235,13 @@ def compare(
         seed=seed,
         folds=folds,
         time_limit=time_limit,
+        budget=parse_budget(budget),
         task=task,
         preparation=columns.preparation,
         metric=metric,
         is_balanced=balanced,
     )
-    work(shown.screen(), reading, training)
+    work(shown.screen(), reading, training, began)
 
 
 @app.command(epilog="Example:  margrove images pets/ --model svm --cache codes -o pets.margrove")

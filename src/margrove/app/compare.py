@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +11,17 @@ from typing import Any
 from rich.table import Table as Grid
 from rich.text import Text
 
+from margrove.app.choose.candidates import LEAST_LIMIT
 from margrove.app.choose.words import tell_metric
 from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
-from margrove.app.models import learned
+from margrove.app.models import last_step_of, learned
+from margrove.app.options.budget import Budget
 from margrove.app.options.facts import facts_of, tell_facts
 from margrove.app.options.menu import choices
 from margrove.app.options.table import Reading, table_for
 from margrove.app.options.training import Training
-from margrove.app.proving import fit_model
+from margrove.app.proving import BudgetOverError, fit_model, within
 from margrove.app.screen.advice import error_in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.progress import Meter, metered
@@ -27,6 +30,8 @@ from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.explanation import explanation_of
 from margrove.status import Status
+
+_OUT_OF_TIME = "did not fit into the budget"
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Entry:
     status: str | None = None
     size: str = ""
     failure: str | None = None
+    is_certified: bool = True  # False where the budget ended the certificate
 
     @property
     def scored(self) -> Estimate | None:
@@ -55,6 +61,7 @@ class Entry:
             "status": self.status,
             "size": self.size,
             "failure": self.failure,
+            "is_certified": self.is_certified,
         }
 
     @property
@@ -63,6 +70,8 @@ class Entry:
         assert self.certificate is not None
         assert self.seconds is not None
         fit = f"{1000 * self.seconds:.0f} ms" if self.seconds < 1 else f"{self.seconds:.1f} s"
+        if not self.is_certified:
+            return [fit, Text("not checked", style="yellow")]
         if self.certificate.holds:
             return [fit, Text("✓ holds", style="green")]
         failed = next(claim for claim in self.certificate.claims if claim.holds is False)
@@ -71,9 +80,9 @@ class Entry:
         return [fit, Text(f"✗ {reason}{ended}", style="red")]
 
 
-def compare(screen: Screen, reading: Reading, training: Training) -> None:
+def compare(screen: Screen, reading: Reading, training: Training, began: float) -> None:
     """Cross-validate, fit and certify every learner on the same folds, and print which is best."""
-    preparation = training.preparation
+    preparation, budget = training.preparation, Budget(training.budget, began) if training.budget > 0 else None
     with metered(screen, "reading"):
         table, is_estimated = reading.learnable(training.task, can_estimate=True)
         preparation.check_table(table, reading.without)
@@ -89,37 +98,65 @@ def compare(screen: Screen, reading: Reading, training: Training) -> None:
     if preparation.text:
         screen.say(f"{as_they_are}: trained without the text columns, which they do not take", indent=2)
     tell_metric(screen, training)
+    entries: list[Entry] = []
     with metered(screen, "comparing", total=len(learners) * (len(folds.tests) + 1)) as meter:
-        entries = [_entry(replace(training, taken=learner), table, folds, meter) for learner in learners]
+        for n_left, learner in zip(range(len(learners), 0, -1), learners, strict=True):
+            share = None if budget is None else Budget(budget.left / n_left)
+            entries.append(_entry(replace(training, taken=learner), table, folds, meter, budget, share))
     screen.say()
     best = best_of(entries)
     screen.essential(_grid(task, entries, best))
-    _tell_best(screen, entries, best, training.time_limit)
+    _tell_best(screen, entries, best, training)
     lines = [entry.to_dict() for entry in entries]
     winner = None if best is None else best.name
     screen.document({"command": "compare", "table": facts.to_dict(), "learners": lines, "best": winner})
 
 
-def _entry(training: Training, table: Table, folds: Folds, meter: Meter) -> Entry:
-    """Cross-validate, fit on all rows and certify. A failure is noted in the entry, and the other learners go on."""
+def _entry(
+    training: Training, table: Table, folds: Folds, meter: Meter, budget: Budget | None, share: Budget | None
+) -> Entry:
+    """Cross-validate, fit on all rows and certify. A failure is noted in the entry, and the other learners go on.
+
+    The fits may take what is left of this learner's share of the budget, each an equal part; the budget ends all."""
+    n_fits = len(folds.tests) + 2  # the certificate counts as one
+
+    def build() -> Any:
+        nonlocal n_fits
+        if budget is None or share is None:
+            return training.build()
+        if budget.left <= 0:
+            raise BudgetOverError
+        limit = max(LEAST_LIMIT, share.left / n_fits)
+        n_fits -= 1
+        return replace(training, time_limit=min(limit, training.time_limit or math.inf)).build()
+
     learner, task, preparation = training.learner, training.kind, training.preparation
     training = replace(training, preparation=preparation.for_table(learner, table))
     try:
         table = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
-        estimate = task.cross_validate(training.build, table, task.labels(table), folds, meter, learner.name)
-        meter.begin(f"{learner.name}, all rows")
-        model = training.build()
-        started = time.perf_counter()
-        fit_model(model, table)
+        with within(budget):
+            estimate = task.cross_validate(build, table, task.labels(table), folds, meter, learner.name)
+            meter.begin(f"{learner.name}, all rows")
+            model = build()
+            started = time.perf_counter()
+            fit_model(model, table)
         seconds = time.perf_counter() - started
         status = explanation_of(model).status
         if status == Status.INTERRUPTED:
             raise InterruptedFitError
-        certificate = certify(model, table, table.labels())
+    except BudgetOverError:
+        return Entry(learner.name, failure=_OUT_OF_TIME)
     except (MargroveError, MemoryError) as error:
         return Entry(learner.name, failure=error_in_shell(error) or type(error).__name__)
+    is_certified = True
+    try:
+        with within(share):
+            certificate = certify(model, table, table.labels())
+    except BudgetOverError:
+        certificate, is_certified = last_step_of(model).certificate_, False
     meter.advance()
-    return Entry(learner.name, estimate, seconds, certificate, status, learned(model).size_words)
+    size = learned(model).size_words
+    return Entry(learner.name, estimate, seconds, certificate, status, size, is_certified=is_certified)
 
 
 def best_of(entries: Sequence[Entry]) -> Entry | None:
@@ -154,8 +191,8 @@ def _grid(task: Task, entries: Sequence[Entry], best: Entry | None) -> Grid:
     for entry in sorted(entries, key=lambda entry: _rank(task, entry), reverse=True):
         mark = "→" if entry is best else ""
         if entry.estimate is None:
-            failure = Text(f"failed: {entry.failure}", style="red")
-            grid.add_row(mark, Text(entry.name), *["-"] * len(numbers), failure, "-")
+            words = entry.failure if entry.failure == _OUT_OF_TIME else f"failed: {entry.failure}"
+            grid.add_row(mark, Text(entry.name), *["-"] * len(numbers), Text(words or "", style="red"), "-")
         else:
             cells = *task.cells(entry.estimate, decimals), *entry.cells, entry.size
             grid.add_row(mark, Text(entry.name), *cells, style="bold" if entry is best else "")
@@ -167,7 +204,7 @@ def _rank(task: Task, entry: Entry) -> tuple[bool, tuple[float, ...]]:
     return entry.scored is not None, () if entry.scored is None else task.rank(entry.scored)
 
 
-def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, time_limit: float | None) -> None:
+def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, training: Training) -> None:
     if best is None or best.scored is None:
         for estimate in [c.estimate for c in entries if c.estimate is not None][:1]:
             for note in estimate.notes:
@@ -182,8 +219,16 @@ def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, tim
     rivals = rivals_of(best, entries)
     if rivals:
         screen.say(f"Within that interval, and possibly as good: {', '.join(rivals)}.")
-    if any(c.status == Status.TIME_LIMIT for c in entries):
-        screen.say(f"A fit was stopped after {time_limit:g} s; a larger --time-limit allows more.")
+    ended = [c.name for c in entries if c.status == Status.TIME_LIMIT]
+    if ended and not training.budget:
+        screen.say(f"A fit was stopped after {training.time_limit:g} s; a larger --time-limit allows more.")
+    elif ended:
+        screen.say(f"Fits stopped early: {', '.join(ended)}; a larger --budget or --time-limit allows more.")
+    unchecked = [c.name for c in entries if not c.is_certified]
+    if unchecked:
+        screen.say(
+            f"Certificates that did not fit into the budget: {', '.join(unchecked)}; a larger --budget allows more."
+        )
     for note in estimate.notes:
         screen.say(f"Note: {note}.")
     offered = choices()

@@ -1,14 +1,15 @@
-"""The certificate at the end of ``margrove train``, recomputed; Ctrl-C leaves it out.
+"""The certificate at the end of ``margrove train``, recomputed; Ctrl-C and the end of the budget leave it out.
 
-``--model auto`` keeps time for it (`margrove.app.choose.candidates`, ``proof``). Where that is not enough, it is
-recomputed all the same, and messages say so: before it begins, after it is done, and in the report.
+``--model auto`` keeps time for it (`margrove.app.choose.candidates`, ``proof``). Where that is not enough, messages and
+the report say so.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,10 +22,25 @@ from margrove.app.screen.progress import Countdown, Meter, counted_down, metered
 from margrove.certificate import Certificate, certify
 from margrove.data import Table
 from margrove.errors import ConvergenceWarning, DataWarning
-from margrove.run.progress import Progress, in_short, watched
+from margrove.run.progress import Progress, in_short, overheard, watched
 
 TITLE = "checking the certificate; Ctrl-C skips this"
-_NOTICED = 0.5  # seconds: less beyond a budget is not reported
+
+
+class BudgetOverError(Exception):
+    """The budget is used up, and the work at hand was ended."""
+
+
+@contextmanager
+def within(budget: Budget | None) -> Iterator[None]:
+    """End the work inside the block at its first report of progress after the budget: raise `BudgetOverError`."""
+
+    def check(report: Progress) -> None:
+        if budget is not None and budget.left <= 0:
+            raise BudgetOverError
+
+    with overheard(check):
+        yield
 
 
 @dataclass(frozen=True)
@@ -33,37 +49,24 @@ class Proof:
 
     certificate: Certificate
     seconds: float
-    beyond: float = 0.0  # seconds of these after the end of the budget
-    is_left_out: bool = False
+    reason: str = ""  # why it was left out
+
+    @property
+    def is_left_out(self) -> bool:
+        return bool(self.reason)
 
     @property
     def words(self) -> str:
         """A remark on the time; often empty."""
-        if self.is_left_out:
-            return (
-                f"The certificate was not checked (Ctrl-C after {in_short(self.seconds)}): its numbers are the "
-                "solver's own. `margrove certify MODEL FILE` checks them."
-            )
-        if self.beyond < _NOTICED:
-            return ""
-        share = "all of it" if self.beyond >= self.seconds else f"{in_short(self.beyond)} of it"
-        return f"Checking the certificate took {in_short(self.seconds)}, {share} beyond the budget."
+        return (
+            f"The certificate {self.reason}: its numbers are the solver's own. `margrove certify MODEL FILE` "
+            "checks them."
+            if self.reason
+            else ""
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "seconds": round(self.seconds, 3),
-            "seconds_beyond_budget": round(self.beyond, 3),
-            "is_left_out": self.is_left_out,
-            "words": self.words,
-        }
-
-
-def warning_words(predicted: float, left: float) -> str:
-    """Return a warning before a certificate that will take longer than the time left; often empty."""
-    if predicted < left + _NOTICED:
-        return ""
-    rest = "the budget is used up" if left < _NOTICED else f"{in_short(left)} of the budget is left"
-    return f"Checking the certificate takes about {in_short(predicted)}, and {rest}: it is checked anyway."
+        return {"seconds": round(self.seconds, 3), "is_left_out": self.is_left_out, "words": self.words}
 
 
 def fit_model(model: Any, table: Table) -> list[str]:
@@ -76,21 +79,24 @@ def fit_model(model: Any, table: Table) -> list[str]:
     return warnings_in_shell(caught)
 
 
-def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None, predicted: float = 0.0) -> Proof:
-    """Recompute the certificate of a model on its rows; warn if that exceeds the budget. Ctrl-C leaves the solver's."""
-    if budget is not None:
-        words = warning_words(predicted, budget.left)
-        if words:
-            screen.say(words, indent=2)
-    left, began = 0.0 if budget is None else budget.left, time.monotonic()
+def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None) -> Proof:
+    """Recompute the certificate of a model on its rows; Ctrl-C and the end of the budget leave the solver's."""
+    began = time.monotonic()
     try:
-        with shown(screen, TITLE, budget) as meter, watched(partial(_draw, meter)):
-            certificate = certify(model, table, table.labels())
-    except KeyboardInterrupt:
-        own = last_step_of(model).certificate_  # of little data the fit has recomputed it already
-        return Proof(own, time.monotonic() - began, is_left_out=own.source != "recomputed")
-    took = time.monotonic() - began
-    return Proof(certificate, took, 0.0 if budget is None else max(0.0, took - left))
+        with shown(screen, TITLE, budget) as meter, watched(partial(_draw, meter)), within(budget):
+            certificate, reason = certify(model, table, table.labels()), ""
+    except (KeyboardInterrupt, BudgetOverError) as error:
+        certificate, after = last_step_of(model).certificate_, in_short(time.monotonic() - began)
+        is_over = isinstance(error, BudgetOverError)
+        reason = (
+            f"did not fit into the budget (ended after {after})"
+            if is_over
+            else f"was not checked (Ctrl-C after {after})"
+        )
+        reason = (
+            "" if certificate.source == "recomputed" else reason
+        )  # of little data the fit has recomputed it already
+    return Proof(certificate, time.monotonic() - began, reason)
 
 
 def shown(screen: Screen, title: str, budget: Budget | None) -> AbstractContextManager[Meter]:

@@ -12,7 +12,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from margrove.app import provenance
-from margrove.app.choose.candidates import CANDIDATES
+from margrove.app.choose.candidates import CANDIDATES, LEAST_LIMIT
 from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
@@ -40,7 +40,7 @@ from margrove.app.options.facts import Facts, facts_of, tell_facts
 from margrove.app.options.menu import parameters_blamed
 from margrove.app.options.table import STANDARD_STREAM, Reading, table_for
 from margrove.app.options.training import Training
-from margrove.app.proving import Proof, fit_model, prove, shown
+from margrove.app.proving import BudgetOverError, Proof, fit_model, prove, shown, within
 from margrove.app.screen.console import Screen
 from margrove.app.screen.display import tell_certificate, tell_learned
 from margrove.app.screen.failures import is_interrupt
@@ -56,7 +56,7 @@ from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
 
-_OVERRUN = 0.5  # the last fit may exceed the budget by at most this fraction of it
+_REPORT_SHARE, _MOST_REPORT = 0.15, 5.0  # of the budget, and in seconds: what ``--model auto`` keeps for the report
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,10 @@ class Trained:
         }
 
 
-def train(screen: Screen, reading: Reading, training: Training, output: str | None, *, has_report: bool = True) -> None:
-    """Read, estimate, fit, certify, save and report, and print each result."""
-    began = time.monotonic()
+def train(
+    screen: Screen, reading: Reading, training: Training, output: str | None, began: float, *, has_report: bool = True
+) -> None:
+    """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``."""
     training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
     reading.refuse_folder()
@@ -143,7 +144,10 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
     report = report_path(destination) if has_report else None
     if report is not None:
         check_report(report)
-    trained, table = learn(screen, reading, training, began)
+    # Of one learner the budget is for its search alone.
+    whole = Budget(training.budget, began) if training.is_auto else None
+    kept = 0.0 if whole is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * whole.seconds)
+    trained, table = learn(screen, reading, training, began, kept)
     decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in trained.warnings:
@@ -160,7 +164,7 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         write_model(model, destination)
         is_saved = True
         if report is not None:
-            report = _reported(screen, reading, model, table, destination, report)
+            report = _reported(screen, reading, model, table, destination, report, whole)
         has_rules = explanation_of(model).has_rules
         _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
@@ -174,10 +178,13 @@ def train(screen: Screen, reading: Reading, training: Training, output: str | No
         raise
 
 
-def learn(screen: Screen, reading: Reading, training: Training, began: float) -> tuple[Trained, Table]:
-    """Read, estimate, fit and certify; return the model, with its training record, and its table."""
+def learn(
+    screen: Screen, reading: Reading, training: Training, began: float, kept: float = 0.0
+) -> tuple[Trained, Table]:
+    """Read, estimate, fit and certify; return the model, with its training record, and its table. So many seconds of
+    the budget are ``kept`` for what follows."""
     training, table, facts = _read(screen, reading, training)
-    budget, course = Budget(training.budget, began), Course()
+    budget, course = Budget(training.budget, began).longer(-kept), Course()
     with parameters_blamed(training.params):
         decide = _decide_among_many if training.is_auto else _decide_on_one
         decision = decide(screen, training, table, facts, budget)
@@ -197,18 +204,24 @@ def _file_of(path: str) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def _reported(screen: Screen, reading: Reading, model: Any, table: Table, destination: str, report: str) -> str | None:
-    """Write the report of a model that is saved; return its path, or None after an interrupt."""
+def _reported(
+    screen: Screen, reading: Reading, model: Any, table: Table, destination: str, report: str, budget: Budget | None
+) -> str | None:
+    """Write the report of a model that is saved; return its path, or None after an interrupt or the budget."""
     from margrove.app.report import write_report
 
     words = "the model is saved, its report is not"
     cure = f"Write it: {reading.command('report', destination)}"
     try:
-        with metered(screen, "writing the report"), catch_warnings():
+        late = None if budget is None else budget.longer(budget.grace)
+        if late is not None and late.left <= 0:
+            raise BudgetOverError
+        with metered(screen, "writing the report"), within(late), catch_warnings():
             simplefilter("ignore")  # warnings about the table and the model were printed before
             write_report(model, table, report)
-    except KeyboardInterrupt:
-        screen.warn(f"interrupted: {words}. {cure}")
+    except (KeyboardInterrupt, BudgetOverError) as error:
+        is_over = isinstance(error, BudgetOverError)
+        screen.warn(f"{'the budget is used up' if is_over else 'interrupted'}: {words}. {cure}")
         return None
     except InputError as error:
         raise InputError(f"{error.problem}; {words}", file=error.file, cure=cure) from error
@@ -323,17 +336,16 @@ def _fit(
     screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
 ) -> tuple[Any, Proof, list[str]]:
     """Fit on all rows and recompute the certificate; return the model, the proof and warnings."""
-    training, trial = decision.training, None if decision.chosen is None else decision.chosen.trial
-    limit, own = training.time_limit, None if decision.chosen is None else budget  # only auto has a budget for it
-    if own is not None:
-        limit = min(limit or math.inf, budget.left + _OVERRUN * budget.seconds)
+    training, own = decision.training, None
+    limit = training.time_limit
+    if decision.chosen is not None:  # only auto has a budget for it
+        own = budget.longer(budget.grace)
+        limit = min(limit or math.inf, max(own.left, LEAST_LIMIT))
     model = replace(training, time_limit=limit).build()
     table = table_for(training.learner, table)
-    began = time.monotonic()
     with shown(screen, "fit on all rows", own), course:
         warnings = fit_model(model, table)
-    took = time.monotonic() - began
-    proof = prove(screen, model, table, own, 0.0 if trial is None else trial.candidate.proof_seconds(took))
+    proof = prove(screen, model, table, own)
     learner = last_step_of(model)
     if "time_limit" in learner.get_params():
         learner.set_params(time_limit=training.time_limit)  # the rest of the budget is not a parameter of the model

@@ -120,9 +120,10 @@ def certify_tree_problem(
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
     audit = _Audit(problem, whole, visit_limit)
-    for done, (i, node) in enumerate(audit.walk(), start=1):
+    for i, node in audit.walk():
         audit.recount(i, node)
-        report(Progress("certificate", done, whole.n_nodes))
+        audit.n_done += 1
+        audit.report()
     claims = [foundations[0], *audit.claims(are_leaves_grown=grown is not None)]
     if tree is not whole or pruned is not None:
         n_changed = n_arrays_that_differ(tree, whole if pruned is None else pruned())
@@ -176,7 +177,7 @@ class _Audit(Deviations):
         self.tells_tests = tree.tells_tests
         is_drawn = problem.growth.max_features is not None or problem.growth.thresholds == "random"
         self.is_drawn_elsewhere = is_drawn and not self.tells_tests  # by another generator
-        self.root_unit = 0.0
+        self.root_unit, self.n_done = 0.0, 0
         self.size, self.spread = float(np.abs(problem.target).max()), float(np.ptp(problem.target))  # of numbers
         self.pending: dict[int, tuple[Bounds, ...]] = {}
         self.priority: dict[int, tuple[float, int]] = {}  # w(S) · gain and branches, where known
@@ -202,6 +203,10 @@ class _Audit(Deviations):
                 inherited = self.pending.pop(i, (bounds,) * len(children))
                 below = enumerate(children.tolist())
                 stack += [(each, rows[branch == b], inherited[b], child_key(key, b)) for b, each in below][::-1]
+
+    def report(self) -> None:
+        """Report the share of the nodes that are done."""
+        report(Progress("certificate", self.n_done, self.tree.n_nodes))
 
     def recount(self, i: int, node: Node | None) -> None:
         """Check all claims about node i."""
@@ -294,7 +299,7 @@ class _Audit(Deviations):
         if split.column not in columns:
             self.count("splits that violate the rules")
         worse = self._worse_columns(node, split)
-        offers = {j: groups if j == split.column else self.search.groups(node, j) for j in columns if j not in worse}
+        offers = self._offers(node, [j for j in columns if j not in worse], {split.column: groups})
         if self.tells_tests:
             is_of_old = self.tree.n_levels is None  # the first files counted each subset
             n_candidates = sum(offer.n_tests if is_of_old else offer.n_choices for offer in offers.values())
@@ -325,6 +330,14 @@ class _Audit(Deviations):
             return None if self.is_drawn_elsewhere else range(len(self.problem.cells.columns))
         columns = None if self.is_drawn_elsewhere else self.search.looked_at(node)
         return columns if columns == self.strict.looked_at(node) else None
+
+    def _offers(self, node: Node, columns: Sequence[int], known: dict[int, Groups]) -> dict[int, Groups]:
+        """Return the groups of these columns. Of many rows each takes its time, so a watcher may end it in between."""
+        offers = {}
+        for j in columns:
+            offers[j] = known[j] if j in known else self.search.groups(node, j)
+            self.report()
+        return offers
 
     def _recount_levels(self, i: int, node: Node, split: Split) -> None:
         """Check the table of all levels of a subset test, from which its p-value comes."""
@@ -371,7 +384,7 @@ class _Audit(Deviations):
         columns = self._columns(node)
         if columns is None:
             return []
-        offers = {j: self.search.groups(node, j) for j in columns}
+        offers = self._offers(node, columns, {})
         least_mean, mean = self._mean_gains(node, offers)
         found = (
             self._sure_score(node, j, offer, mean, self.strict.best_test(node, j, offer)) for j, offer in offers.items()

@@ -40,7 +40,6 @@ _FIRST_SHARE = 0.6  # of the time, for the first meeting
 _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
-_OVERRUN = 0.2  # of the budget, that the best may take longer than it
 _TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
 _QUICK, _QUICK_SECONDS = ("linear", "tree"), 2.0  # candidates, and their time limit
 _LEAST_OF_CLASS = 20  # rows of a class that must be predicted now and then
@@ -161,7 +160,7 @@ class Contest:
                     self._try_again(last)
         except KeyboardInterrupt:
             is_interrupted = True
-        left = self._budget.left + _OVERRUN * self._budget.seconds
+        left = self._budget.left
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:
             if trial.finish_seconds(self._n_final) > left:
                 self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)

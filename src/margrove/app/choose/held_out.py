@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take this many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the score of the whole is known
-_OVERRUN = 0.5  # a fit may exceed the budget by at most this fraction of it
+_OVERRUN = 0.05  # a fit may exceed the budget by at most this fraction of it
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class NestedChoice:
         """Return the scores of the rounds. If the rounds chose different learners, whose scores are not comparable,
         return those of the learner that was chosen in the end, fitted to the same rows."""
         scores = joined(self._rounds).scores
-        if scores is not None or trial is None or self._task.is_number:
+        if scores is not None or trial is None or self._task.is_number or self._budget.left <= 0:
             return scores
         try:
             return joined(

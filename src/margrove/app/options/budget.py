@@ -46,3 +46,12 @@ class Budget:
     def left(self) -> float:
         """Seconds, at least 0."""
         return max(0.0, self.seconds - self.gone)
+
+    @property
+    def grace(self) -> float:
+        """Seconds after the end in which a step that was planned may still be completed."""
+        return 0.5 + 0.05 * self.seconds
+
+    def longer(self, seconds: float) -> Budget:
+        """Return the same with an end so many seconds later, or earlier if negative."""
+        return Budget(max(0.0, self.seconds + seconds), self._began)

@@ -19,6 +19,7 @@ from margrove.app.report.model_on_table import codes_of, predictions_of
 from margrove.data import Table
 from margrove.errors import MargroveError
 from margrove.explanation import explanation_of
+from margrove.run.progress import Progress, report
 from margrove.status import Status
 
 N_FOLDS = 5
@@ -64,6 +65,7 @@ class ReportFolds:
 
         if len(self.rows) < N_FOLDS:
             return None
+        report(Progress("report", number))  # a watcher may end it here
         is_test = self.fold == number
         training = self.table.take(~is_test)
         again = clone(self.model)

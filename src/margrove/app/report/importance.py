@@ -18,6 +18,7 @@ from margrove.app.report.held_out import N_FOLDS, FoldPart, ReportFolds
 from margrove.app.report.model_on_table import Subject, codes_of
 from margrove.data import Table
 from margrove.errors import MargroveError
+from margrove.run.progress import Progress, report
 
 _MOST_COLUMNS = 200  # with more, none is shuffled or scored
 _NOTHING = 5e-4  # of accuracy or R²: less is no loss
@@ -136,6 +137,7 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
     generator = np.random.default_rng(0)
 
     def shuffled(name: str) -> float:
+        report(Progress("report", 0))  # each takes its time, so a watcher may end it in between
         return score([_predicted(part, _shuffled(part.table, name, generator)) for part in parts])
 
     names = [name for name in table.names if name not in subject.dropped]
