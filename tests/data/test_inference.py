@@ -292,7 +292,7 @@ def test_faults_of_given_kinds(tmp_path):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
     with pytest.raises(InputError, match=r"there is no column 'y', whose kind is given"):
         column_of(tmp_path, ["1"], kinds={"y": "number"})
-    with pytest.raises(ParameterError, match=r"it must be one of 'category', 'number', 'date'"):
+    with pytest.raises(ParameterError, match=r"it must be one of 'category', 'number', 'decimal_point'"):
         column_of(tmp_path, ["1"], kinds={"x": "numeric"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from margrove.data import read_chunks, read_table
+from margrove.data.formats import DateFormat
 from margrove.errors import InputError, ParameterError
 
 ROWS = "a,b,c\n1,x,2\n3,y,4\n5,x,7\n"
@@ -165,3 +166,39 @@ def test_names_below_a_title_are_no_class(write, title):
     path = write(f"{title}\na,b,y\n1,x,yes\n2,x,no\n3,x,yes\n4,x,\n")
     table = read_table(path, drop_unlabelled=True)
     assert table.labels().tolist() == ["yes", "no", "yes"]
+
+
+@pytest.mark.parametrize(("kind", "values"), [("decimal_point", [1250, 2310]), ("decimal_comma", [1.25, 2.31])])
+def test_the_sign_of_decimals_can_be_given(tmp_path, kind, values):
+    path = tmp_path / "towns.csv"
+    path.write_text("pop;town\n1,250;a\n2,310;b\n")
+    with pytest.raises(InputError, match="Set kinds={'pop': 'decimal_comma'} or 'decimal_point'"):
+        read_table(path, target=False, kinds={"pop": "number"})
+    assert read_table(path, target=False, kinds={"pop": kind})["pop"].values.tolist() == values
+
+
+def test_dates_with_points_have_the_day_first_also_under_a_model_with_the_month_first():
+    form = DateFormat("mdy")
+    assert form.show(form.parse("3/4/2023")) == "2023-03-04"
+    assert form.show(form.parse("3.4.2023")) == "2023-04-03"
+
+
+@pytest.mark.parametrize("cell", ["2024/05/03 3:44:02 PM GMT+2", "20240503T134402", "2024-05-03 13:44:02 UTC+0"])
+def test_time_stamps_of_programs_are_read(cell):
+    form = DateFormat(has_time=True)
+    assert form.show(form.parse(cell)) == "2024-05-03 13:44:02"
+
+
+def test_a_total_may_differ_by_the_rounding_of_its_cells(tmp_path):
+    path = tmp_path / "sums.csv"
+    path.write_text("item;amount\na;1,33\nb;2,33\nc;3,33\nTotal;7,00\n")
+    assert read_table(path, target=False).n_rows == 3
+    path.write_text("item;amount\na;1,33\nb;2,33\nc;3,33\nTotal;7,20\n")
+    assert read_table(path, target=False).n_rows == 4
+
+
+def test_a_named_header_of_two_lines_is_joined(tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("Report;;;;\nStore;2023;;2024;\n;Sales;Returns;Sales;Returns\na;1;2;3;4\nb;5;6;7;8\n")
+    names = ("Store", "2023 Sales", "2023 Returns", "2024 Sales", "2024 Returns")
+    assert read_table(path, target=False, header_row=2).names == names

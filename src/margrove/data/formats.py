@@ -111,7 +111,7 @@ _ZONES |= {"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt
 _TIME = (
     r"(?:(?:[T,:]\s?|\s(?:at |um |à |a las |kl\.? )?)(?P<hour>\d{1,2})[:h.](?P<minute>\d{2})"
     r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?:\s?Uhr)?(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?"
-    r"(?:\s?(?P<zone>[A-Za-z]{1,4}|[-+]\d{2}:?\d{2}|[-+]\d{2}))?)?"
+    r"(?:\s?(?P<zone>[A-Za-z]{1,4}|(?:GMT|UTC)?[-+](?:\d{2}:?\d{2}|\d{1,2})))?)?"
 )
 _WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
 _DATES = [
@@ -130,7 +130,7 @@ _DATES = [
         r"(?P<m>\d{1,2})/(?P<y>\d{4})",
         rf"{_WORD}[-\s/](?:de )?(?P<y>\d{{4}})",
         rf"{_WORD}-(?P<y>\d{{2}})",
-        r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})",
+        r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})(?:T(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})(?P<zone>Z)?)?",
     )
 ]
 
@@ -231,7 +231,8 @@ class DateFormat:
     def value(self, written: WrittenDate) -> float:
         """Return the day under this format's order, or NaN where there is no such day."""
         year, month, day = written.year, written.first, written.second
-        if written.separator and self.order == "dmy":
+        # With points the day is first, also in a column whose other dates have slashes and the month first.
+        if written.separator and (self.order == "dmy" or (self.order == "mdy" and written.separator == ".")):
             month, day = day, month
         elif written.separator and self.order == "ymd":
             if not written.is_short:  # 03/04/2024
@@ -376,11 +377,13 @@ def written_date(text: str) -> WrittenDate | None:
         first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
     hours = zone = None
     if parts.get("hour"):
-        hours = _hour(int(parts["hour"]), parts["half"]) + int(parts["minute"]) / 60
+        hours = _hour(int(parts["hour"]), parts.get("half")) + int(parts["minute"]) / 60
         hours += float((parts["second"] or "0").replace(",", ".")) / 3600
         name = (parts["zone"] or "").lower()
-        if name[:1] in ("+", "-"):
-            digits = name[1:].replace(":", "").ljust(4, "0")
+        if name[-1:].isdigit():
+            name = name.removeprefix("gmt").removeprefix("utc")
+            digits = name[1:].replace(":", "")
+            digits = (digits.zfill(2) if len(digits) < 3 else digits).ljust(4, "0")
             zone = (int(digits[:2]) + int(digits[2:]) / 60) * (-1 if name[0] == "-" else 1)
         elif name:
             if name not in _ZONES:

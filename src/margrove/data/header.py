@@ -38,7 +38,7 @@ def find_header(rows: list[list[str]], missing: Collection[str], header: bool | 
     if header is False:
         return Header(0, 0, ("",) * len(rows[0]))
     first = 0 if is_first else _beginning(rows, missing)
-    for upper in () if is_first else (first - 1, first):
+    for upper in (first,) if is_first else (first - 1, first):
         if joined := _joined(rows, upper, missing):
             return Header(upper, upper + 2, joined, tuple(rows[upper + 1]))
     names, body = rows[first], rows[first + 1 :]

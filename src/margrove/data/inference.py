@@ -41,7 +41,8 @@ from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, did_you_mean
 from margrove.explanation import explanation_of
 
-KINDS = ("category", "number", "date", "dmy", "mdy", "ymd", "ignore")
+_SIGNS = {"decimal_point": ".", "decimal_comma": ","}
+KINDS = ("category", "number", *_SIGNS, "date", "dmy", "mdy", "ymd", "ignore")
 # By the name of the column: one of KINDS; or, from training, the format of its numbers or the levels of its words.
 Kinds = Mapping[str, str | Format | tuple[str, ...]]
 Written = Callable[[Sequence[str]], Mapping[str, Column]]  # some columns of the file as text, as the cells are written
@@ -218,7 +219,9 @@ def _is_seen_again(column: Column, kind: Any, has_zeros: Callable[[], bool]) -> 
         return is_plain and is_whole(_first(column)) and has_zeros() and _is_whole(column)
     if isinstance(kind, NumberFormat):
         return kind.decimal == ","
-    return kind != "number" and not (column.is_date and not isinstance(kind, tuple) and kind != "category")
+    return kind not in ("number", "decimal_point") and not (
+        column.is_date and not isinstance(kind, tuple) and kind != "category"
+    )
 
 
 def _is_whole(column: Column) -> bool:
@@ -304,15 +307,22 @@ def _spelled(column: Column, trained: tuple[str, ...]) -> tuple[Column, list[str
 
 def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateFormat:
     """Return the format under which all, or most, cells are of the kind that the user wants."""
-    cure: Any = "Write the cells in one way that cannot be mistaken."
+    cure: Any
     what = ["a decimal point", "a decimal comma"]
-    if kind == "number":
+    if kind == "number" or kind in _SIGNS:
         if all(clock_hours(cell) is not None for cell in text.texts):
             return NumberFormat(unit="h")
         parsed = [written_number(cell) for cell in text.texts]
         known = [written for written in parsed if written is not None]
         unit = Counter(written.unit for written in known if written.unit).most_common(1)
-        forms: list[NumberFormat | DateFormat] = [NumberFormat(sign, "", unit[0][0] if unit else "") for sign in ".,"]
+        signs = [_SIGNS[kind]] if kind in _SIGNS else [*_SIGNS.values()]
+        seen = "".join(written.body for written in known)
+        between = {".": ",", ",": "."}  # what separates thousands, where a cell has it
+        forms: list[NumberFormat | DateFormat] = [
+            NumberFormat(sign, between[sign] if between[sign] in seen else "", unit[0][0] if unit else "")
+            for sign in signs
+        ]
+        cure = Advice("Set ", _sign_choice(text.column.name), ".")
     else:
         dates = [written_date(cell) for cell in text.texts]
         orders = _orders(dates) if kind == "date" else [cast(Order, kind)]
@@ -326,6 +336,12 @@ def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateForm
         problem = f"cells such as {clip(text.texts[0])!r} may have {what[0]} or {what[1]}"
         raise InputError(problem, file=source, column=text.column.name, cure=cure)
     return forms[int(np.argmax(scores))]
+
+
+def _sign_choice(name: str) -> InPython:
+    """Return the advice to say which sign the numbers of a column have before their decimals."""
+    python = f"kinds={{{name!r}: 'decimal_comma'}} or 'decimal_point'"
+    return InPython(python, Setting("number", f"{name}:,"), " or ", Setting("number", f"{name}:."))
 
 
 def _same(one: float, other: float) -> bool:
@@ -492,10 +508,8 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
             shown = {"." if sign == "," else ","}
         else:
             what = "comma" if sign == "," else "point"
-            return column, [
-                f"Column {name!r} stays text: the {what} in cells such as {unsure[0]!r} may separate thousands or "
-                "decimals."
-            ]
+            words = f"Column {name!r} stays text: the {what} in cells such as {unsure[0]!r} may separate thousands or "
+            return column, [Advice(words, "decimals. Set ", _sign_choice(name), ".")]
     decimal = shown.pop() if shown else "."
     other = "," if decimal == "." else "."
     separators = [letter for letter in (other, " ", "'") if any(letter in body for body in bodies)]

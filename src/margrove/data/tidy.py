@@ -125,11 +125,11 @@ class _Sums:
         self._left_out.append(i)
         self.start = i + 1
 
-    def fits(self, i: int, j: int, *, is_mean: bool) -> bool:
+    def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
         """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum."""
-        return any(self._fits(i, j, decimal, is_mean=is_mean) for decimal in ".,")
+        return any(self._fits(i, j, decimal, is_called=is_called, is_mean=is_mean) for decimal in ".,")
 
-    def _fits(self, i: int, j: int, decimal: str, *, is_mean: bool) -> bool:
+    def _fits(self, i: int, j: int, decimal: str, *, is_called: bool, is_mean: bool) -> bool:
         if (j, decimal) not in self._columns:
             cells = [_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows]
             amounts = np.array(cells)
@@ -139,8 +139,12 @@ class _Sums:
         before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
         group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
         unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
-        found = (total / n if is_mean else total for total, n in (before, group) if n)
-        return any(abs(value - amounts[i]) <= 0.51 * unit for value in found)
+        if is_mean:
+            return any(abs(total / n - amounts[i]) <= 0.51 * unit for total, n in (before, group) if n)
+        # The cells of a report may be rounded, and its sum that of the cells before.
+        return any(
+            abs(total - amounts[i]) <= 0.51 * unit * (n if is_called else 1) for total, n in (before, group) if n
+        )
 
 
 def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> tuple[Flags, Flags]:
@@ -161,7 +165,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bo
         are_numbers = all(is_formatted(row[j]) or row[j].strip() in "-–" for j in numbers)
         if i == 0 or skipped[i] or not places or not (is_called or i == end) or not are_numbers:
             continue
-        fitting = sum(sums.fits(i, j, is_mean=is_mean) for j in numbers)
+        fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         lacks = lacking[i] = any(often[j] and j not in places for j in range(width))  # a cell that nearly all have
         if is_called:
             found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))

@@ -25,6 +25,9 @@ from margrove.errors import InputError, ParameterError, check_choice
 STANDARD_STREAM = "-"
 _LARGEST_NUMBER = 1e100  # of a target: sums of squares stay finite
 _LEAST_SQUARE = 1e-290  # of the range of a target: its share of a sum is still a number
+# What may stand behind the name of a column in --date and --number, and the kind that it gives.
+_WAYS = {("date", order): order for order in ("dmy", "mdy", "ymd")}
+_WAYS |= {("number", "."): "decimal_point", ("number", ","): "decimal_comma"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -127,7 +130,8 @@ class Reading:
         words += ["--skip", str(self.skip)] if self.skip else []
         words += [] if self.header_row is None else ["--header-row", str(self.header_row)]
         for name, kind in self.kinds.items() if verb != "predict" else ():  # a model knows its columns, not the target
-            words += [f"--{kind}", name] if kind in ("category", "number", "date") else ["--date", f"{name}:{kind}"]
+            option, how = next((way for way, known in _WAYS.items() if known == kind), (kind, ""))
+            words += [f"--{option}", f"{name}:{how}" if how else name]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
         return shlex.join(words)
 
@@ -176,9 +180,8 @@ def kinds_of_columns(category: Sequence[str], number: Sequence[str], date: Seque
     kinds: dict[str, str] = {}
     for kind, columns in (("category", category), ("number", number), ("date", date)):
         for column in columns:
-            name, _, order = column.rpartition(":") if kind == "date" else ("", "", "")
-            is_ordered = bool(name) and order in ("dmy", "mdy", "ymd")
-            given = (name, order) if is_ordered else (column, kind)
+            name, _, how = column.rpartition(":")
+            given = (name, _WAYS[kind, how]) if name and (kind, how) in _WAYS else (column, kind)
             if given[0] in kinds:
                 raise ParameterError(f"the column {given[0]!r} is given two kinds, {kinds[given[0]]} and {given[1]}.")
             kinds[given[0]] = given[1]

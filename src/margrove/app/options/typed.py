@@ -104,7 +104,10 @@ class CellOptions:
     ] = None
     number: Annotated[
         list[str] | None,
-        of_table(metavar="COL", help="A column of numbers, such as 1.234,50 €; may be repeated."),
+        of_table(
+            metavar="COL[:.|:,]",
+            help="A column of numbers, such as 1.234,50 €, perhaps with their decimal sign; may be repeated.",
+        ),
     ] = None
     date: Annotated[
         list[str] | None,
