@@ -22,13 +22,13 @@ UNTIDY = {
     "names again": ("a,b,c\n1,x,2\n3,y,4\na,b,c\n5,x,7\n", "1 line with the column names again is left out: 4."),
     "footer": (f"{ROWS}\nSource: the office\n", "1 line below the rows is left out: 6."),
     "number of rows": (f"{ROWS}(3 rows)\n", "1 line below the rows is left out: 5."),
-    "total": (f"{ROWS}Total,,13\n", "1 line with totals is left out: 5."),
-    "total without a name": (f"{ROWS},,13\n", "1 line with totals is left out: 5."),
+    "total": (f"{ROWS}Total,,13\n", "1 line with totals, such as 'Total', is left out: 5."),
+    "total without a name": (f"{ROWS},,13\n", "1 line with totals, such as '13', is left out: 5."),
     "subtotals": (
         "a,b,c\n1,x,2\n3,y,4\nSubtotal,,6\n5,x,7\nSubtotal,,7\nTotal,,13\n",
-        "3 lines with totals are left out: 4, 6 to 7.",
+        "3 lines with totals, such as 'Subtotal', are left out: 4, 6 to 7.",
     ),
-    "mean": (f"{ROWS}Average,,4.33\n", "1 line with totals is left out: 5."),
+    "mean": (f"{ROWS}Average,,4.33\n", "1 line with totals, such as 'Average', is left out: 5."),
 }
 
 

@@ -91,13 +91,15 @@ def _score(text: str, letters: str) -> float:
         near = text[max(place - 2, 0) : place].strip()[-1:] + text[place + 1 : place + 3].strip()[:1]
         is_beside = any(map(str.isdigit, near))
         inside = before.isalpha() and after.isalpha()
-        if character.isalpha():
+        if character == "µ":
+            scores.append(-2.0 if before.isalpha() else 1.0)
+        elif character.isalpha():
             is_odd = character.isupper() and before.islower()
             is_odd |= character.islower() and before.isupper() and not after.islower()
             is_odd |= not is_latin and any(each.isascii() and each.isalpha() for each in (before, after))
             is_odd |= not before.isalpha() and not after.isalpha() and is_beside
             scores.append(-2.0 if is_odd else 1.0 if character.lower()[0] in letters else -1.0)
-        elif character in _BESIDE_NUMBERS and (is_beside or (character in "²³" and before.isalpha())):
+        elif character in _BESIDE_NUMBERS and (is_beside or (character in "²³" and before.isalpha() and not inside)):
             scores.append(1.0)
         elif character in (_BEFORE_WORDS if after.isalpha() else _AFTER_WORDS) and (not inside or character in "’–"):
             scores.append(0.7)

@@ -110,7 +110,7 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     if place == 0 or width < 2:
         return 0
     below = [rows[place], *_usual(rows[place + 1 :])]
-    if names_numbers(below, missing):
+    if names_numbers(below, missing) or _joined(rows, place, missing):
         return place
     # One cell may be the name of R's only column.
     titles = (2 * filled(row) < typical or (filled(row) == 1 and " " in row[0]) for row in rows[:place])

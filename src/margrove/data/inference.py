@@ -518,7 +518,8 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
     odd = text.odd([None if math.isnan(value) else value for value in values])
     if odd is None:
         return column, []
-    notes = _how_read(name, form) + _odd_notes(name, odd, "number")
+    also = ", ".join(spelled for spelled in units if spelled != unit)
+    notes = _how_read(name, form, f" (also written {also})" if also else "") + _odd_notes(name, odd, "number")
     marked = [
         f"{cell!r} as {value:,.10g}"
         for cell, value, written in zip(text.texts, values, parsed, strict=True)
@@ -559,8 +560,8 @@ def _several_units(name: str, units: Counter[str]) -> str:
     return f"Column {name!r} stays text: its numbers have several units ({listed}). Convert them to one."
 
 
-def _how_read(name: str, form: NumberFormat) -> list[str]:
-    how = [f"the unit is {form.unit}"] if form.unit else []
+def _how_read(name: str, form: NumberFormat, also: str = "") -> list[str]:
+    how = [f"the unit is {form.unit}{also}"] if form.unit else []
     how += ["the decimal sign is a comma"] if form.decimal == "," else []
     signs = {",": "commas", ".": "points", " ": "spaces", "'": "apostrophes"}
     how += [f"{signs[form.thousands]} separate thousands"] if form.thousands else []

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.data.columns import clip
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
 from margrove.data.header import filled, is_formatted
 from margrove.data.memory import check_memory
@@ -55,7 +56,11 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     is_note = np.zeros(len(rows), dtype=bool)
     is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
     is_note &= ~(is_blank | is_name | is_sum)
-    kinds = {"without cells": is_blank, "with the column names again": is_name, "with totals": is_sum}
+    totals = "with totals"
+    if is_sum.any():
+        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
+        totals = f"with totals, such as {clip(label)!r},"
+    kinds = {"without cells": is_blank, "with the column names again": is_name, totals: is_sum}
     kinds["below the rows"] = is_note
     notes = [
         on_lines([rows[i][0] for i in np.flatnonzero(found)], what) for what, found in kinds.items() if found.any()

@@ -50,8 +50,10 @@ def sheet_as_text(content: Content) -> Content:
         grid = sheet.to_python(skip_empty_area=False)
         ranges = sheet.merged_cell_ranges
         _fill_merged(grid, _ranges_of_ods(content, sheet.name) if ranges is None else ranges)
-    name = f"{content.name}::{sheet.name}" if content.part is None and len(names) > 1 else content.name
-    return Content(name, ".csv", held=_as_csv(grid))
+    if content.part is not None or len(names) == 1:
+        return Content(content.name, ".csv", held=_as_csv(grid))
+    note = f"The sheet {sheet.name!r} is read; there are {named(names)}."
+    return Content(f"{content.name}::{sheet.name}", ".csv", held=_as_csv(grid), note=note)
 
 
 def _check_archive(content: Content) -> None:
