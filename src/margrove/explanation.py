@@ -285,6 +285,10 @@ class Explanation:
         rows that it holds for); None unless the model is a tree."""
         return None
 
+    def conditions_met(self, rows: Any) -> list[str] | None:
+        """Return the conditions that lead each row to its leaf, in words; None unless the model is a tree."""
+        return None
+
     def votes(self, row: Any) -> tuple[tuple[RowVoter, ...], tuple[tuple[str, float], ...]]:
         """Return the heaviest voters on one row, and the share of votes of each class, the largest first."""
         return (), ()

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 from typer.testing import Result
 
 import margrove
@@ -267,3 +269,44 @@ def test_raw_text_is_written_as_it_is(run: Run, folder: Path) -> None:
 def test_scores_below_zero_stay_numbers(run: Run, model: str, flowers: str) -> None:
     rows = list(csv.reader(io.StringIO(run("predict", model, flowers, "--scores").stdout)))[1:]
     assert min(float(row[1]) for row in rows) < 0
+
+
+def test_reasons_of_a_tree_are_the_conditions_of_its_rules(run: Run) -> None:
+    run("train", "--model", "tree", "--folds", "0", "-o", "t.margrove")
+    lines = list(csv.DictReader(io.StringIO(run("predict", "t.margrove", "--explain").stdout)))
+    tree, penguins = margrove.load("t.margrove"), margrove.load_penguins()
+    rules = {rule.node: rule for rule in tree.rules().rules}
+    for line, leaf in zip(lines, tree.apply(penguins).tolist(), strict=True):
+        assert line["species"] == rules[leaf].prediction
+        assert line["why"].split(" and ") == [
+            f"({words})" if " or " in words and len(rules[leaf].conditions) > 1 else words
+            for words in (condition.words(most=10) for condition in rules[leaf].conditions)
+        ]
+
+
+def test_reasons_of_numbers_are_amounts_and_new_rows_are_compared_with_training_rows(run: Run, folder: Path) -> None:
+    rows = [f"{i} m²;{'ab'[i % 2]};{2000 * i + 30000 * (i % 2)} €" for i in range(40, 100)]
+    (folder / "homes.csv").write_text("Area;Side;Price\n" + "\n".join(rows) + "\n")
+    run("train", "homes.csv", "--model", "linear", "--folds", "0", "--budget", "0")
+    (folder / "one.csv").write_text("Area;Side\n99 m²;b\n")
+    record = json.loads(run("predict", "homes.margrove", "one.csv", "--explain", "--json").stdout)
+    assert record["columns"] == ["Price", "why"]
+    assert re.fullmatch(r"Area = 99 m² \(\+5\d,\d00 €\), Side = b \(\+1\d,\d00 €\)", record["rows"][0][1])
+
+
+def test_few_rows_are_explained_by_linear_models_and_trees_only(run: Run, folder: Path, flowers: str) -> None:
+    run("train", flowers, "--model", "perceptron", "--param", "variant=voted", "--folds", "0", "-o", "v.margrove")
+    (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
+    result = run("predict", "v.margrove", "new.csv", "--explain")
+    assert result.exit_code == 2
+    assert "new.csv: has 2 rows, too few for an explanation" in result.stderr
+    assert "Give at least 20 rows, or train a tree or a linear model." in result.stderr
+
+
+def test_a_model_that_cannot_explain_is_named(run: Run, folder: Path) -> None:
+    penguins = margrove.load_penguins()
+    novelty = margrove.OneClassSVM()
+    margrove.save(make_pipeline(margrove.TableEncoder(), novelty).fit(penguins), "n.margrove")
+    result = run("predict", "n.margrove", "--explain")
+    assert result.exit_code == 2
+    assert "--explain: a one-class support vector machine cannot explain its predictions" in result.stderr

@@ -25,7 +25,7 @@ from tests.app.report_models import (
 from margrove import DecisionTreeClassifier, load_penguins
 from margrove.app.history import rows_fingerprint
 from margrove.app.report.blocks import Bars, Card, Words, charts_of
-from margrove.app.report.explain import examples
+from margrove.app.report.explain import examples, reasons
 from margrove.app.report.findings import evidence_of
 from margrove.app.report.held_out import ReportFolds
 from margrove.app.report.html import to_html
@@ -241,6 +241,18 @@ def test_the_sure_example_leads_by_more_than_the_borderline_one():
     for name in ("svm", "linear", "adaboost"):
         found = {example.kind: example for example in examples(Subject(model_of(name), load_penguins()))}
         assert found["confident"].confidence > found["borderline"].confidence
+
+
+def test_reason_for_each_row_names_what_the_examples_show():
+    for name in ("svm", "linear", "adaboost", "perceptron"):
+        subject = Subject(model_of(name), load_penguins())
+        phrases = reasons(subject)
+        assert len(phrases) == 344
+        assert all(phrases)
+        for example in examples(subject):
+            for_it = [each for each in example.contributions if each.amount > 0]
+            if for_it and abs(for_it[0].amount) == max(abs(each.amount) for each in example.contributions):
+                assert phrases[example.row].startswith(f"{for_it[0].column} = {for_it[0].cell}")
 
 
 def test_path_through_a_tree_leads_to_the_leaf_that_predicts():

@@ -44,6 +44,7 @@ class Predictions:
     scores: NDArray[np.float64] | None  # (n, machines)
     score_names: tuple[str, ...]  # of each column of scores
     kept: Mapping[str, list[Any]]  # columns that stand in front, as they are written
+    reasons: list[str] | None = None  # why each row is predicted so
     measures: Mapping[str, float | None] = field(default_factory=lambda: {"accuracy": None})
     words: str = ""  # about them, where the table holds the right labels
     is_of_training: bool = False  # whether these are the rows that the model learned from
@@ -51,11 +52,13 @@ class Predictions:
     @property
     def header(self) -> list[str]:
         name = f"predicted {self.target}" if self.target in self.kept else self.target
-        return [*self.kept, name, *(self.score_names if self.scores is not None else ())]
+        why = () if self.reasons is None else ("why",)
+        return [*self.kept, name, *(self.score_names if self.scores is not None else ()), *why]
 
     def rows(self) -> list[list[Any]]:
-        scores = () if self.scores is None else self.scores.T.tolist()
-        return [list(cells) for cells in zip(*self.kept.values(), self.labels.tolist(), *scores, strict=True)]
+        beside = [] if self.scores is None else self.scores.T.tolist()
+        beside += [] if self.reasons is None else [self.reasons]
+        return [list(cells) for cells in zip(*self.kept.values(), self.labels.tolist(), *beside, strict=True)]
 
     def to_csv(self, *, is_raw: bool = False) -> bytes:
         """Return the CSV file, in UTF-8; unless raw, nothing in it is a formula."""
@@ -82,6 +85,8 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
                 raise ParameterError(
                     f"--keep {wanted.keep}: pictures have no columns; their file names are always written."
                 )
+            if wanted.explain:
+                raise ParameterError("--explain: pictures have no columns; `margrove report` shows examples of them.")
             predictions = _predicted_pictures(model, pictures, wanted)
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
@@ -122,7 +127,8 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     names, scores = _beside(model, features, wanted)
-    predictions = Predictions(target or UNNAMED_TARGET, labels, scores, names, kept)
+    reasons = _reasons(model, table) if wanted.explain else None
+    predictions = Predictions(target or UNNAMED_TARGET, labels, scores, names, kept, reasons)
     if truth is None:
         return predictions
     history, known = history_of(model), ~truth.is_missing
@@ -138,8 +144,22 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
         numbers = np.asarray(truth.values[known], np.float64)
         off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean(), truth.format)
         measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
-        return replace(predictions, measures=measures, words=f"{has}{off.words} over {n:,} rows")
+        return replace(predictions, measures=measures, words=f"{has}{off.words} over {counted(n, 'row')}")
     return predictions
+
+
+def _reasons(model: Any, table: Table) -> list[str]:
+    """Return the reason for the prediction of each row; raise `ParameterError` if the model cannot tell."""
+    from margrove.app.report.explain import reasons
+    from margrove.app.report.model_on_table import MOST_ROWS, Subject
+
+    found: list[str] = []
+    for rows in np.array_split(np.arange(table.n_rows), -(-table.n_rows // MOST_ROWS)):
+        part = reasons(Subject(model, table.take(rows)))
+        if part is None:
+            raise ParameterError(f"--explain: {explanation_of(model).called} cannot explain its predictions.")
+        found += part
+    return found
 
 
 def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptions) -> Predictions:

@@ -107,6 +107,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The columns left out: name, index and why ("identifier" or "constant").
     target_ : str or None
         The name of the target within the `Table` it was fitted on: a column that a later table may have, unused.
+    target_format_ : margrove.data.formats.Format
+        How a target of numbers is written; only where that is not plain.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the training table had names.

@@ -149,6 +149,8 @@ min_impurity_decrease, class_weight
         The penalty per leaf that was used.
     target_ : str or None
         The name of the target in the `Table` it was fitted on.
+    target_format_ : margrove.data.formats.Format
+        How a target of numbers is written; only where that is not plain.
     status_, engine_, certificate_
         Why growing ended, the engine that ran, the certificate.
 

@@ -63,6 +63,10 @@ class TreeExplanation(Explanation):
             if (branch := branches[node]) is not None
         ]
 
+    def conditions_met(self, rows: Any) -> list[str]:
+        words = {rule.node: rule.condition(MOST_LEVELS) for rule in self.model.rules().rules}
+        return [words[leaf] for leaf in np.asarray(self.model.apply(rows)).tolist()]
+
     def _rows_words(self, node: int) -> str:
         """Return the number of training rows of a node, and the prediction for them."""
         tree = self.model.nodes_

@@ -61,6 +61,10 @@ class Rule:
     is_weighted: bool  # rows have different weights, so shares are no shares of rows
     form: Format | None = None  # of regression: how the target is written
 
+    def condition(self, max_levels: int | None) -> str:
+        """Return all conditions in words."""
+        return _joined(self.conditions, " and ", max_levels) if self.conditions else "always"
+
     def outcome(self) -> str:
         """Return the prediction in words."""
         if not isinstance(self.prediction, float):
@@ -253,7 +257,7 @@ def _finite(*bounds: float) -> list[float | None]:
 
 
 def _cells(rule: Rule, max_levels: int | None) -> tuple[str, ...]:
-    condition = _joined(rule.conditions, " and ", max_levels) or "always"
+    condition = rule.condition(max_levels)
     p_value = "" if rule.p_value is None else p_words(rule.p_value).removeprefix("p = ").removeprefix("p ")
     outcome = f"{rule.outcome()}{_more(rule.nodes_below)}"
     return condition, outcome, f"{rule.support:,}", _percent(rule.share), rule.sure(), p_value

@@ -168,6 +168,9 @@ class WantedOptions:
     probabilities: Annotated[
         bool, of_output("--probabilities", help="Add the probability of each class, if the model has them.")
     ] = False
+    explain: Annotated[
+        bool, of_output("--explain", help="Add a column with the reason for each prediction, in a phrase.")
+    ] = False
     keep: Annotated[
         str,
         of_output(metavar="all|none|COL,COL", help="Columns of the file to copy in front of the predictions."),

@@ -8,17 +8,19 @@ The names of the fields below are keys of the report as JSON.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.report.model_on_table import Subject
+from margrove.app.report.model_on_table import FEW_ROWS, Subject
 from margrove.data import Column, Table
 from margrove.data.columns import clip
-from margrove.explanation import RowVoter, leads, summed
-from margrove.tree.words import number_text, rounded
+from margrove.errors import InputError
+from margrove.explanation import RowVoter, counted, leads, summed
+from margrove.tree.words import amount_text, number_text, rounded
 
 _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
 _MOST_CONTRIBUTIONS = 8  # effects shown for a row
@@ -26,6 +28,10 @@ _NEIGHBOURS = 4
 _EXAMPLES = 3
 _LONGEST_CELL = 60  # letters
 _USUAL = 0.1  # of the rows, at least, have what is called usual
+_IN_PHRASE = 3  # columns
+_NOTHING = "no column stands out"
+_NOTABLE = 0.2  # of the largest contribution: smaller ones are not in a phrase
+_MOST_CHANGED = 50_000  # rows that are predicted at a time, each with some column changed
 _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equal
 
 
@@ -149,7 +155,7 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
             PathTest(condition, _cell(subject, column, place), rows) for column, condition, rows in steps
         )
     else:
-        found.update(_contributions(subject, place, code, other))
+        found.update(_contributions(subject, [place], code, other)[0])
         found["voters"], found["shares"] = explanation.votes(encoded)
         found["neighbours"] = _neighbours(subject, place, code, other)
     cells = () if table.sparse is not None else tuple((c.name, cell_text(c, place)) for c in table)
@@ -160,27 +166,82 @@ def _cell(subject: Subject, name: str, place: int) -> str:
     return cell_text(subject.sample[name], place) if name in subject.sample else ""
 
 
-def _contributions(subject: Subject, place: int, code: int, other: int) -> dict[str, Any]:
+def reasons(subject: Subject) -> list[str] | None:
+    """Return why each row of the sample is predicted as it is, in a phrase: the conditions on the path through a tree,
+    else the columns that contribute most. None for a model that cannot tell."""
+    met = subject.explanation.conditions_met(subject.encoded())
+    n, is_sparse = len(subject.rows), subject.sample.sparse is not None
+    if met is not None or subject.explanation.task == "novelty" or (subject.classes and subject.scores is None):
+        return met
+    codes = others = np.zeros(n, np.intp)
+    if subject.scores is not None:
+        codes, scores = subject.predicted, subject.scores.copy()
+        scores[np.arange(n), codes] = -np.inf
+        others = scores.argmax(axis=1)
+    is_exact = subject.explanation.weights(int(codes[0]), int(others[0])) is not None
+    if not is_exact and (is_sparse or subject.sample.n_columns > _MOST_COLUMNS):
+        return None
+    if not is_exact and subject.are_few and not subject.is_training:
+        raise InputError(
+            f"has {counted(n, 'row')}, too few for an explanation, which compares each with the table's usual values",
+            file=subject.table.source,
+            cure=f"Give at least {FEW_ROWS} rows, or train a tree or a linear model.",
+        )
+    phrases = [""] * n
+    for code, other in {*zip(codes.tolist(), others.tolist(), strict=True)}:
+        places = np.flatnonzero((codes == code) & (others == other))
+        for block in np.array_split(places, 1 + len(places) * (subject.sample.n_columns + 2) // _MOST_CHANGED):
+            for place, found in zip(block.tolist(), _contributions(subject, block, code, other), strict=True):
+                phrases[place] = _phrase(subject, found["contributions"])
+    return phrases
+
+
+def _phrase(subject: Subject, contributions: tuple[Contribution, ...]) -> str:
+    """Return the few largest contributions in words: to a number with amounts; to a class the columns that speak for
+    it, and the strongest against it if that is nearly as strong."""
+    most = max((abs(each.amount) for each in contributions), default=0.0)
+    large = [each for each in contributions if abs(each.amount) >= _NOTABLE * most > 0]
+    if subject.classes is None:
+        amounts = [f"{'+' if each.amount > 0 else '−'}{amount_text(abs(each.amount), subject.form)}" for each in large]
+        named = [f"{_named(each)} ({amount})" for each, amount in zip(large, amounts, strict=True)]
+        return ", ".join(named[:_IN_PHRASE]) or _NOTHING
+    for_it = [_named(each) for each in large if each.amount > 0][:_IN_PHRASE]
+    against = [f"despite {_named(each)}" for each in large if each.amount < 0][:1]
+    return "; ".join(filter(None, [", ".join(for_it), *against])) or _NOTHING
+
+
+def _named(contribution: Contribution) -> str:
+    return f"{contribution.column} = {contribution.cell}" if contribution.cell else contribution.column
+
+
+def _contributions(
+    subject: Subject, places: Sequence[int] | NDArray[np.intp], code: int, other: int
+) -> list[dict[str, Any]]:
+    """Return the contributions to the lead of one class over another, for each of some rows."""
     weights = subject.explanation.weights(code, other)
     if weights is not None:
-        return _exact_contributions(subject, place, *weights)
+        return _exact_contributions(subject, places, *weights)
     table = subject.sample
     if table.sparse is not None or table.n_columns > _MOST_COLUMNS:
-        return {}
-    usual, d = [typical(column) for column in table], table.n_columns
-    # The row as it is, then with each column in turn set to its typical value, at last with all of them.
+        return [{}] * len(places)
+    usual, width = [typical(column) for column in table], table.n_columns + 2
+    # Each row as it is, then with each column in turn set to its typical value, at last with all of them.
     columns = []
     for j, column in enumerate(table):
-        cells = np.repeat(column.values[[place]], d + 2)
-        cells[[j + 1, d + 1]] = usual[j]
-        columns.append(replace(column, values=cells))
+        cells = np.repeat(column.values[places][:, None], width, axis=1)
+        cells[:, [j + 1, -1]] = usual[j]
+        columns.append(replace(column, values=cells.ravel()))
     changed = Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
-    lead = subject.explanation.lead(subject.encode(changed), code, other)
-    contributions = [
-        Contribution(c.name, cell_text(c, place), float(lead[0] - after), value_text(c, value), typical_words(c, value))
-        for c, after, value in zip(table, lead[1:-1], usual, strict=True)
-    ]
-    return {"contributions": _largest(contributions), "base": float(lead[-1]), "lead": float(lead[0])}
+    leads_of = subject.explanation.lead(subject.encode(changed), code, other).reshape(len(places), width)
+    words = [(value_text(c, value), typical_words(c, value)) for c, value in zip(table, usual, strict=True)]
+    found = []
+    for place, lead in zip(places, leads_of, strict=True):
+        contributions = [
+            Contribution(c.name, cell_text(c, place), float(lead[0] - after), *of_usual)
+            for c, after, of_usual in zip(table, lead[1:-1], words, strict=True)
+        ]
+        found.append({"contributions": _largest(contributions), "base": float(lead[-1]), "lead": float(lead[0])})
+    return found
 
 
 def _largest(contributions: list[Contribution]) -> tuple[Contribution, ...]:
@@ -190,21 +251,27 @@ def _largest(contributions: list[Contribution]) -> tuple[Contribution, ...]:
     return tuple(sorted(kept, key=lambda each: -abs(each.amount))[:_MOST_CONTRIBUTIONS])
 
 
-def _exact_contributions(subject: Subject, place: int, weights: NDArray[np.float64], b: float) -> dict[str, Any]:
-    encoded = subject.encoded()
-    row = encoded[[place]]
-    x = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64).ravel()
+def _exact_contributions(
+    subject: Subject, places: Sequence[int] | NDArray[np.intp], weights: NDArray[np.float64], b: float
+) -> list[dict[str, Any]]:
+    encoded, names, found = subject.encoded(), subject.input_names, []
     mean = average_row(subject, encoded)
-    amounts = summed(subject.input_names, weights * (x - mean))
-    largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_CONTRIBUTIONS]
-    shown = _largest([Contribution(name, _cell(subject, name, place), amounts[name]) for name in largest])
-    return {
-        "contributions": shown,
-        "base": float(weights @ mean + b),
-        "lead": float(weights @ x + b),
-        "n_others": sum(amount != 0 for amount in amounts.values()) - len(shown),
-        "is_linear": True,
-    }
+    for place in places:
+        row = encoded[[place]]
+        x = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64).ravel()
+        amounts = summed(names, weights * (x - mean))
+        largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_CONTRIBUTIONS]
+        shown = _largest([Contribution(name, _cell(subject, name, place), amounts[name]) for name in largest])
+        found.append(
+            {
+                "contributions": shown,
+                "base": float(weights @ mean + b),
+                "lead": float(weights @ x + b),
+                "n_others": sum(amount != 0 for amount in amounts.values()) - len(shown),
+                "is_linear": True,
+            }
+        )
+    return found
 
 
 def _neighbours(subject: Subject, place: int, code: int, other: int) -> tuple[Neighbour, ...]:
