@@ -1,15 +1,19 @@
-"""How far probabilities can be believed: ours, with and without the law, against scikit-learn's calibration of its SVC.
+"""How far probabilities can be believed: ours, with and without the law, against scikit-learn's calibration.
 
-    python benchmarks/calibration.py                 13 sets, ten splits each (half an hour)
-    python benchmarks/calibration.py --only pima     one set, on the screen; nothing is written
+    python benchmarks/calibration.py                   both parts
+    python benchmarks/calibration.py svc               SVC(probability=True): 13 sets, ten splits each (half an hour)
+    python benchmarks/calibration.py calibrated        CalibratedClassifier around four learners: 10 sets, five splits
+    python benchmarks/calibration.py svc --only pima   one set, on the screen; nothing is written
 
-Every side learns from the same rows, at most 3,000, with scaled columns, C = 1 and γ = 1/d, and tells the probabilities
-of the same held-out rows. No times are measured.
+Every side learns from the same rows, at most 3,000, with scaled columns, and tells the probabilities of the same
+held-out rows. For SVC, C = 1 and γ = 1/d. No times are measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import warnings
+from collections.abc import Callable, Iterable
 from typing import Any
 from unittest.mock import patch
 
@@ -19,7 +23,17 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from margrove import SVC, TableEncoder, read_table
+from margrove import (
+    SVC,
+    AdaBoostClassifier,
+    CalibratedClassifier,
+    DecisionTreeClassifier,
+    LinearSVC,
+    Perceptron,
+    TableEncoder,
+    read_table,
+)
+from margrove.errors import ConvergenceWarning
 from measure import keep, machine
 from svm import DATA
 
@@ -32,6 +46,21 @@ SEEDS = range(10)
 BINS = 10  # of equal width
 SIDES = ("margrove", "without_law", "sklearn", "sklearn_ensemble")
 MEASURES = ("brier", "log_loss", "ece", "accuracy")
+CALIBRATED_BAR = "expected calibration error at most that of CalibratedClassifierCV (sigmoid) around the learner + 0.01"
+CALIBRATED_SETS = (
+    *("spambase", "magic04", "phoneme", "pima", "ijcnn1", "german_credit", "bank_marketing"),
+    *("segment", "dna", "letter"),
+)
+CALIBRATED_SEEDS = range(5)
+CALIBRATED_SIDES = (*SIDES, "isotonic")
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "AdaBoost of stumps": lambda: AdaBoostClassifier(n_estimators=100, random_state=0),
+    "AdaBoost of trees of depth 3": lambda: AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=3), n_estimators=100, random_state=0
+    ),
+    "LinearSVC": LinearSVC,
+    "Perceptron, averaged": lambda: Perceptron(variant="averaged", max_iter=50, random_state=0),
+}
 
 
 def split(name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -69,18 +98,42 @@ def one_split(name: str, seed: int) -> dict[str, Any]:
         for ensemble in (False, True)
     }
     told = dict(zip(SIDES, (lawful, lawless, *(peer.predict_proba(rows) for peer in peers.values())), strict=True))
-    found: dict[str, Any] = {side: judged(p, truth) for side, p in told.items()}
     # The machine on all rows, in which ensemble=False trusts: its own word against that of its probabilities.
     by_machine = peers[False].calibrated_classifiers_[0].estimator.predict(rows)
-    says = {"margrove": ours.predict(rows), "without_law": ours.predict(rows)}
+    return compared(told, y, truth, ours.predict(rows), by_machine)
+
+
+def calibrated_split(name: str, seed: int, learner: Callable[[], Any]) -> dict[str, Any]:
+    """The same of ``CalibratedClassifier``, and of ``CalibratedClassifierCV``, around one learner."""
+    X, rows, y, truth = split(name, seed)
+    ours = CalibratedClassifier(learner()).fit(X, y)
+    told = {"margrove": ours.predict_proba(rows)}
+    with patch("margrove.calibrate.classifier.with_law", lambda p, predicted: p):
+        told["without_law"] = ours.predict_proba(rows)
+    for side, method, ensemble in (
+        ("sklearn", "sigmoid", False),
+        ("sklearn_ensemble", "sigmoid", True),
+        ("isotonic", "isotonic", True),
+    ):
+        peer = CalibratedClassifierCV(learner(), method=method, cv=5, ensemble=ensemble).fit(X, y)
+        told[side] = peer.predict_proba(rows)
+    found = compared(told, y, truth, ours.predict(rows), ours.predict(rows))
+    if hasattr(ours.estimator_, "predict_proba"):
+        found["own_ece"] = judged(ours.estimator_.predict_proba(rows), truth)["ece"]
+    return found
+
+
+def compared(
+    told: dict[str, np.ndarray], y: np.ndarray, truth: np.ndarray, ours: np.ndarray, theirs: np.ndarray
+) -> dict[str, Any]:
+    """What the probabilities of each side are worth, and how often they are at odds with the predictions."""
+    found: dict[str, Any] = {side: judged(p, truth) for side, p in told.items()}
     for side, p in told.items():
-        found[side]["at_odds"] = float(np.mean(p.argmax(axis=1) != says.get(side, by_machine)))
-    found["n_train"], found["n_test"], found["smallest_class"] = (
-        len(y),
-        len(truth),
-        float(np.bincount(y).min() / len(y)),
-    )
-    found["moved"] = float(np.mean((lawful != lawless).any(axis=1)))
+        predicted = ours if side in ("margrove", "without_law") else theirs
+        found[side]["at_odds"] = float(np.mean(p.argmax(axis=1) != predicted))
+    found["n_train"], found["n_test"] = len(y), len(truth)
+    found["smallest_class"] = float(np.bincount(y).min() / len(y))
+    found["moved"] = float(np.mean((told["margrove"] != told["without_law"]).any(axis=1)))
     return found
 
 
@@ -115,18 +168,20 @@ def reliability(p: np.ndarray, truth: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def case(name: str) -> dict[str, Any]:
+def case(name: str, splits: list[dict[str, Any]], sides: Iterable[str] = SIDES) -> dict[str, Any]:
     """A set: means over the splits; bins added up; our excess over each other side with its standard error."""
-    splits = [one_split(name, seed) for seed in SEEDS]
-    found: dict[str, Any] = {"data": name, "classes": 2 if name in TWO_CLASSES else "many"}
-    for key in ("n_train", "n_test", "smallest_class", "moved"):
-        found[key] = float(np.mean([each[key] for each in splits]))
-    for side in SIDES:
+    found: dict[str, Any] = {"data": name, "classes": "many" if name in MANY_CLASSES else 2}
+    for key in ("n_train", "n_test", "smallest_class", "moved", "own_ece"):
+        if key in splits[0]:
+            found[key] = float(np.mean([each[key] for each in splits]))
+    for side in sides:
         of_side = [each[side] for each in splits]
         found[side] = {key: float(np.mean([each[key] for each in of_side])) for key in (*MEASURES, "at_odds")}
         bins = {key: np.sum([each["bins"][key] for each in of_side], axis=0) for key in ("rows", "said", "true")}
         found[side]["bins"] = {key: values.round(4).tolist() for key, values in bins.items()}
-    for side in SIDES[1:]:
+    for side in sides:
+        if side == "margrove":
+            continue
         found[f"excess_over_{side}"] = {}
         for key in MEASURES:
             excess = np.array([each["margrove"][key] - each[side][key] for each in splits])
@@ -135,21 +190,46 @@ def case(name: str) -> dict[str, Any]:
     return found
 
 
+def svc_cases(names: Iterable[str]) -> Iterable[dict[str, Any]]:
+    """The cases of ``SVC(probability=True)``."""
+    for name in names:
+        yield case(name, [one_split(name, seed) for seed in SEEDS])
+
+
+def calibrated_cases(names: Iterable[str]) -> Iterable[dict[str, Any]]:
+    """The cases of ``CalibratedClassifier``: each learner on each set."""
+    for name in names:
+        for learner, make in LEARNERS.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                splits = [calibrated_split(name, seed, make) for seed in CALIBRATED_SEEDS]
+            yield {"learner": learner, **case(name, splits, CALIBRATED_SIDES)}
+
+
+PARTS = {
+    "svc": ("calibration", BAR, svc_cases, (*TWO_CLASSES, *MANY_CLASSES)),
+    "calibrated": ("calibrated_classifier", CALIBRATED_BAR, calibrated_cases, CALIBRATED_SETS),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="?", choices=PARTS)
     parser.add_argument("--only", choices=[*TWO_CLASSES, *MANY_CLASSES])
     arguments = parser.parse_args()
-    names = [arguments.only] if arguments.only else [*TWO_CLASSES, *MANY_CLASSES]
-    record: dict[str, Any] = {"benchmark": "calibration", "bar": BAR, "machine": machine(), "cases": []}
-    for name in names:
-        found = case(name)
-        record["cases"].append(found)
-        for side in SIDES:
-            numbers = "  ".join(f"{key} {found[side][key]:.4f}" for key in (*MEASURES, "at_odds"))
-            print(f"{name:16s} {side:18s} {numbers}", flush=True)
-        print(f"{name:16s} the law moved {found['moved']:.2%}", flush=True)
-        if not arguments.only:
-            keep(record)
+    for part in PARTS if arguments.part is None else [arguments.part]:
+        benchmark, bar, cases, names = PARTS[part]
+        record: dict[str, Any] = {"benchmark": benchmark, "bar": bar, "machine": machine(), "cases": []}
+        for found in cases([arguments.only] if arguments.only else names):
+            record["cases"].append(found)
+            name = f"{found['data']:16s} {found.get('learner', ''):28s}"
+            for side in CALIBRATED_SIDES:
+                if side in found:
+                    numbers = "  ".join(f"{key} {found[side][key]:.4f}" for key in (*MEASURES, "at_odds"))
+                    print(f"{name} {side:18s} {numbers}", flush=True)
+            print(f"{name} the law moved {found['moved']:.2%}", flush=True)
+            if not arguments.only:
+                keep(record)
 
 
 if __name__ == "__main__":

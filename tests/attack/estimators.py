@@ -54,6 +54,7 @@ NAMES = (
     *("BasicLinearClassifier", "LeastSquaresClassifier", "Perceptron", "KernelPerceptron"),
     *("DecisionTreeClassifier", "DecisionTreeRegressor", "DecisionStump", "AdaBoostClassifier", "AdaBoostRegressor"),
     *("OneVsRestClassifier", "OneVsOneClassifier", "BitStringClassifier", "ImpuritySelector", "TableEncoder"),
+    "CalibratedClassifier",
 )
 _REGRESSORS = ("SVR", "NuSVR", "LinearSVR", "SVRCV", "LinearSVRCV", "DecisionTreeRegressor", "AdaBoostRegressor")
 _UNWEIGHTED = ("TableEncoder", "ImpuritySelector")
@@ -107,7 +108,17 @@ def drawn(seed: int, number: int) -> Case:
 
 def _peer(case: Case, is_plain: bool) -> Any:
     """scikit-learn's estimator that is nearest to the one under test: plain, or with the parameters that it knows."""
-    from sklearn import ensemble, feature_selection, linear_model, multiclass, neighbors, preprocessing, svm, tree
+    from sklearn import (
+        calibration,
+        ensemble,
+        feature_selection,
+        linear_model,
+        multiclass,
+        neighbors,
+        preprocessing,
+        svm,
+        tree,
+    )
 
     peers: dict[str, Any] = {
         **dict.fromkeys(("SVC", "SVCCV", "KernelPerceptron"), svm.SVC),
@@ -127,6 +138,7 @@ def _peer(case: Case, is_plain: bool) -> Any:
         "OneVsRestClassifier": lambda: multiclass.OneVsRestClassifier(svm.LinearSVC()),
         "OneVsOneClassifier": lambda: multiclass.OneVsOneClassifier(svm.LinearSVC()),
         "BitStringClassifier": lambda: multiclass.OutputCodeClassifier(svm.LinearSVC()),
+        "CalibratedClassifier": calibration.CalibratedClassifierCV,
         "ImpuritySelector": feature_selection.SelectKBest,
         "TableEncoder": preprocessing.OneHotEncoder,
     }
@@ -253,7 +265,7 @@ def _used(case: Case, model: Any, called: Any) -> tuple[str, str]:
 
     answer = None
     method = next((name for name in ("predict", "transform") if hasattr(model, name)), None)
-    if hasattr(model, "cv") and not hasattr(model, "best_estimator_"):
+    if case.name.endswith("CV") and not hasattr(model, "best_estimator_"):
         return "open", "a search without a model"
     if method is not None:
         try:

@@ -241,6 +241,12 @@ PARAMETERS: dict[str, dict[str, Draw]] = {
         "decoding": _one_of("hinge", "hamming"),
         "random_state": _one_of(0, None),
     },
+    "CalibratedClassifier": {
+        "estimator": _learners,
+        "tuned_for": _one_of(None, "balanced_accuracy", "f1_macro", "f1", "roc_auc"),
+        "cv": _one_of(5, 2),
+        "random_state": _one_of(0, None),
+    },
     "ImpuritySelector": {
         "score_func": _one_of("information_gain", "gini_gain", "gain_ratio", "error_gain", "skew_adjusted_gain"),
         "k": _one_of(10, 1, 0.5, "all"),

@@ -69,6 +69,12 @@ MODELS = {
     "OneVsRestClassifier": (m.OneVsRestClassifier(m.LinearSVC()), X, LETTERS),
     "OneVsOneClassifier": (m.OneVsOneClassifier(), X, LETTERS),
     "BitStringClassifier": (m.BitStringClassifier(m.BasicLinearClassifier(), code="hadamard"), X, LETTERS),
+    "CalibratedClassifier": (m.CalibratedClassifier(), X, LETTERS),
+    "CalibratedClassifier, tuned": (
+        m.CalibratedClassifier(m.AdaBoostClassifier(n_estimators=3), tuned_for="f1"),
+        X,
+        TRUTHS,
+    ),
     "SoftmaxClassifier": (m.SoftmaxClassifier(tol=1e-6), X, LETTERS),
 }
 # What no prediction uses and nobody can recompute from the model and the data.

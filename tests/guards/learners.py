@@ -253,6 +253,10 @@ LEARNERS: dict[str, Learner] = {
     "BitStringClassifier by Hamming": Learner(
         lambda: m.BitStringClassifier(m.BasicLinearClassifier(), decoding="hamming")
     ),
+    "CalibratedClassifier": Learner(m.CalibratedClassifier, tables=_FEW),
+    "CalibratedClassifier of trees, tuned": Learner(
+        lambda: m.CalibratedClassifier(m.DecisionTreeClassifier(max_depth=3), tuned_for="f1_macro", cv=3), tables=_FEW
+    ),
     "ImpuritySelector": Learner(lambda: m.ImpuritySelector(k=2)),
     "ImpuritySelector of ratios": Learner(lambda: m.ImpuritySelector("gain_ratio", threshold=0.05)),
     "TableEncoder": Learner(lambda: m.TableEncoder(unseen="ignore"), fit=_encode),

@@ -54,6 +54,7 @@ CHOICES: dict[str, tuple[str, list[Any]]] = {
     "OneVsRestClassifier": ("estimator", [margrove.SVC(), margrove.Perceptron(max_iter=5)]),
     "OneVsOneClassifier": ("estimator", [margrove.SVC(), margrove.Perceptron(max_iter=5)]),
     "BitStringClassifier": ("decoding", ["hinge", "hamming"]),
+    "CalibratedClassifier": ("cv", [2, 3]),
     "NuSVC": ("nu", [0.1, 0.3]),
     "NuSVR": ("nu", [0.3, 0.6]),
     "OneClassSVM": ("nu", [0.1, 0.5]),

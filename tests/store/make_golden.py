@@ -26,6 +26,7 @@ from margrove import (
     AdaBoostRegressor,
     BasicLinearClassifier,
     BitStringClassifier,
+    CalibratedClassifier,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -94,6 +95,7 @@ def models() -> dict[str, tuple[Any, Any]]:
     )
     words = make_pipeline(TableEncoder(text=["body"]), BasicLinearClassifier())
     hashes = make_pipeline(TableEncoder(text="body", text_features="hashing", max_features=16), SVC(kernel="linear"))
+    tuned = CalibratedClassifier(AdaBoostClassifier(n_estimators=3), tuned_for="balanced_accuracy")
     recorded = BasicLinearClassifier().fit(X, LETTERS)
     recorded.training_record_ = {"version": 1, "source": "golden", "leaderboard": [{"learner": "basic", "score": 1.0}]}
     return {
@@ -135,6 +137,8 @@ def models() -> dict[str, tuple[Any, Any]]:
         "one-vs-one-svc": (OneVsOneClassifier().fit(single, LETTERS), X),
         "bit-string": (bits.fit(X, LETTERS), X),
         "bit-string-precomputed": (zeros.fit(X @ X.T, LETTERS), X @ X.T),
+        "calibrated": (CalibratedClassifier(LinearSVC()).fit(X, LETTERS), X),
+        "calibrated-tuned": (tuned.fit(table(), TRUTHS), table()),
         "text-tfidf": (words.fit(table(REVIEWS), TRUTHS), table(REVIEWS)),
         "text-hashing": (hashes.fit(table(REVIEWS), TRUTHS), table(REVIEWS)),
         "tree-pipeline": (make_pipeline(TableEncoder(), DecisionTreeClassifier()).fit(table(), LETTERS), table()),

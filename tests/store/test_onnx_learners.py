@@ -24,6 +24,7 @@ from margrove import (
     AdaBoostRegressor,
     BasicLinearClassifier,
     BitStringClassifier,
+    CalibratedClassifier,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -72,6 +73,9 @@ CLASSIFIERS: dict[str, Any] = {
     "boost": AdaBoostClassifier(n_estimators=15),
     "boosted trees": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5),
     "boosted machines": AdaBoostClassifier(SVC(C=0.1), n_estimators=3),
+    "calibrated": CalibratedClassifier(LinearSVC()),
+    "calibrated tree": CalibratedClassifier(DecisionTreeClassifier(max_depth=2)),
+    "calibrated and tuned": CalibratedClassifier(make_pipeline(TableEncoder(), SVC(C=0.1)), tuned_for="f1_macro"),
 }
 MACHINES: dict[str, Any] = {
     "svc": SVC(),
