@@ -172,7 +172,7 @@ def test_names_below_a_title_are_no_class(write, title):
 def test_the_sign_of_decimals_can_be_given(tmp_path, kind, values):
     path = tmp_path / "towns.csv"
     path.write_text("pop;town\n1,250;a\n2,310;b\n")
-    with pytest.raises(InputError, match="Set kinds={'pop': 'decimal_comma'} or 'decimal_point'"):
+    with pytest.raises(InputError, match=r"Set kinds={'pop': 'decimal_comma'} or 'decimal_point'"):
         read_table(path, target=False, kinds={"pop": "number"})
     assert read_table(path, target=False, kinds={"pop": kind})["pop"].values.tolist() == values
 
