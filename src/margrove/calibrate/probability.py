@@ -12,8 +12,8 @@ All a ≥ 0: a higher score of a class never makes it less probable. a and b min
 targets t are drawn in from 0 and 1 as if each class had one more row (`margrove.svm.probability.fitted_sigmoid`): of a
 class with n rows its own is (n + 1)/(n + 2), and the others share the rest.
 
-On five sets, with four learners each, a sigmoid for each class, normalised, has an expected calibration error of 0.09 on
-average; vector scaling has 0.05, and in 19 of the 20 cases the lower log loss.
+On five sets, with four learners each, a sigmoid for each class, normalised, has an expected calibration error of 0.09
+on average; vector scaling has 0.05, and in 19 of the 20 cases the lower log loss.
 """
 
 from __future__ import annotations
