@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from margrove import data, errors, plots
+    from margrove.app.functions import auto, report
     from margrove.boost.classifier import AdaBoostClassifier
     from margrove.boost.regressor import AdaBoostRegressor
+    from margrove.calibrate.classifier import CalibratedClassifier
     from margrove.certificate import Certificate, Claim, certify
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
     from margrove.linear.centroid import BasicLinearClassifier
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from margrove.tree.stump import DecisionStump
 
 _PUBLIC = {
+    "auto": "margrove.app.functions",
+    "report": "margrove.app.functions",
     "BasicLinearClassifier": "margrove.linear.centroid",
     "LeastSquaresClassifier": "margrove.linear.least_squares",
     "Perceptron": "margrove.linear.perceptron",
@@ -67,6 +71,7 @@ _PUBLIC = {
     "OneVsRestClassifier": "margrove.multiclass.classifiers",
     "OneVsOneClassifier": "margrove.multiclass.classifiers",
     "BitStringClassifier": "margrove.multiclass.classifiers",
+    "CalibratedClassifier": "margrove.calibrate.classifier",
     "ConvFeatures": "margrove.transfer.features",
     "FineTuned": "margrove.transfer.fine_tuned",
     "SoftmaxClassifier": "margrove.transfer.softmax",
@@ -108,6 +113,7 @@ __all__ = [
     "AdaBoostRegressor",
     "BasicLinearClassifier",
     "BitStringClassifier",
+    "CalibratedClassifier",
     "Certificate",
     "Checkpoint",
     "Claim",
@@ -136,6 +142,7 @@ __all__ = [
     "Table",
     "TableEncoder",
     "as_table",
+    "auto",
     "certify",
     "data",
     "error_gain",
@@ -151,6 +158,7 @@ __all__ = [
     "read_chunks",
     "read_picture_folder",
     "read_table",
+    "report",
     "save",
     "skew_adjusted_gain",
     "to_sklearn",

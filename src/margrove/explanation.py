@@ -30,7 +30,7 @@ class WeightedColumn:
     column: str
     description: str
     weight: float
-    is_against: bool = False  # only for words of a text: the word counts against the class
+    is_against: bool = False  # a level or a word that counts against the class
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ class InputColumn:
     is_date: bool = False
 
     def words(self, weight: float) -> str:
-        """Describe the cells for which the weight raises the score."""
+        """Describe the cells for which the weight raises the score; of a level or a word, the cells that have it."""
         if self.is_word:
             return f"{self.level!r} in {self.column}"
         if self.level is None:
             high, low = ("late", "early") if self.is_date else ("high", "low")
             return f"{high if weight > 0 else low} {self.column}"
-        return f"{self.column} {'is' if weight > 0 else 'is not'} {self.level}"
+        return f"{self.column} is {self.level}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,10 +414,12 @@ def _strongest(w: NDArray[np.float64], columns: list[InputColumn]) -> tuple[Weig
         return ()
     shares = w / strongest
     # Words that count against the class are listed separately: otherwise words for the class could crowd them out.
-    is_against = np.array([column.is_word for column in columns]) & (shares < 0)
+    is_apart = np.array([column.is_word for column in columns]) & (shares < 0)
     found = []
     for side in (False, True):
-        own = np.flatnonzero((is_against == side) & (np.abs(shares) >= LEAST_SHOWN))
-        order = own[np.argsort(-np.abs(shares[own]), kind="stable")][:SHOWN_PER_CLASS]
-        found += [WeightedColumn(columns[j].column, columns[j].words(shares[j]), float(shares[j]), side) for j in order]
+        own = np.flatnonzero((is_apart == side) & (np.abs(shares) >= LEAST_SHOWN))
+        for j in own[np.argsort(-np.abs(shares[own]), kind="stable")][:SHOWN_PER_CLASS].tolist():
+            column, share = columns[j], float(shares[j])
+            is_against = column.level is not None and share < 0
+            found.append(WeightedColumn(column.column, column.words(share), share, is_against))
     return tuple(found)

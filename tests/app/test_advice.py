@@ -27,17 +27,17 @@ PYTHON = re.compile(r"\w+=(True|False|None|'|\[)|\w\(\)")  # header=False, encod
 
 FILES = {
     "no rows": (b"x,y\n", [], "If the first line is a row of data and not column names, set --no-header."),
-    "unknown encoding": (b"x,y\n1,gr\xf7n\n", [], "such as --encoding latin-1."),
+    "unknown encoding": (b"x,y\n1,gr\xf7n\n", [], "such as --encoding cp1252."),
     "wrong encoding named": (
         b"x,y\n1,\xff\n",
         ["--encoding", "ascii"],
-        "such as --encoding utf-8 or --encoding latin-1.",
+        "such as --encoding utf-8 or --encoding cp1252.",
     ),
     "no such encoding": (b"x,y\n1,a\n", ["--encoding", "klingon"], "error: --encoding is 'klingon'"),
     "wrong delimiter": (b"x,y\n1,a\n", ["--delimiter", "xx"], "error: --delimiter is 'xx'"),
     "binary": (bytes(range(256)) * 20, [], "set --encoding utf-16-le."),
     "one column": (b"y\na\nb\n", [], "name the delimiter: --delimiter."),
-    "unlabelled": (b"x,y\n1,a\n2,\n", [], "leave these rows out with --drop-unlabelled."),
+    "unlabelled": (b"x,y\n1,a\n2,\n", [], "leave this row out with --drop-unlabelled."),
     "all constant": (b"x,y\n1,a\n1,b\n1,a\n1,b\n", ["--model", "svm"], "Add rows or columns."),
     "a label in front": (b"1 1:2\n2 1:3\n", ["--target", "y"], "Leave --target out."),
     "sparse kernel": (

@@ -47,8 +47,10 @@ def test_extra_columns_are_reported_and_the_target_is_not_one(run: Run, model: s
     result = run("predict", model, "new.csv")
     assert result.exit_code == 0
     assert "'weather'" in result.stderr
-    assert "50.0 % of 2 predictions agree" in result.stderr
+    assert "50.0 % of 2 predictions are correct" in result.stderr
     assert "ignored: 'kind'" not in result.stderr
+    (folder / "one.csv").write_text("kind,petal,colour,height\ndaisy,1,red,10\n")
+    assert "of 1 prediction agrees with it" in run("predict", model, "one.csv").stderr
 
 
 def test_training_rows_are_reported_with_the_expected_score_of_new_rows(run: Run, folder: Path, flowers: str) -> None:

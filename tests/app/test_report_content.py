@@ -228,12 +228,13 @@ def test_effects_of_a_linear_model_add_up_to_its_decision():
         assert sum(each.amount for each in example.contributions) + example.base == pytest.approx(lead, abs=0.02)
 
 
-def test_evidence_for_a_class_is_drawn_to_one_side():
+def test_levels_that_count_against_a_class_are_drawn_to_the_left():
     bars = [b for b in next(s for s in report_for("linear").details if s.key == "model").blocks if isinstance(b, Bars)]
     assert [b.caption for b in bars] == [f"Evidence for {name!r}" for name in ("Adelie", "Chinstrap", "Gentoo")]
     assert bars[0].bars[0].label == "low bill_length_mm"  # the Adelie's bill is the shortest
-    assert all(0 < bar.share <= 1 for b in bars for bar in b.bars)
-    assert not any(b.left for b in bars)
+    assert {bar.label for bar in bars[0].bars if bar.share < 0} == {"island is Dream"}
+    assert all(0 < abs(bar.share) <= 1 for b in bars for bar in b.bars)
+    assert all(b.left == "against it" for b in bars if any(bar.share < 0 for bar in b.bars))
 
 
 def test_the_sure_example_leads_by_more_than_the_borderline_one():
@@ -274,7 +275,7 @@ def test_no_wrong_example_is_shown_if_all_predictions_are_correct():
     assert [example["kind"] for example in section.data["examples"]] == ["confident", "other", "other"]
     assert {example["predicted"] for example in section.data["examples"]} == {"Adelie", "Chinstrap", "Gentoo"}
     assert len([block for block in section.blocks if isinstance(block, Card)]) == 3
-    assert "None of the 344 rows is predicted incorrectly" in section.blocks[-1].text
+    assert "All 344 rows are predicted correctly" in section.blocks[-1].text
 
 
 # --- what matters --------------------------------------------------------------------------------------------------

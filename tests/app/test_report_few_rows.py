@@ -77,8 +77,8 @@ def test_free_text_that_is_left_out_is_not_called_an_identifier():
     }
     table = as_table(pd.DataFrame({**columns, "kind": list("ab") * 20}), target="kind")
     text = text_of(report_of(fitted(CLASSIFIERS["linear"](), table), table), "data")
-    assert "'body' is ignored, as it looks like free text (--text uses its words)" in text
-    assert "'name' is ignored, as it identifies the rows" in text
+    assert "'body' is left out (free text; --text uses its words)" in text
+    assert "'name' is left out (identifier)" in text
 
 
 def test_one_other_column_is_not_counted():
@@ -117,7 +117,7 @@ def test_few_new_rows_do_not_show_which_columns_matter():
 def test_report_on_one_row_states_that_usual_values_are_unknown():
     table = of_two_classes()
     words = text_of(report_of(fitted(CLASSIFIERS["svm"](), table), table.take([0])), "examples")
-    assert "too few rows to show what is usual" in words
+    assert "too few rows to know it" in words
 
 
 def test_a_report_on_other_rows_does_not_change_the_model():
@@ -227,6 +227,4 @@ def test_certain_prediction_that_no_single_column_changes_is_described_as_such(m
     sure = replace(examples(subject)[0], contributions=())
     monkeypatch.setattr(decisions, "examples", lambda subject: [sure])
     card = next(block for block in decisions.decisions_section(Findings(subject)).blocks if isinstance(block, Card))
-    assert any(
-        "any single column would change nothing" in block.text for block in card.blocks if isinstance(block, Words)
-    )
+    assert any("No single column decides" in block.text for block in card.blocks if isinstance(block, Words))

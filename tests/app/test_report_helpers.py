@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from margrove.app.report.charts import label
+from margrove.app.report.charts import digits, label
 from margrove.app.report.command import size_words
 from margrove.app.report.html import in_script
 from margrove.app.report.plain_words import estimate_text, p_text, sentence
@@ -18,6 +18,11 @@ from margrove.explanation import leads
 
 def test_estimates_have_their_significant_digits() -> None:
     assert [estimate_text(number) for number in (27.9971, 0.123456, 208512.4)] == ["28", "0.1235", "208512"]
+
+
+def test_numbers_of_tables_have_no_exponents() -> None:
+    numbers = (169_234.5, -19_414.0, 1234.56, 0.00012345, 1e20, float("nan"))
+    assert [digits(number) for number in numbers] == ["169,200", "-19,410", "1235", "0.0001234", "1e+20", ""]
 
 
 def test_json_cannot_end_a_script() -> None:

@@ -140,4 +140,4 @@ def test_a_machine_of_one_class_counts_the_unusual_rows():
     model = one_class_model(penguins)
     n = int((model.predict(penguins.with_target(None)) < 0).sum())
     sentences = [block.text for block in report_of(model, penguins.with_target(None)).first[0].blocks]
-    assert f"Of 344 rows it finds {n:,} unusual." in sentences
+    assert f"Of 344 rows {n:,} are unusual." in sentences

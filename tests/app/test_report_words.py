@@ -115,9 +115,9 @@ def test_error_of_all_tested_rows_takes_precedence_over_that_of_the_kept_rows():
 def test_score_on_a_sample_of_the_training_rows_is_called_so(monkeypatch):
     penguins = load_penguins()
     model = recorded(penguins)
-    assert "On them it scores" in text_of(report_of(model, penguins), "quality")
+    assert "On them the model scores" in text_of(report_of(model, penguins), "quality")
     monkeypatch.setattr(subjects, "MOST_ROWS", 100)
-    assert "On a sample of 100 of them it scores" in text_of(report_of(model, penguins), "quality")
+    assert "On a sample of 100 of them the model scores" in text_of(report_of(model, penguins), "quality")
 
 
 # --- a training that was interrupted -------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_only_an_interrupted_search_is_reported_in_the_summary():
     assert "interrupted" not in text_of(report_of(model, penguins))
     model.training_record_["is_interrupted"] = True
     report = report_of(model, penguins)
-    assert "The training was interrupted, so this is the best model found until then." in text_of(report, "summary")
+    assert "The training was interrupted, so this is the best model found until then;" in text_of(report, "summary")
     assert report.to_dict()["summary"]["is_interrupted"] is True
 
 
@@ -177,8 +177,8 @@ def test_identifier_columns_are_neither_scored_nor_counted():
     parts = report.to_dict()
     assert {column["name"] for column in parts["what_matters"]["columns"]} == set(penguins.names)
     assert {column["name"] for column in parts["scores"]["columns"]} == set(penguins.names)
-    assert "Ignored by the model: name." in text_of(report, "what_matters")
-    assert "'name' is ignored, as it identifies the rows" in text_of(report, "data")
+    assert "Left out: name (identifier)." in text_of(report, "what_matters")
+    assert "'name' is left out (identifier)" in text_of(report, "data")
 
 
 def test_only_a_value_of_a_tenth_of_the_rows_is_called_usual():
@@ -210,8 +210,9 @@ def test_partly_checked_claims_are_reported_as_such():
     claims = [replace(c, values=(3.0,)) if c.name == "trees searched again" else c for c in certificate.claims]
     model.certificate_ = replace(certificate, claims=tuple(claims))
     report = report_of(model, penguins)
-    assert "3 of the 8 trees were searched again" in text_of(report, "proof")
-    assert "some of them in part (see What is proven), and hold" in text_of(report, "summary")
+    for key in ("proof", "summary"):
+        assert "held when it was saved, checked in part: " in text_of(report, key)
+        assert "; 3 of 8 trees searched again." in text_of(report, key)
 
 
 def test_splits_that_were_not_searched_are_not_called_the_best():
@@ -221,8 +222,8 @@ def test_splits_that_were_not_searched_are_not_called_the_best():
         report_of(model, penguins), "proof"
     )
     for words, shown in (
-        ("2 of 9 splits searched again: largest score missed", "2 of 9 splits were searched again"),
-        ("not checked: columns were drawn at random in each node", "Not checked: 'a better column'; columns were"),
+        ("2 of 9 splits searched again: largest score missed", "2 of 9 splits searched again"),
+        ("not checked: columns were drawn at random in each node", "'a better column' not checked (columns were"),
     ):
         other = Claim("a better column", (0.0,), (1.0,), True, words)
         claims = [other if c.name == other.name else c for c in model.certificate_.claims]

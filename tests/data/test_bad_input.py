@@ -62,7 +62,7 @@ BAD_FILES = {
     "no known encoding": (
         b"a,b\n1,th\xf7y\n",
         "{file}, line 2: the text is not UTF-8 (byte 0xf7, near 'a,b 1,th÷y'). "
-        "Name its encoding, such as encoding='latin-1'.",
+        "Name its encoding, such as encoding='cp1252'.",
     ),
     "no known encoding of the names": (b"x\xf7y,b\n1,2\n", "{file}, line 1: the text is not UTF-8 (byte 0xf7"),
     "no known encoding far down": (
@@ -135,7 +135,7 @@ BAD_FILES = {
         "{file}: the Parquet data cannot be read (",
     ),
     "parquet without rows": (parquet(a=pa.array([], pa.int8())), "{file}: the file has columns but no rows."),
-    "parquet with lists": (parquet(a=[[1]], y=["u"]), "{file}, column 'a': the cells are of type list"),
+    "parquet with lists alone": (parquet(a=[[1]]), "{file}, column 'a': the cells are of type list"),
     "parquet with infinity": (
         parquet(a=[np.inf], y=["u"]),
         "{file}, column 'a': the number in row 0 is infinite",

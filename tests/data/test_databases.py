@@ -140,12 +140,16 @@ def test_duckdb_types_schemas_and_views(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE shop.sold (d DATE, price DECIMAL(9, 2), size size, big HUGEINT)")
         connection.execute("INSERT INTO shop.sold VALUES ('1970-01-03', 2.5, 's', 5), (NULL, NULL, 'm', 6)")
         connection.execute("CREATE TABLE lists (a INTEGER[]); INSERT INTO lists VALUES ([1, 2])")
+        connection.execute("CREATE TABLE tagged AS SELECT *, map {'k': 1} AS m, 's' AS b, 't' AS y FROM lists")
         connection.execute(f"CREATE VIEW elsewhere AS SELECT * FROM read_csv('{secret}')")
     table = read_table(f"{path}::shop.sold", target=False)
     assert table["d"].values[0] == 2
     assert [table[name].cells()[0] for name in ("price", "size", "big")] == [2.5, "s", 5]
     with pytest.raises(InputError, match="column 'a': the cells are of type list"):
         read_table(f"{path}::lists")
+    tagged = read_table(f"{path}::tagged")
+    assert tagged.names == ("b",)
+    assert tagged.notes[:2] == tuple(f"Column {name!r} holds lists and is left out." for name in ("a", "m"))
     with pytest.raises(InputError, match="the DuckDB data cannot be read"):
         read_table(f"{path}::elsewhere")
     with pytest.raises(InputError, match="a DuckDB database can be read only from a plain file"):

@@ -128,6 +128,14 @@ def test_missing_columns_are_named(frame):
         encoder.transform(frame[["tame", "year"]])
 
 
+def test_a_missing_column_is_sought_among_those_of_the_file():
+    days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
+    frame = pd.DataFrame({"day": days, "mass": np.arange(60.0)})
+    encoder = TableEncoder().fit(as_table(frame).with_date_parts())
+    with pytest.raises(InputError, match=r"Did you mean 'Mass'\? The table's columns are 'day', 'Mass'\.$"):
+        encoder.transform(frame.rename(columns={"mass": "Mass"}))
+
+
 def test_extra_columns_are_ignored_with_a_warning(frame):
     encoder = TableEncoder().fit(frame)
     with pytest.warns(DataWarning, match="columns that the model does not use are ignored: 'colour'"):
@@ -165,7 +173,7 @@ def test_constants_and_identifiers_are_dropped_with_a_warning():
         encoder = TableEncoder().fit(frame)
     assert [str(word.message) for word in told] == [
         "pandas table: columns that are constant are left out: 'one', 'none'.",
-        "pandas table: columns that identify the rows (nearly every cell is different) are left out: 'id'.",
+        "pandas table: columns that are identifiers (nearly every cell is different) are left out: 'id'.",
     ]
     assert encoder.dropped_ == [
         {"name": "id", "index": 0, "why": "identifier"},

@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse
 
 from margrove.data import Table, as_table
+from margrove.data.formats import NumberFormat
 from margrove.errors import InputError, ParameterError
 
 CELLS = {
@@ -65,6 +66,9 @@ def test_times_of_day_are_hours():
     cells = [datetime.time(12), datetime.time(6)]
     for unit in (pa.time32("s"), pa.time64("us")):
         assert as_table(pa.table({"t": pa.array(cells, unit)}))["t"].values.tolist() == [12, 6]
+    column = as_table(pd.DataFrame({"t": [*cells, None, datetime.time(8, 30, tzinfo=datetime.UTC)]}))["t"]
+    np.testing.assert_array_equal(column.values, [12, 6, np.nan, 8.5])
+    assert column.format == NumberFormat(unit="h")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -45,6 +45,8 @@ NUMBERS = {
     "times of day": (["13:30", "9:15 pm"], [13.5, 21.25], "h"),
     "dashes": (["1,5", "-", "2,5"], [1.5, np.nan, 2.5], ""),
     "870 beside 1,204": (["1,204", "870"], [1204, 870], ""),
+    "seven digits": (["8 211 164", "9 517 508", "3 947 400"], [8211164, 9517508, 3947400], ""),
+    "times and a dash": (["9:15", "-", "24:00"], [9.25, np.nan, 24], "h"),
 }
 
 
@@ -72,7 +74,19 @@ TEXTS = {
     "words": ["high", "low"],
     "day or month": ["03/04/2024", "05/06/2024"],
     "plus and minus": ["+", "-"],
+    "letters before digits": ["EUR6", "EUR4"],
+    "names of genes": ["rs98241", "rs12"],
+    "groups of one length": ["529.769.414", "104.555.010", "311.020.007"],
+    "short versions": ["1.10.24", "2.11.24"],
+    "year or day": ["24-03-04", "24-03-17", "23-12-31", "23-11-30"],
+    "words before dates": ["from 5.5.2024", "until 6.5.2024", "from 7.5.2024"],
+    "impossible day": ["29.02.2023", "01.03.2023"],
+    "infinite": ["9e+308 kg", "1 kg"],
+    "words behind numbers": ["20 kg bad", "20 kg bad"],
+    "sections": ["3.6.", "1.2."],
 }
+NOTED = {"mixed units", "thousands or decimals", "point and comma", "day or month", "letters before digits"}
+NOTED |= {"names of genes", "groups of one length", "short versions", "year or day", "impossible day"}
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -81,7 +95,7 @@ def test_what_cannot_be_decided_stays_text(tmp_path, name):
     column, notes = column_of(tmp_path, cells)
     assert column.kind == "category"
     assert column.cells() == cells
-    if name in ("mixed units", "thousands or decimals", "point and comma", "day or month"):
+    if name in NOTED:
         assert "Column 'x' stays text" in notes
 
 
@@ -95,6 +109,10 @@ DATES = {
     "months": (["2020-01", "2020-12"], ["2020-01-01", "2020-12-01"]),
     "month and year": (["Jan-24", "Feb-24"], ["2024-01-01", "2024-02-01"]),
     "zones": (["2024-03-04 23:30 -0500", "2024-03-04 10:00 UTC"], ["2024-03-05T04:30", "2024-03-04T10:00"]),
+    "short, with a bar": (["1/17/68", "1/6/68"], ["1968-01-17", "1968-01-06"]),
+    "year first": (["99-03-04", "99-03-17", "99-12-31"], ["1999-03-04", "1999-03-17", "1999-12-31"]),
+    "weekdays": (["Mo, 5.5.2025", "Di, 6.5.2025"], ["2025-05-05", "2025-05-06"]),
+    "midnight": (["1.5.2025 24:00", "2.5.2025 12:00"], ["2025-05-02", "2025-05-02T12:00"]),
     "half days": (["3/17/2024 1:05 PM", "3/4/2024 12:00 AM"], ["2024-03-17T13:05", "2024-03-04T00:00"]),
 }
 
@@ -165,10 +183,75 @@ def test_leading_zeros_keep_a_code(tmp_path):
     assert column_of(tmp_path, ["01", "0", "0", "7"])[0].cells() == [1, 0, 0, 7]  # counts, of which some are padded
 
 
+@pytest.mark.parametrize("cells", [["12E4", "45E2"], [" 01234", "98765"]])
+def test_codes_are_no_numbers(tmp_path, cells):
+    column, notes = column_of(tmp_path, cells)
+    assert column.cells() == [cell.strip() for cell in cells]
+    assert "kinds={'x': 'number'}" in notes
+    assert column_of(tmp_path, cells, kinds={"x": "number"})[0].kind == "numeric"
+
+
+def test_the_first_cell_may_be_a_code(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("zip,n\n01234,1\n,\n98765,2\n")
+    assert read_table(path, target=False)["zip"].cells() == ["01234", "98765"]
+    path.write_text("zip,n\n01234,1\n98765,2\n")
+    assert next(iter(read_chunks(path, target=False)))["zip"].cells() == ["01234", "98765"]
+
+
+def test_rounded_numbers_are_noted(tmp_path):
+    cells = ["9007199254740993", "9007199254740992"]
+    assert "rounded" in column_of(tmp_path, cells)[1]
+    assert column_of(tmp_path, cells, kinds={"x": "category"})[0].cells() == cells
+    assert "rounded" not in column_of(tmp_path, ["1.5e300", "1"])[1]
+
+
+def test_what_is_not_evident_is_noted(tmp_path):
+    assert "read '(5)' as -5, '8K' as 8,000." in column_of(tmp_path, ["8K", "(5)", "7"])[1]
+
+
+def test_a_decimal_comma_elsewhere_decides_whole_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n0,05 €;2.000\n1,50 €;12.000\n")
+    assert read_table(path, target=False)["b"].cells() == [2000, 12000]
+    path.write_text("a;b\n1,250;1.10.4\n2,125;1.2.3\n")  # versions decide nothing
+    assert read_table(path, target=False)["a"].kind == "category"
+
+
+def test_a_dash_is_missing_also_alone(tmp_path):
+    model = TableEncoder().fit(column_table(tmp_path, ["-", "1,5", "2,5"], ["a", "-", "b"]))
+    table = column_table(tmp_path, ["-"], ["-"], like=model)
+    assert table["x"].n_missing == table["y"].n_missing == 1
+
+
+def column_table(tmp_path, first, second, **how):
+    """Return the table of two columns of a file."""
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["x;y", *(f"{x};{y}" for x, y in zip(first, second, strict=True))]) + "\n")
+    return read_table(path, target=False, **how)
+
+
+def test_new_numbers_may_have_thousands(tmp_path):
+    model = TableEncoder().fit(column_table(tmp_path, ["3,50 €", "4,10 €"], ["a", "b"]))
+    assert column_table(tmp_path, ["1.500,20 €"], ["a"], like=model)["x"].cells() == [1500.2]
+
+
+def test_percent_are_no_plain_numbers(tmp_path):
+    model = TableEncoder().fit(column_table(tmp_path, ["0.05", "0.1"], ["a", "b"]))
+    with pytest.raises(InputError, match=r"the numbers are in %, and in training they were without a unit"):
+        model.transform(column_table(tmp_path, ["5%"], ["a"], like=model))
+
+
+def test_dates_of_another_order_are_no_dates_of_the_model(tmp_path):
+    model = TableEncoder().fit(column_table(tmp_path, ["2024-01-02", "2024-03-04"], ["a", "b"]))
+    with pytest.raises(InputError, match="'03/04/2024' is not a date"):
+        column_table(tmp_path, ["03/04/2024"], ["a"], like=model)
+
+
 def test_spellings_are_joined(tmp_path):
     column, notes = column_of(tmp_path, ["Berlin", "berlin ", "Berlin", "New  York", "New York"])
     assert column.levels == ("Berlin", "New York")
-    assert "joined" in notes
+    assert "are joined: 'berlin' becomes 'Berlin', 'New  York' becomes 'New York'." in notes
     assert column_of(tmp_path, ["no", "No", "NO", "Y", "y"])[0].n_distinct == 2
     genes = ["AA", "Aa", "aa"] * 4
     assert column_of(tmp_path, genes)[0].cells() == genes
@@ -190,6 +273,7 @@ def test_given_kinds(tmp_path):
     assert column_of(tmp_path, cells, kinds={"x": "category"})[0].cells() == cells
     assert column_of(tmp_path, ["03/04/2024"], kinds={"x": "mdy"})[0].cells() == ["2024-03-04"]
     assert column_of(tmp_path, ["1.234"], kinds={"x": "category"})[0].cells() == ["1.234"]
+    assert column_of(tmp_path, ["24-03-04"], kinds={"x": "ymd"})[0].cells() == ["2024-03-04"]
     path = tmp_path / "t.csv"
     assert read_table(path, target=False, kinds={"row": "ignore"}).names == ("x",)
 
@@ -197,7 +281,9 @@ def test_given_kinds(tmp_path):
 def test_faults_of_given_kinds(tmp_path):
     with pytest.raises(InputError, match=r"line 3, column 'x': the cell 'seven' is not a number"):
         column_of(tmp_path, ["1,5", "seven"], kinds={"x": "number"})
-    with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy' or 'mdy'"):
+    with pytest.raises(InputError, match=r"the cell '03/04/2024' is not a date"):
+        column_of(tmp_path, ["03/04/2024"], kinds={"x": "ymd"})
+    with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy'} or 'mdy'"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
     with pytest.raises(InputError, match=r"there is no column 'y', whose kind is given"):
         column_of(tmp_path, ["1"], kinds={"y": "number"})

@@ -28,7 +28,7 @@ def test_identifiers_and_constants_are_found():
         found = inspect_columns(as_table(frame))
     assert found == {"identifier": ["id", "key"], "constant": ["one", "none"], "stray words": [], "free text": []}
     assert [str(word.message) for word in told] == [
-        "pandas table: these columns are constant and carry no information: 'one', 'none'.",
+        "pandas table: constant or empty columns carry no information: 'one', 'none'.",
     ]
 
 
@@ -40,6 +40,15 @@ def test_nearly_every_cell_different_makes_an_identifier(n_distinct, is_one):
         warnings.simplefilter("error")  # an identifier is harmless
         found = inspect_columns(as_table(frame))
     assert found["identifier"] == (["name"] if is_one else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [("KdNr", True), ("RECHNUNGSNR.", True), ("Kontonummer", True), ("orderId", True), ("paid", False), ("sum", False)],
+)
+def test_rising_numbers_are_identifiers_by_their_name(name, is_one):
+    found = inspect_columns(as_table(pd.DataFrame({name: range(5000, 5060, 3)})))
+    assert found["identifier"] == ([name] if is_one else [])
 
 
 def test_few_rows_make_no_identifier():
@@ -54,7 +63,7 @@ def test_text_among_numbers_causes_a_warning():
 
 
 def test_empty_columns_of_a_sparse_table_are_constant():
-    with pytest.warns(DataWarning, match="constant and carry no information: 'x1'"):
+    with pytest.warns(DataWarning, match="constant or empty columns carry no information: 'x1'"):
         inspect_columns(as_table(scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [2.0, 0.0]]))))
 
 

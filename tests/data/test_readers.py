@@ -17,8 +17,10 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import dump_svmlight_file
 
+from margrove.advice import Setting
 from margrove.data import Table, load_penguins, read_table
 from margrove.data.readers import DEFAULT_MISSING
+from margrove.errors import InputError
 
 CSV = "size,colour,ripe\n1.5,red,yes\n0.5,,no\n2,blue,yes\n"
 
@@ -70,6 +72,14 @@ def test_byte_order_marks_determine_the_encoding(write, encoding):
 def test_the_encoding_may_be_named(write, encoding):
     table = read_table(write("café,y\nthé,a\neau,b\n".encode(encoding)), encoding=encoding)
     assert table["café"].levels == ("eau", "thé")
+
+
+def test_the_advised_encoding_reads_what_windows_writes(write):
+    path = write("price;y\n1.099,10 €;a\n12,50 €;ö\n".encode("cp1252"))
+    with pytest.raises(InputError) as caught:
+        read_table(path, encoding="utf-8")
+    setting = next(part for part in caught.value.cure.parts if isinstance(part, Setting))
+    assert read_table(path, encoding=setting.value)["price"].values.tolist() == [1099.1, 12.5]
 
 
 def test_streams_and_standard_input_are_read(monkeypatch):

@@ -66,6 +66,11 @@ def test_missing_labels_name_the_first_line_and_the_count(write):
     )
 
 
+def test_one_missing_label_is_one_row(write):
+    with pytest.raises(InputError, match=r"1 of 2 target cells is missing\. Fill it in, or leave this row out with"):
+        read_table(write("a,y\n1,x\n2,\n"))
+
+
 def test_unlabelled_rows_are_dropped_on_request(write):
     table = read_table(write("a,y\n1,x\n2,\n4,y\n"), drop_unlabelled=True)
     assert table["a"].values.tolist() == [1.0, 4.0]

@@ -133,7 +133,7 @@ def test_text_whose_cells_all_differ_is_not_left_out():
         warnings.simplefilter("error")
         encoder = TableEncoder(text="body").fit(frame)
     assert encoder.dropped_ == []
-    with pytest.warns(DataWarning, match="identify the rows") as told:
+    with pytest.warns(DataWarning, match="are identifiers") as told:
         assert [column["name"] for column in TableEncoder().fit(frame).dropped_] == ["body"]
     assert "text=" not in str(told[0].message)  # too few words
     frame["body"] += " that somebody wrote"

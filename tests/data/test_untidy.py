@@ -61,6 +61,11 @@ def test_a_word_such_as_total_may_be_a_level(write):
     assert table.notes[-1] == "3 lines called a total but not the sum of the rows above are kept: 2, 4, 6."
 
 
+def test_chunks_may_have_such_a_word(write):
+    path = write("kind,y\nTotal,1\nPart,2\nTotal,3\nPart,0\nTotal,9\n")
+    assert sum(table.n_rows for table in read_chunks(path, rows=2, target=False)) == 5
+
+
 def test_the_last_row_may_have_few_cells(write):
     assert read_table(write("a,b,c\n1,x,2\n3,y,4\n5,,\n"), target=False).n_rows == 3
 
@@ -95,6 +100,7 @@ ENCODED = {
     "cp1250": "Źródło;n\nŁódź;3\nGdańsk śląski;4\n",
     "cp1251": "Город;n\nМосква;3\nТула;4\n",
     "cp932": "商品;数\nりんごの箱;3\nコーヒー;4\n",
+    "cp1252 ": "Ort;Größe;Preis\nUlm;3,5 °C;£ 0.85\nBonn;4 m²;¥ 57.09\n",
     "utf-16-le": "Straße;n\nMühlweg;3\nAllee;4\n",
     "utf-16-be": "Straße;n\nMühlweg;3\nAllee;4\n",
 }
@@ -102,7 +108,7 @@ ENCODED = {
 
 @pytest.mark.parametrize("encoding", ENCODED)
 def test_the_encoding_is_guessed_and_noted(write, encoding):
-    text = ENCODED[encoding]
+    text, encoding = ENCODED[encoding], encoding.strip()
     path = write(text.encode(encoding))
     table = read_table(path, target=False)
     assert table.names == tuple(text.split("\n")[0].split(";"))
@@ -144,6 +150,7 @@ def test_a_header_row_must_exist(write):
     [
         "All of it,,\nx,u,y\nv,x,b\nx,v,a\n",  # words of the first line below come again
         "Report,\nn,b\nu,x\nv,y\n",  # a name, perhaps
+        "Sales of spring,\nn,b\n4950,60 kg\n,80 kg\n,52 kg\n",
         "a,b\n1,2\n3,4\n\nc,d,e\n1,2,3\n4,5,6\n",  # two tables
         "Report, by Ann, 2024\nRegion: North, South\na,b,c\n1,x,2\n",
     ],

@@ -30,10 +30,11 @@ def generate() -> ModuleType:
 
 @pytest.fixture
 def repository(generate, tmp_path, monkeypatch) -> Path:
-    """A repository of two pages with markers and one result; its command line is ours."""
+    """A repository of three pages with markers and one result; its command line is ours."""
     text = f"before\n{generate.BEGIN}\nold\n{generate.END}\nafter\n"
-    for path in (tmp_path / "README.md", tmp_path / "docs" / "benchmarks.md"):
-        path.parent.mkdir(exist_ok=True)
+    for name in ("README.md", "docs/benchmarks.md", "docs/guide/messy-tables.md"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)

@@ -32,7 +32,8 @@ LAYERS = (
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
     "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
     "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
-    "multiclass.coded multiclass.machines multiclass.decoding select.selector select.scores transfer/",
+    "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
+    "calibrate.threshold select.selector select.scores transfer/",
     "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",
     "plots/",
     "app/ __main__",
@@ -46,6 +47,7 @@ FAMILIES: dict[str, set[str]] = {
     "boost": {"tree"},
     "select": {"tree"},
     "multiclass": {"svm", "tree", "boost"},
+    "calibrate": {"svm", "linear_svm", "multiclass"},
     "transfer": {"linear", "svm"},
 }
 LONGEST_CHAIN = 9  # modules of a package of which each imports the next

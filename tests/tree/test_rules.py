@@ -80,7 +80,7 @@ def test_rules_of_regression_give_the_spread_of_each_leaf(criterion):
         rows = y[leaf == rule.node]
         expected = np.abs(rows - np.median(rows)).mean() if criterion == "absolute_error" else rows.std()
         assert rule.spread == pytest.approx(expected)
-        assert rule.outcome() == f"{rounded(rule.prediction)} ± {expected:.3g}"
+        assert rule.outcome() == f"{rounded(rule.prediction)} ± {rounded(float(f'{expected:.3g}'))}"
         assert rule.outcome() in str(tree.rules())
         assert rule.data()["spread"] == rule.spread
 
@@ -88,6 +88,11 @@ def test_rules_of_regression_give_the_spread_of_each_leaf(criterion):
 def test_a_leaf_of_equal_numbers_has_spread_zero_and_one_of_a_single_row_has_none():
     tree = margrove.DecisionTreeRegressor().fit([[0.0], [0.0], [1.0]], [0.1 + 0.2, 0.3, 7.0])
     assert str(tree.rules()) == "if x0 ≤ 0.5: 0.3 ± 0 (2 rows)\nelse (x0 > 0.5): 7 (1 row)"
+
+
+def test_a_wide_spread_has_no_exponent():
+    tree = margrove.DecisionTreeRegressor().fit([[0.0], [0.0], [1.0]], [100_000.0, 200_000.0, 7.0])
+    assert str(tree.rules()).startswith("if x0 ≤ 0.5: 150000 ± 50000 (2 rows)")
 
 
 def test_lines_merge_the_tests_of_one_column_and_are_sorted_by_support():

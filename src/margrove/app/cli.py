@@ -59,6 +59,8 @@ def train(
     ] = None,
     report: Annotated[bool, typed.of_output(help="Write a report next to the model: MODEL.report.html.")] = True,
     prefer: typed.Prefer = "best",
+    metric: typed.Metric = None,
+    balanced: typed.Balanced = False,
     task: typed.Task = None,
     param: typed.Param = None,
     seed: typed.Seed = 0,
@@ -86,6 +88,8 @@ def train(
         task,
         columns.preparation,
         prefer,
+        metric=metric,
+        is_balanced=balanced,
     )
     work(shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report)
 
@@ -118,7 +122,7 @@ def show(
     lines: Annotated[bool, typed.of_output("--lines", help="Print only the rules of a tree, one per line.")] = False,
     max_levels: Annotated[
         int | None,
-        typed.of_output(help="The most levels of a category that a rule lists; 0 for all. Default: 10."),
+        typed.of_output(help="The number of levels that a list in a rule names; 0 for all. Default: 10."),
     ] = None,
     shown: typed.ShownOptions,
 ) -> None:
@@ -207,6 +211,8 @@ def compare(
     *,
     file: typed.File = None,
     target: typed.Target = None,
+    metric: typed.Metric = None,
+    balanced: typed.Balanced = False,
     task: typed.Task = None,
     seed: typed.Seed = 0,
     folds: typed.Folds = 5,
@@ -225,7 +231,16 @@ def compare(
     from margrove.app.options.training import Training
 
     reading = cells.reading(file, target, without=tuple(columns.without or ()))
-    training = Training(None, {}, seed, folds, time_limit, parse_budget(budget), task, columns.preparation)
+    training = Training(
+        seed=seed,
+        folds=folds,
+        time_limit=time_limit,
+        budget=parse_budget(budget),
+        task=task,
+        preparation=columns.preparation,
+        metric=metric,
+        is_balanced=balanced,
+    )
     work(shown.screen(), reading, training, began)
 
 

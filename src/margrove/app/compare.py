@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.choose.candidates import LEAST_LIMIT
+from margrove.app.choose.words import tell_metric
 from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
 from margrove.app.models import last_step_of, learned
@@ -87,6 +88,7 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
     training = replace(training, task="regress" if is_estimated else "classify")
+    training = training.judged(training.kind.labels(table))
     task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
     learners = [learner for learner in offered if learner is not None]
@@ -95,6 +97,7 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
     tell_facts(screen, facts, reading, gaps=f"imputed ({as_they_are}: handled directly)")
     if preparation.text:
         screen.say(f"{as_they_are}: trained without the text columns, which they do not take", indent=2)
+    tell_metric(screen, training)
     entries: list[Entry] = []
     with metered(screen, "comparing", total=len(learners) * (len(folds.tests) + 1)) as meter:
         for n_left, learner in zip(range(len(learners), 0, -1), learners, strict=True):

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.learning_curve import Point
+from margrove.app.estimate.metrics import Metric, metric_named
 from margrove.data import Column, Table
+from margrove.errors import ParameterError
 from margrove.run.checkpoint import fingerprint
 
 T = TypeVar("T")
@@ -60,6 +62,12 @@ class ScoredRows:
         return bool(is_share and np.allclose(self.scores.sum(axis=1), 1.0, atol=1e-6))
 
     @property
+    def never(self) -> tuple[str, ...]:
+        """The classes that some rows are of, and that are never predicted."""
+        classes = range(len(self.classes or ()))
+        return tuple(self.classes[k] for k in classes if k in self.truth and k not in self.predicted)  # type: ignore[index]
+
+    @property
     def is_right(self) -> NDArray[np.bool_]:
         return np.asarray(self.truth == self.predicted)
 
@@ -72,6 +80,7 @@ class RecordedEstimate:
     words: str
     measure: str
     value: float
+    metric: str  # of the leaderboard, as typed after ``--metric``
     low: float | None
     high: float | None
     baseline: float | None
@@ -117,6 +126,7 @@ class History:
         lines = [replace(c, title=c.title or c.learner) for c in _lines(Contender, record.get("leaderboard"))]
         self.leaderboard = [line for line in lines if line.title]
         self.estimate = _estimate(_mapping(record.get("estimate")))
+        self.metric = _metric(None if self.estimate is None else self.estimate.metric)  # None: accuracy or R²
         cells = _lines(Cell, _mapping(record.get("search")).get("cells"), "C", "score")
         self.search = [cell for cell in cells if cell.C > 0]
         curve = _lines(Point, record.get("learning_curve"), "rows", "score")
@@ -135,7 +145,7 @@ class History:
 def _estimate(found: Mapping[str, Any]) -> RecordedEstimate | None:
     """Return the estimate on rows not seen; None where there is none."""
     estimate, named = _read(RecordedEstimate, found), found.get("baseline_class")
-    is_share = found.get("measure") != "R²"
+    is_share = found.get("measure") in (None, "accuracy", "balanced accuracy")
     if estimate.value is None or estimate.method == "none" or (is_share and not 0 <= estimate.value <= 1):
         return None
     return replace(
@@ -145,6 +155,14 @@ def _estimate(found: Mapping[str, Any]) -> RecordedEstimate | None:
         n_tested=_count(found.get("rows_tested")),
         held_out=_held_out(found),
     )
+
+
+def _metric(name: str | None) -> Metric | None:
+    """Return the metric of this name; None of one that this version does not know."""
+    try:
+        return None if name is None else metric_named(name)
+    except ParameterError:
+        return None
 
 
 def _held_out(found: Mapping[str, Any]) -> ScoredRows | None:

@@ -27,7 +27,7 @@ from margrove.app.show import expectation_words, history_of
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import ParameterError
-from margrove.explanation import explanation_of
+from margrove.explanation import counted, explanation_of
 from margrove.transfer.pictures import PictureFolder
 
 UNNAMED_TARGET = "prediction"  # the column's name where the model does not know its target's
@@ -126,11 +126,11 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     history, known = history_of(model), ~truth.is_missing
     is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
     predictions = replace(predictions, is_of_training=is_of_training)
-    n, has = int(known.sum()), f"The table has the column {target!r}: "
+    n, has = int(known.sum()), f"Compared with {target!r} in the table: "
     if n and is_classifier(last_step_of(model)):
         # As text: a file of zeros and ones may be numbers here and yes/no there.
         accuracy = float(np.mean(labels[known].astype(str) == truth.take(known).labels().astype(str)))
-        words = f"{has}{percent(accuracy)} of {n:,} predictions agree with it"
+        words = f"{has}{percent(accuracy)} of {counted(n, 'prediction')} {'is' if n == 1 else 'are'} correct"
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
     if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)
@@ -150,7 +150,7 @@ def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptio
     if not is_known.any():
         return predictions
     accuracy = float(np.mean(labels[is_known].astype(str) == pictures.labels[is_known]))
-    words = f"{is_known.sum():,} pictures are in folders of classes: {percent(accuracy)} of their predictions agree"
+    words = f"{percent(accuracy)} of the {is_known.sum():,} pictures in folders of classes are predicted correctly"
     return replace(predictions, measures={"accuracy": accuracy}, words=words)
 
 

@@ -61,12 +61,15 @@ def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
     return {
         "method": estimate.method,
         "words": words,
-        "measure": estimate.task.measure,
-        "value": estimate.value,
+        "measure": estimate.task.value_name,
+        "metric": estimate.task.metric.name,
+        "value": None if estimate.value is None else estimate.task.natural(estimate.value),
         **estimate.ends,
         "mean_absolute_error": None if off is None else off.mean_absolute_error,
-        "baseline": estimate.baseline,
+        "baseline": estimate.task.natural(estimate.baseline),
         "baseline_class": estimate.baseline_class,
+        "accuracy": estimate.accuracy,
+        "never_predicted": list(estimate.never),
     }
 
 
@@ -74,6 +77,7 @@ def named_estimate_part(estimate: Estimate) -> dict[str, Any]:
     """Return the same of a learner that was named: what its task has."""
     how = [how_words(estimate)] if estimate.rounds else []
     absent = {"baseline", "baseline_class"} if estimate.task.is_number else {"mean_absolute_error"}
+    absent |= {"accuracy", "never_predicted"} if estimate.task.is_number else set()
     absent |= {"low", "high"} if estimate.interval is None else set()
     part = estimate_part(estimate, "; ".join([*how, *estimate.notes]))
     return {name: value for name, value in part.items() if name not in absent}

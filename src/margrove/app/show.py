@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.classes import CLASSES, classes_by
+from margrove.app.estimate.numbers import NUMBERS, numbers_by
 from margrove.app.estimate.task import Task, error_text
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
@@ -27,6 +27,7 @@ _SHOWN_CLASSES = 12
 _MOST_LINES = 20  # of the leaderboard
 _LONG = ("rows", "truth", "predicted", "scores")  # lists of a record that is printed in short
 _LONGEST = 300  # letters of a text that somebody else wrote
+_LEAST_GAP = 1e-6  # that is printed: nobody needs to know a smaller one
 
 
 def show(screen: Screen, path: str) -> None:
@@ -56,9 +57,9 @@ def show(screen: Screen, path: str) -> None:
         screen.say(line, indent=2)
     if not has_pictures:
         tell_history(screen, history_of(model))
-    tell_certificate(screen, learner.certificate_, is_saved=True)
     if explained is not None:
         tell_learned(screen, explained, has_columns=not has_pictures)
+    tell_certificate(screen, learner.certificate_, is_saved=True, data="FOLDER" if has_pictures else "TABLE")
     screen.document(record)
 
 
@@ -76,15 +77,15 @@ def _table_facts(model: Any, parameters: dict[str, Any]) -> tuple[dict[str, Any]
         lines.append(f"kernel: {explanation.kernel}")
     if solve is not None:
         gap, widths = solve["gap"], [width for width in solve["margins"] if width is not None]
+        within = 100 * max(gap, _LEAST_GAP)
         lines.append(
-            f"solved by {solve['solver']}; relative duality gap {gap:.2g}: no other weights have an objective that is "
-            f"smaller by more than {100 * gap:.2g} %"
+            f"solved by {solve['solver']}: the objective is within {within:.2g} % of the optimum (duality gap)"
         )
         if len(widths) == 1:
-            lines.append(f"margin {widths[0]:.4g} wide (2/‖w‖), in encoded columns")
+            lines.append(f"width of the margin: {widths[0]:.4g} (2/‖w‖, in the units of the encoded columns)")
         elif widths:
-            text = f"margins {min(widths):.4g} … {max(widths):.4g} wide (2/‖w‖), in encoded columns"
-            lines.append(f"{text}, of {len(solve['margins'])} machines")
+            text = f"width of the {len(solve['margins'])} margins: {min(widths):.4g} … {max(widths):.4g}"
+            lines.append(f"{text} (2/‖w‖, in the units of the encoded columns)")
     classes = learner.classes_.tolist() if explanation.task == "classes" else None
     gamma = getattr(learner, "gamma_", None)
     return {"gamma": gamma, "target": target, "classes": classes, "columns": columns, "solve": solve}, lines
@@ -153,7 +154,8 @@ def _parameters_words(learner: Any, parameters: dict[str, Any]) -> str:
         usual = plain_parameters(type(learner)())
         shown = {name: value for name, value in parameters.items() if value != usual[name]}
     # The boosted learner is a word of Python, not a text.
-    words = ", ".join(f"{name}={value if name == 'estimator' else repr(value)}" for name, value in shown.items())
+    texts = {name: f"{value:.6g}" if isinstance(value, float) else repr(value) for name, value in shown.items()}
+    words = ", ".join(f"{name}={shown[name] if name == 'estimator' else text}" for name, text in texts.items())
     return words if len(shown) == len(parameters) else ", ".join(filter(None, [words, "the others at their defaults"]))
 
 
@@ -202,7 +204,7 @@ def tell_history(screen: Screen, record: dict[str, Any] | None) -> None:
         screen.heading("Learners tried, as saved after training")
         task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
         for line in scored:
-            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.number(line.error)}")
+            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.spread(line.error)}")
             grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
         screen.say(grid, indent=2)
         if history.choice:
@@ -229,12 +231,20 @@ def _value_words(estimate: RecordedEstimate) -> tuple[str, str, str]:
     """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
     error = "" if off is None or not task.is_number else f"mean absolute error {error_text(off)}"
-    ends = "" if low is None or high is None else f"95 % interval {task.number(low)} … {task.number(high)}"
-    return task.named(estimate.value), error, ends
+    value, *limits = (task.value_text(task.natural(each)) for each in (estimate.value, low or 0.0, high or 0.0))
+    ends = "" if low is None or high is None else "95 % interval {} … {}".format(*limits)
+    return f"{'' if task is CLASSES else task.value_name} {value}".lstrip(), error, ends
 
 
 def _task(estimate: RecordedEstimate | None) -> Task:
-    return NUMBERS if estimate is not None and estimate.measure == NUMBERS.measure else CLASSES
+    """Return the task of a record; the usual one of a metric that this version does not know."""
+    if estimate is None:
+        return CLASSES
+    is_number = estimate.measure == NUMBERS.value_name
+    try:
+        return numbers_by(estimate.metric) if is_number else classes_by(estimate.metric)
+    except ParameterError:
+        return NUMBERS if is_number else CLASSES
 
 
 def _line(text: str) -> str:

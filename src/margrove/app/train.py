@@ -13,7 +13,7 @@ from warnings import catch_warnings, simplefilter
 
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES, LEAST_LIMIT
-from margrove.app.choose.contest import meets_on_sample
+from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
@@ -22,6 +22,7 @@ from margrove.app.choose.words import (
     tell_choice,
     tell_contest,
     tell_curve,
+    tell_metric,
     tell_plan,
     tell_search,
     tell_search_space,
@@ -143,27 +144,19 @@ def train(
     report = report_path(destination) if has_report else None
     if report is not None:
         check_report(report)
-    training, table, facts = _read(screen, reading, training)
-    budget, course = Budget(training.budget, began), Course()
     # Of one learner the budget is for its search alone.
-    whole = budget if training.is_auto else None
-    if whole is not None and report is not None:
-        budget = whole.longer(-min(_MOST_REPORT, _REPORT_SHARE * whole.seconds))
-    with parameters_blamed(training.params):
-        decide = _decide_among_many if training.is_auto else _decide_on_one
-        decision = decide(screen, training, table, facts, budget)
-        model, proof, warnings = _fit(screen, decision, table, budget, course)
-    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
-    trained = Trained(decision, facts, model, proof, warnings, curve, began)
+    budget = Budget(training.budget, began) if training.is_auto else None
+    kept = 0.0 if budget is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * budget.seconds)
+    trained, table = learn(screen, reading, training, began, kept)
+    decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
-    for warning in warnings:
+    for warning in trained.warnings:
         screen.warn(warning)
-    tell_certificate(screen, proof.certificate)
+    tell_learned(screen, explained)
+    tell_curve(screen, decision.training.kind, trained.curve)
+    tell_certificate(screen, proof.certificate, data="TABLE")
     if proof.words:
         screen.say(proof.words, indent=2)
-    tell_learned(screen, explained)
-    tell_curve(screen, training.kind, curve)
-    model.training_record_ = trained.record(table, course)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
     before, is_saved = _file_of(destination), False
@@ -171,7 +164,7 @@ def train(
         write_model(model, destination)
         is_saved = True
         if report is not None:
-            report = _reported(screen, reading, model, table, destination, report, whole)
+            report = _reported(screen, reading, model, table, destination, report, budget)
         has_rules = explanation_of(model).has_rules
         _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
@@ -183,6 +176,23 @@ def train(
         if is_interrupt(error) and (is_saved or _file_of(destination) != before):
             raise KeyboardInterrupt(f"the model is saved: {destination}") from error
         raise
+
+
+def learn(
+    screen: Screen, reading: Reading, training: Training, began: float, kept: float = 0.0
+) -> tuple[Trained, Table]:
+    """Read, estimate, fit and certify; return the model, with its training record, and its table. So many seconds of
+    the budget are kept for what comes after."""
+    training, table, facts = _read(screen, reading, training)
+    budget, course = Budget(training.budget, began).longer(-kept), Course()
+    with parameters_blamed(training.params):
+        decide = _decide_among_many if training.is_auto else _decide_on_one
+        decision = decide(screen, training, table, facts, budget)
+        model, proof, warnings = _fit(screen, decision, table, budget, course)
+    curve = [] if proof.is_left_out else _curve(screen, decision, budget)
+    trained = Trained(decision, facts, model, proof, warnings, curve, began)
+    model.training_record_ = trained.record(table, course)
+    return trained, table
 
 
 def _file_of(path: str) -> tuple[int, int] | None:
@@ -226,18 +236,20 @@ def _read(screen: Screen, reading: Reading, training: Training) -> tuple[Trainin
         training.preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=text)
     training = replace(training, task=(NUMBERS if is_estimated else CLASSES).name)
+    training = training.judged(training.kind.labels(table))
     if training.is_auto:
         gaps = "imputed (trees handle them directly)"
     else:
         gaps = "handled directly" if training.learner.takes_tables else "imputed"
     tell_facts(screen, facts, reading, gaps=gaps)
-    if can_estimate and facts.is_number and not is_estimated:
-        screen.say("integers that repeat are treated as classes; --task regress predicts them as numbers", indent=2)
+    if can_estimate and facts.is_number and not is_estimated and len(facts.classes) > 2:
+        screen.say("The target's integers are treated as classes; --task regress predicts them as numbers.", indent=2)
     return training, table, facts
 
 
 def _decide_among_many(screen: Screen, training: Training, table: Table, facts: Facts, budget: Budget) -> Decision:
     """Try several learners, choose the best, and estimate its score on held-out rows."""
+    training = fairly_judged(training, table)
     tell_plan(screen, training, training.budget, is_sampled=meets_on_sample(table.n_rows, table.n_columns))
     with counted_down(screen, budget) as meter:
         contest = NestedChoice(training, table, budget, meter)
@@ -273,6 +285,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
     is_set = training.params.keys() & {*learner.defaults, *(f"estimator__{name}" for name in learner.boosted)}
     if learner.remark and not is_set:
         screen.say(learner.remark, indent=2)
+    tell_metric(screen, training)
     if not training.preparation.is_scaled:
         screen.say("The columns are sparse and are not scaled.", indent=2)
     labels, seed, tuned = task.labels(table), training.seed, None
@@ -340,7 +353,7 @@ def _fit(
         # The file stores the recomputed certificate, not the solver's own.
         learner.certificate_ = proof.certificate
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model is kept as it is; the accuracy above is that of complete fits")
+        screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
     return model, proof, warnings
 
 

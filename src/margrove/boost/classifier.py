@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,8 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         The number of rounds without a smaller error on them after which boosting stops.
     stop_at_bound : float, default=0
         Stop when the exponential loss, which bounds the training error of two classes, is no larger than this.
+    class_weight : dict or "balanced", optional
+        A factor of the initial weights of each class's rows; "balanced" gives all classes the same weight.
     warm_start : bool, default=False
         Continue the rounds of the previous fit: 50 and then 100 rounds are the same as 100 at once.
     random_state : int, optional
@@ -121,6 +123,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     validation_fraction: float = checked(check_share, default=0.1)
     n_iter_no_change: int = checked(check_whole, least=1, default=10)
     stop_at_bound: float = checked(check_number, least=0, default=0.0)
+    class_weight: Mapping[Any, float] | str | None = None
     warm_start: bool = checked(check_flag, default=False)
 
     rounds_: Rounds = fitted()

@@ -103,7 +103,7 @@ def read_training(
 ) -> TreeSample:
     """Return the rows of a fit, with cells only for a plain tree, and record columns and names."""
     cells = take_note(owner, learner, X, is_plain=is_plain_tree(learner, owner.engine))
-    return read_classes(cells, y, _scaled(cells, sample_weight), None)
+    return read_classes(cells, y, _scaled(cells, sample_weight), owner.class_weight)
 
 
 def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> TreeSample:
@@ -113,7 +113,7 @@ def read_again(owner: AdaBoostClassifier, learner: Any, X: Any, y: Any, sample_w
         cells = read_cells(owner, X, owner.model_.grove.columns)
     else:
         cells = Cells((), _num_samples(X))
-    sample = read_classes(cells, y, _scaled(cells, sample_weight), None)
+    sample = read_classes(cells, y, _scaled(cells, sample_weight), owner.class_weight)
     check_same_classes(owner, sample)
     return sample
 

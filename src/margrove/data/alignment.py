@@ -25,7 +25,7 @@ from margrove.data.formats import (
 )
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
-from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, level_of_caller
+from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, did_you_mean, level_of_caller
 
 UNSEEN = -2  # the code of a category that training did not know
 
@@ -35,11 +35,12 @@ def check_names(table: Table, wanted: Sequence[str], *, known: Sequence[str] = (
     which training saw and left out, may be there or not."""
     absent = [name for name in wanted if name not in table]
     if absent and not table.absent_is_zero:
+        given = [column.name for column in table if not column.date_part]
         raise InputError(
             f"{len(absent)} of the {len(wanted)} training columns "
             f"{'is' if len(absent) == 1 else 'are'} missing: {named(absent)}",
             file=table.source,
-            cure=f"The table's columns are {named(table.names)}.",
+            cure=f"{did_you_mean(absent[0], given)}The table's columns are {named(given)}.",
         )
     expected = {*wanted, *known}
     extra = [name for name in table.names if name not in expected]
@@ -124,9 +125,10 @@ def sparse_as_trained(table: Table, names: Sequence[str]) -> Matrix:
 def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None) -> NDArray[Any]:
     if column.kind == "numeric":
         units = [f.unit if isinstance(f, NumberFormat) else "" for f in (column.format, form)]
-        if all(units) and unit_name(units[0]) != unit_name(units[1]):
-            problem = f"the numbers are in {units[0]}, and in training they were in {units[1]}"
-            raise InputError(problem, file=source, column=column.name, cure=f"Convert them to {units[1]}.")
+        if (all(units) or units[0] == "%") and unit_name(units[0]) != unit_name(units[1]):
+            trained = f"in {units[1]}" if units[1] else "without a unit"
+            problem = f"the numbers are in {units[0]}, and in training they were {trained}"
+            raise InputError(problem, file=source, column=column.name, cure=f"Write them {trained}.")
         return column.values
     if column.kind == "boolean":
         cells: NDArray[Any] = np.where(column.values == MISSING, np.nan, column.values)
@@ -135,7 +137,7 @@ def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
         numbers[code] = _finite_number(level) if form is None else form.parse(str(level))
-        is_word = np.isnan(numbers[code]) and (form is None or level not in NO_VALUE)
+        is_word = np.isnan(numbers[code]) and level not in NO_VALUE
         if is_word and np.any(column.values == code):  # not one that was declared and does not occur
             what = "a date" if isinstance(form, DateFormat) else "a number"
             such = "" if form is None else f", such as {form.sample}"

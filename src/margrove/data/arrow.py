@@ -69,12 +69,19 @@ def table_from_batches(batches: list[pa.RecordBatch], source: str, form: Format)
         if PANDAS_INDEX in arrow.column_names:
             arrow = arrow.drop_columns([PANDAS_INDEX])
             notes.append("The index that pandas wrote into the file is left out.")
-    table = table_from_arrow(arrow, source=source, notes=notes)
+    table = table_from_arrow(*_without_lists(arrow, notes), source=source)
     check_finite(table)
     return table
 
 
-def table_from_arrow(arrow: pa.Table, *, source: str, notes: Sequence[str] = (), is_valid: bool = False) -> Table:
+def _without_lists(arrow: pa.Table, notes: Sequence[str] = ()) -> tuple[pa.Table, list[str]]:
+    """Return the table without columns of lists or maps, if it has others, and the notes with one for each of them."""
+    lists = [field.name for field in arrow.schema if kinds.is_nested(field.type) and not kinds.is_struct(field.type)]
+    lists = lists if len(lists) < arrow.num_columns else []
+    return arrow.drop_columns(lists), [*notes, *(f"Column {name!r} holds lists and is left out." for name in lists)]
+
+
+def table_from_arrow(arrow: pa.Table, notes: Sequence[str] = (), *, source: str, is_valid: bool = False) -> Table:
     """Return a pyarrow Table as a `Table` without a target. Columns that are all numeric and of one float type become
     one block. ``is_valid``: pyarrow has made the table itself, so that it need not be checked."""
     with damage_refused(source, "Arrow"):
@@ -128,12 +135,14 @@ def table_from_typed(
     arrow: pa.Table, *, source: str, missing: Sequence[str], line_of: Callable[[int], int] | None = None
 ) -> Table:
     """Return rows of JSON or of a database as a table without a target. An object in a cell becomes columns
-    ``outer.inner``. In a column of text, the words for a missing cell are such cells, and a column of true and false
-    has booleans, as in delimited text. Raise `InputError` if there are no rows or a number is infinite."""
+    ``outer.inner``, and a column of lists is left out. In a column of text, the words for a missing cell are such
+    cells, and a column of true and false has booleans, as in delimited text. Raise `InputError` if there are no rows or
+    a number is infinite."""
     if arrow.num_rows == 0 or arrow.num_columns == 0:
         raise InputError("the table has no rows", file=source, cure="Was it fully written?")
     while any(map(kinds.is_struct, arrow.schema.types)):
         arrow = arrow.flatten()
+    arrow, notes = _without_lists(arrow)
     for place, field in enumerate(arrow.schema):
         if kinds.is_string(field.type):
             texts = pc.utf8_trim_whitespace(arrow.column(place))
@@ -141,7 +150,7 @@ def table_from_typed(
             truth = pc.equal(pc.utf8_lower(texts), "true")
             is_truth = pc.all(pc.or_(truth, pc.equal(pc.utf8_lower(texts), "false")), min_count=1).as_py()
             arrow = arrow.set_column(place, field.name, truth if is_truth else texts)
-    table = table_from_arrow(arrow, source=source)
+    table = table_from_arrow(arrow, notes, source=source)
     check_finite(table, line_of)
     return table
 

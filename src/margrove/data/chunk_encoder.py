@@ -121,7 +121,7 @@ def _warn_dropped(source: str, names: list[str], texts: list[str]) -> None:
     """Warn of columns that are left out, and of those that hold text, left out or not."""
     others = [name for name in names if name not in texts]
     if others:
-        message = f"{source}: columns that are constant or identify the rows are left out: {named(others)}."
+        message = f"{source}: columns that are constant or identifiers are left out: {named(others)}."
         warnings.warn(message, DataWarning, stacklevel=level_of_caller())
     for name in texts:
         fate = "is left out" if name in names else "each whole text is used as a category"

@@ -88,14 +88,16 @@ def _score(text: str, letters: str) -> float:
     for found in re.finditer(r"[^\x00-\x7f]", text):
         place, character = found.start(), found[0]
         before, after = text[max(place - 1, 0) : place], text[place + 1 : place + 2]
+        near = text[max(place - 2, 0) : place].strip()[-1:] + text[place + 1 : place + 3].strip()[:1]
+        is_beside = any(map(str.isdigit, near))
         inside = before.isalpha() and after.isalpha()
         if character.isalpha():
             is_odd = character.isupper() and before.islower()
             is_odd |= character.islower() and before.isupper() and not after.islower()
             is_odd |= not is_latin and any(each.isascii() and each.isalpha() for each in (before, after))
-            is_odd |= not before.isalpha() and not after.isalpha() and text[max(place - 2, 0) : place].strip().isdigit()
+            is_odd |= not before.isalpha() and not after.isalpha() and is_beside
             scores.append(-2.0 if is_odd else 1.0 if character.lower()[0] in letters else -1.0)
-        elif (before.isdigit() or after.isdigit()) and character in _BESIDE_NUMBERS:
+        elif character in _BESIDE_NUMBERS and (is_beside or (character in "²³" and before.isalpha())):
             scores.append(1.0)
         elif character in (_BEFORE_WORDS if after.isalpha() else _AFTER_WORDS) and (not inside or character in "’–"):
             scores.append(0.7)

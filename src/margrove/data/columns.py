@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
-from margrove.data.formats import DateFormat, EmptyFormat, Format
+from margrove.data.formats import DateFormat, EmptyFormat, Format, NumberFormat
 from margrove.errors import InputError
 
 Kind = Literal["numeric", "category", "boolean"]
@@ -193,8 +193,8 @@ def text_column(name: str, values: NDArray[Any]) -> Column:
 
 
 def column_from_objects(name: str, values: Sequence[Any], *, source: str | None = None) -> Column:
-    """Infer a column from Python objects: booleans, else numbers, else dates, else text, also where these are mixed.
-    Raise `InputError` if a cell is a list, a dict or another object that is no single value."""
+    """Infer a column from Python objects: booleans, else numbers, else dates, else times as hours, else text, also
+    where these are mixed. Raise `InputError` if a cell is a list, a dict or another object that is no single value."""
     missing = np.fromiter((is_missing(value) for value in values), dtype=bool, count=len(values))
     present = [value for value, is_absent in zip(values, missing, strict=True) if not is_absent]
     if present and all(isinstance(value, (bool, np.bool_)) for value in present):
@@ -209,6 +209,9 @@ def column_from_objects(name: str, values: Sequence[Any], *, source: str | None 
         instants = np.array([_utc(value) for value in present], dtype="datetime64[us]")
         cells[~missing] = instants.astype(np.int64) / (86_400 * 10**6)
         return date_column(name, cells)
+    if all(isinstance(value, datetime.time) for value in present):
+        cells[~missing] = [t.hour + t.minute / 60 + (t.second + t.microsecond / 1e6) / 3600 for t in present]
+        return Column(name, "numeric", cells, format=NumberFormat(unit="h"))
     for row, value in enumerate(values):
         if not missing[row] and not isinstance(value, (str, numbers.Real, decimal.Decimal, datetime.date)):
             raise InputError(

@@ -62,8 +62,9 @@ class Rows:
         return _read_csv(body, self.dialect, block, newlines_in_values=True, **texts, **convert)
 
     def has_leading_zeros(self) -> bool:
-        """Return whether a cell begins with a zero and a digit; of a long file, pieces all over it are searched."""
-        code = re.compile(rb'[\n"' + re.escape(self.dialect.delimiter.encode()) + rb"]0\d")
+        """Return whether a cell begins with a zero and a digit, or with 12E4; of a long file, pieces all over it are
+        searched."""
+        code = re.compile(rb'(?:\A|[\r\n"' + re.escape(self.dialect.delimiter.encode()) + rb"]) *(?:0\d|\d\d+[eE]\d)")
         start, size = max(0, self.dialect.body - 1), self.content.size
         if size <= REPORT:
             return code.search(self.content.data, start) is not None

@@ -157,7 +157,7 @@ def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing
     """Refuse a file with another table above the one found, or a table that seems to begin with a title: the names
     below it would be taken for a row."""
     whole = [row for row in rows[:first] if filled(row) == len(row) == width_of(rows[:first])[0] > 1]
-    names, typical = rows[first], typical_of(rows[first:])
+    names, typical = rows[first], max(map(filled, rows[first:]))
     if len(whole) > 2 and names_numbers(whole, missing) and (len(whole[0]) > 2 or is_formatted(whole[1][0])):
         problem = "there are several tables in the file, and it is not clear which to read"
     elif is_sparse(names, typical) and (2 * filled(names) < typical or not names_numbers(rows[first:], missing)):

@@ -239,7 +239,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return kept, dropped
 
     def _warn_dropped(self, table: Table) -> None:
-        reasons = {"constant": "are constant", "identifier": "identify the rows (nearly every cell is different)"}
+        reasons = {"constant": "are constant", "identifier": "are identifiers (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
             texts = [name for name in names if why == "identifier" and is_free_text(table[name])]

@@ -78,7 +78,7 @@ _SCALES = {"k": 1e3, "tsd": 1e3, "m": 1e6, "mio": 1e6, "mn": 1e6, "mrd": 1e9, "b
 _NUMBER = re.compile(
     r"(?P<about>[<>~≈≤≥]=?\s?|ca\.? )?(?P<open>\(\s?)?(?P<sign>[-+]\s?)?"
     r"(?P<before>[^\d\s.,'()<>~+-][^\d\s()<>~+,-]{0,4})?\s?(?P<inner>[-+]\s?)?"
-    r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,](?:-{1,2})?)?"
+    r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,]-{1,2})?"
     r"\s?(?:(?P<scale>(?:k|K|M|Mio|Mn|Mrd|bn|Tsd)\b)\.?)?\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
     r"(?P<trail>-)?(?P<close>\s?\))?"
 )
@@ -114,7 +114,7 @@ _TIME = (
 )
 _WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
 _DATES = [
-    re.compile(rf"(?:[^\W\d_]{{2,10}}\.?,?\s)?{pattern}{_TIME}")  # perhaps after a weekday
+    re.compile(rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\.?,?\s)?{pattern}{_TIME}")
     for pattern in (
         r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})",
         r"(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日",
@@ -149,13 +149,14 @@ class WrittenNumber(NamedTuple):
 class WrittenDate(NamedTuple):
     """A cell that is written as a date, before it is known whether the day or the month stands first."""
 
-    year: int
+    year: int  # as written: 24 or 2024
     first: int  # the month, or, where ``separator`` is set, either
     second: int
     separator: str  # of dates such as 03/04/2024; "" where the order of the parts is plain
     hours: float | None  # of the day; None without a time
     zone: float | None  # hours ahead of UTC
-    is_short: bool = False  # a year of two digits beside a day or month of one, as in a version 1.10.24
+    is_short: bool = False  # a year of two digits
+    weekday: str = ""  # or any word before the date
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,11 @@ class NumberFormat:
     def value(self, written: WrittenNumber) -> float:
         """Return the number under this format's decimal sign, or NaN where the cell does not follow it."""
         whole, sign, part = written.body.partition(self.decimal)
-        if (sign and not part.isdigit()) or not is_grouped(whole or "0", self.thousands):
+        other = "," if self.decimal == "." else "."  # it can only separate thousands, also if training saw none
+        if (sign and not part.isdigit()) or not is_grouped(whole or "0", self.thousands or other):
             return math.nan
-        return float(f"{''.join(filter(str.isdigit, whole)) or 0}.{part or 0}") * written.factor
+        number = float(f"{''.join(filter(str.isdigit, whole)) or 0}.{part or 0}") * written.factor
+        return number if math.isfinite(number) else math.nan
 
 
 @dataclass(frozen=True)
@@ -224,11 +227,17 @@ class DateFormat:
 
     def value(self, written: WrittenDate) -> float:
         """Return the day under this format's order, or NaN where there is no such day."""
-        month, day = written.first, written.second
-        if written.separator and self.order != "mdy":
+        year, month, day = written.year, written.first, written.second
+        if written.separator and self.order == "dmy":
             month, day = day, month
+        elif written.separator and self.order == "ymd":
+            if not written.is_short:  # 03/04/2024
+                return math.nan
+            year, month, day = written.first, written.second, written.year
+        if written.is_short:
+            year += 2000 if year < _TWO_DIGIT_YEARS else 1900
         try:
-            days = date(written.year, month, day).toordinal() - _EPOCH.toordinal()
+            days = date(year, month, day).toordinal() - _EPOCH.toordinal()
         except ValueError:
             return math.nan
         return days + ((written.hours or 0.0) - (written.zone or 0.0)) / 24
@@ -353,17 +362,13 @@ def written_date(text: str) -> WrittenDate | None:
         return None
     parts = match.groupdict()
     year = int(parts["y"])
-    is_short = len(parts["y"]) == 2
-    if is_short:
-        year += 2000 if year < _TWO_DIGIT_YEARS else 1900
     if parts.get("word"):
         month = _month(parts["word"])
         if month is None:
             return None
-        first, second, separator, is_short = month, int(parts.get("d") or 1), "", False
+        first, second, separator = month, int(parts.get("d") or 1), ""
     elif "a" in parts:
         first, second, separator = int(parts["a"]), int(parts["b"]), parts["sep"]
-        is_short &= len(parts["a"]) < 2 or len(parts["b"]) < 2
     else:
         first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
     hours = zone = None
@@ -378,9 +383,11 @@ def written_date(text: str) -> WrittenDate | None:
             if name not in _ZONES:
                 return None
             zone = _ZONES[name] / 60
-        if hours >= 24 or int(parts["minute"]) > 59:
+        if hours > 24 or int(parts["minute"]) > 59:
             return None
-    return WrittenDate(year, first, second, separator, hours, zone, is_short)
+    return WrittenDate(
+        year, first, second, separator, hours, zone, len(parts["y"]) == 2, (parts.get("weekday") or "").casefold()
+    )
 
 
 def _month(word: str) -> int | None:

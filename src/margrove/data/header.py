@@ -67,7 +67,7 @@ def filled(row: Sequence[str]) -> int:
 def typical_of(rows: list[list[str]]) -> int:
     """Return the number of filled cells of a usual row."""
     width, _ = width_of(rows)
-    return median_low([filled(row) for row in rows if len(row) == width] or [0])
+    return median_low([filled(row) for row in rows if len(row) == width and filled(row)] or [0])
 
 
 def is_sparse(row: Sequence[str], typical: int) -> bool:

@@ -45,14 +45,19 @@ KINDS = ("category", "number", "date", "dmy", "mdy", "ymd", "ignore")
 Kinds = Mapping[str, str | Format | tuple[str, ...]]
 Written = Callable[[Sequence[str]], Mapping[str, Column]]  # some columns of the file as text, as the cells are written
 
-_DAY_FIRST_OR_NOT: tuple[Order, Order] = ("dmy", "mdy")
+_FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _FIRST = 1000  # rows that are looked at before all are
 _MOST_JOINED = 10_000  # levels among which spellings are compared
 _ANSWERS = ("y", "n", "j", "m", "f", "w", "t")  # letters for yes, no, true, false, male and female
 _DASHES, _ERRORS = NO_VALUE[:4], NO_VALUE[4:]
 _DIGIT = re.compile(r"\d")
-_CODE = re.compile(r"0\d+")
+_CODE = re.compile(r"0\d+|\d\d+[eE]\d+")
+_LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
+_GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
+_LONG = re.compile(r"\d{16,}")
+_NONE = "1.2.3"
+_VERSION = re.compile(r"\d\.\d{1,2}\.\d\d|\d\d\.\d\.\d\d")
 _SAYS_DATE = re.compile(
     r"date|datum|dato|\bdata\b|fecha|\bday\b|\bdt\b|_dt\b|\bjour\b|\btag\b|日|päivä|ημερομηνία|termin", re.IGNORECASE
 )
@@ -141,33 +146,35 @@ def infer_columns(
         elif column.kind == "numeric" and column.format is None:
             if column.name in as_text and _has_codes(_Text(as_text[column.name])):
                 found[column.name] = as_text[column.name]
-                notes.append(f"Column {column.name!r} holds codes with leading zeros, so it is a category.")
+                words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
+                notes.append(Advice(words, "If it holds numbers, set ", _given(column.name, "number"), "."))
             elif _SAYS_DATE.search(column.name) and (compact := _compact_dates(column)) is not None:
                 found[column.name] = compact
                 notes.append(f"Column {column.name!r} holds dates written as YYYYMMDD.")
             else:
                 plain.append(column)
+                notes += _rounded(column, written)
     dates = {name: parsed for name, text in texts.items() if (parsed := _try(text, written_date)) is not None}
     order_of = {sign: _known_order(dates, sign) for sign in "/-"}
     for name, parsed_dates in dates.items():
         found[name], said = _dates(texts.pop(name), parsed_dates, order_of)
         notes += said
     numbers = {name: parsed for name, text in texts.items() if (parsed := _try(text, written_number)) is not None}
-    decimals = {sign for parsed in numbers.values() for sign in _decimal_signs(parsed)}
-    is_open = bool(numbers) and not decimal_comma
-    fractions = [column.name for column in plain if is_open and not _is_whole(column)]  # so it seems
-    if "," in decimals and written is not None and fractions:
+    signs = [_decimal_signs(parsed) for parsed in numbers.values()]
+    decimals = {sign for found_signs in signs if _NONE not in found_signs for sign in found_signs}
+    if "," in decimals and written is not None and plain and not decimal_comma:
         # Beside "0,05 €", what the parser took for the fraction 12.5 may be written 12.500.
-        for name, column in written(fractions).items():
-            texts[name] = _Text(column)
-            numbers[name] = list(map(written_number, texts[name].texts))
-            decimals |= _decimal_signs(numbers[name])
-    elif fractions:
+        for name, text in ((name, _Text(column)) for name, column in written([each.name for each in plain]).items()):
+            if any("." in cell for cell in text.texts):
+                texts[name], numbers[name] = text, list(map(written_number, text.texts))
+                decimals |= _decimal_signs(numbers[name])
+    elif numbers and not decimal_comma and not all(map(_is_whole, plain)):
         decimals.add(".")
     decimals |= {","} if decimal_comma else set()
     for name, text in texts.items():
         column, said = text.column, []
-        if (hours := _try(text, clock_hours)) is not None and None not in hours:
+        if (hours := _try(text, clock_hours)) is not None and not text.odd(hours):
+            hours = [math.nan if hour is None else hour for hour in hours]
             column, said = text.numbers(hours, NumberFormat(unit="h")), [f"Column {name!r} holds times, read as hours."]
         elif name in numbers:
             column, said = _numbers(text, numbers[name], decimals)
@@ -178,7 +185,7 @@ def infer_columns(
         found[name] = column
         notes += said
     if not found:
-        return table
+        return table.with_target(table.target, *notes)
     columns = [found.get(column.name, column) for column in table]
     return Table(columns, source=table.source, notes=(*table.notes, *notes))
 
@@ -253,9 +260,9 @@ def _as_kind(column: Column, kind: Any, source: str, line_of: Callable[[int], in
     text = _Text(column)
     form: NumberFormat | DateFormat = _best_format(text, kind, source) if isinstance(kind, str) else kind
     values = [form.parse(cell) for cell in text.texts]
-    wrong = [cell for cell, value in zip(text.texts, values, strict=True) if math.isnan(value)]
+    wrong = [cell for cell, value in zip(text.texts, values, strict=True) if math.isnan(value) and cell not in NO_VALUE]
     what = "date" if isinstance(form, DateFormat) else "number"
-    odd = text.odd([None if math.isnan(value) else value for value in values])
+    odd = text.odd([None if math.isnan(value) else value for value in values]) if wrong else []
     if odd == [] or (odd and not isinstance(kind, str)):
         notes = _how_read(column.name, form) if isinstance(form, NumberFormat) else []
         return text.numbers(values, form), [*notes, *_odd_notes(column.name, odd, what)]
@@ -281,20 +288,24 @@ def _spelled(column: Column, trained: tuple[str, ...]) -> tuple[Column, list[str
     known: dict[str, list[str]] = defaultdict(list)
     for level in trained:
         known[fold(level)].append(level)
+    column, dashes = _without_dashes(column, trained)
     spelling = {
         str(level): known[fold(str(level))][0]
         for level in column.levels
         if level not in trained and len(known.get(fold(str(level)), ())) == 1
     }
     if not spelling:
-        return column, []
+        return column, dashes
     pairs = [f"{given!r} as {level!r}" for given, level in spelling.items()]
     levels = [spelling.get(str(level), level) for level in column.levels]
-    return category_column(column.name, column.values, levels), [f"Column {column.name!r}: read {some(pairs, 3)}."]
+    note = f"Column {column.name!r}: read {some(pairs, 3)}."
+    return category_column(column.name, column.values, levels), [*dashes, note]
 
 
 def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateFormat:
     """Return the format under which all, or most, cells are of the kind that the user wants."""
+    cure: Any = "Write the cells in one way that cannot be mistaken."
+    what = ["a decimal point", "a decimal comma"]
     if kind == "number":
         if all(clock_hours(cell) is not None for cell in text.texts):
             return NumberFormat(unit="h")
@@ -305,22 +316,17 @@ def _best_format(text: _Text, kind: str, source: str) -> NumberFormat | DateForm
             NumberFormat(decimal, thousands, unit[0][0] if unit else "") for decimal, thousands in (".,", ",.")
         ]
     else:
-        orders = ("ymd", "dmy", "mdy") if kind == "date" else (kind,)
-        has_time = any(written is not None and written.hours is not None for written in map(written_date, text.texts))
-        forms = [DateFormat(cast(Order, order), has_time) for order in orders]
-        if kind == "date":
-            forms.pop(0)
+        dates = [written_date(cell) for cell in text.texts]
+        orders = _orders(dates) if kind == "date" else [cast(Order, kind)]
+        has_time = any(written is not None and written.hours is not None for written in dates)
+        forms = [DateFormat(order, has_time) for order in orders]
+        what = [f"the {_FIRST_PART[order]} first" for order in orders]
+        cure = Advice("Set ", _choice(text.column.name, orders), ".")
     scores = [sum(not math.isnan(form.parse(cell)) for cell in text.texts) for form in forms]
-    if len(scores) == 2 and scores[0] == scores[1]:
-        is_same = all(_same(forms[0].parse(cell), forms[1].parse(cell)) for cell in text.texts)
-        if not is_same:
-            what = ["the day first", "the month first"] if kind != "number" else ["a decimal point", "a decimal comma"]
-            cure: Any = "Write the cells in one way that cannot be mistaken."
-            if kind == "date":
-                shell = (Setting("date", f"{text.column.name}:dmy"), " or :mdy")
-                cure = Advice("Set the kind ", InPython("'dmy' or 'mdy'", *shell), ".")
-            problem = f"cells such as {clip(text.texts[0])!r} may have {what[0]} or {what[1]}"
-            raise InputError(problem, file=source, column=text.column.name, cure=cure)
+    is_open = len(scores) > 1 and scores[0] == scores[1]
+    if is_open and not all(_same(forms[0].parse(cell), forms[1].parse(cell)) for cell in text.texts):
+        problem = f"cells such as {clip(text.texts[0])!r} may have {what[0]} or {what[1]}"
+        raise InputError(problem, file=source, column=text.column.name, cure=cure)
     return forms[int(np.argmax(scores))]
 
 
@@ -346,12 +352,23 @@ def _compact_dates(column: Column) -> Column | None:
     return Column(column.name, "numeric", cells, format=DateFormat())
 
 
-def _orders(parsed: Iterable[WrittenDate | None]) -> dict[Order, int]:
-    """Return, for day-first and month-first, how many cells are impossible."""
+def _orders(parsed: Iterable[WrittenDate | None]) -> list[Order]:
+    """Return the orders under which the fewest dates are impossible. The year of 24/03/17 may stand first where the
+    first parts of a column differ less than the last ones."""
     pairs = [written for written in parsed if written is not None and written.separator]
-    return {
-        order: sum(math.isnan(DateFormat(order).value(written)) for written in pairs) for order in _DAY_FIRST_OR_NOT
-    }
+    is_short = all(written.is_short for written in pairs)
+    may_begin = is_short and len({written.first for written in pairs}) < len({written.year for written in pairs})
+    orders: tuple[Order, ...] = ("dmy", "mdy", "ymd") if may_begin else ("dmy", "mdy")
+    wrong = {order: sum(math.isnan(DateFormat(order).value(written)) for written in pairs) for order in orders}
+    return [order for order in orders if wrong[order] == min(wrong.values())]
+
+
+def _choice(name: str, orders: Sequence[Order]) -> InPython:
+    """Return the advice to say in which of these orders the dates of a column are written."""
+    first, *rest = orders
+    python = " or ".join([f"kinds={{{name!r}: {first!r}}}", *map(repr, rest)])
+    others = (part for order in rest for part in (" or ", Setting("date", f"{name}:{order}")))
+    return InPython(python, Setting("date", f"{name}:{first}"), *others)
 
 
 def _known_order(dates: Mapping[str, list[WrittenDate | None]], sign: str) -> Order | None:
@@ -359,9 +376,9 @@ def _known_order(dates: Mapping[str, list[WrittenDate | None]], sign: str) -> Or
     found = set()
     for parsed in dates.values():
         if any(written is not None and written.separator == sign for written in parsed):
-            wrong = _orders(parsed)
-            if wrong["dmy"] != wrong["mdy"]:
-                found.add(min(wrong, key=lambda order: wrong[order]))
+            orders = _orders(parsed)
+            if len(orders) == 1:
+                found.add(orders[0])
     return found.pop() if len(found) == 1 else None
 
 
@@ -372,30 +389,36 @@ def _dates(
     column, name = text.column, text.column.name
     known = [written for written in parsed if written is not None]
     signs = {written.separator for written in known if written.separator}
-    if any(written.is_short for written in known) and not _SAYS_DATE.search(name):
-        return column, []  # versions, such as 1.10.24
+    cell = next(cell for cell, written in zip(text.texts, parsed, strict=True) if written is not None)
+    if any(map(_VERSION.fullmatch, text.texts)) and not _SAYS_DATE.search(name):
+        words = f"Column {name!r} stays text: {cell!r} may be a version or a date. If it is a date, set "
+        return column, [Advice(words, _choice(name, ["dmy"]), ".")]
     order: Order = "ymd"
     how = ""
     if signs:
-        wrong = _orders(known)
+        orders = _orders(known)
         if signs == {"."}:
             order = "dmy"
-        elif wrong["dmy"] != wrong["mdy"]:
-            order = min(wrong, key=lambda key: wrong[key])
+        elif len(orders) == 1:
+            order = orders[0]
         elif (agreed := {order_of.get(sign) for sign in signs}) and len(agreed) == 1 and None not in agreed:
             order = cast(Order, agreed.pop())
         else:
             cell = next(cell for cell, written in zip(text.texts, parsed, strict=True) if written and written.separator)
-            words = f"Column {name!r} stays text: in dates such as {cell!r} the day or the month may stand first. Set "
-            which = InPython(f"kinds={{{name!r}: 'dmy'}} or 'mdy'", Setting("date", f"{name}:dmy"), " or :mdy")
-            return column, [Advice(words, which, ".")]
-        how = f" with the {'day' if order == 'dmy' else 'month'} first"
+            parts = " or the ".join(_FIRST_PART[each] for each in orders)
+            words = f"Column {name!r} stays text: in dates such as {cell!r} the {parts} may stand first. Set "
+            return column, [Advice(words, _choice(name, orders), ".")]
+        how = f" with the {_FIRST_PART[order]} first"
     form = DateFormat(order, any(written.hours is not None for written in known))
     values = [math.nan if written is None else form.value(written) for written in parsed]
     odd = text.odd([None if math.isnan(value) else value for value in values])
-    if odd is None:
-        return column, [f"Column {name!r} stays text: its dates are written in several ways."]
-    notes = [f"Column {name!r} holds dates{how}, such as {text.texts[0]!r}."]
+    days = {(w.weekday, form.value(w._replace(hours=None, zone=None)) % 7) for w in known if w.weekday}
+    if odd is None or len(days) > len({word for word, _ in days}):  # "from 17/03/2024" has no weekday
+        place = next((place for place, value in enumerate(values) if math.isnan(value)), 0)
+        return column, [
+            f"Column {name!r} stays text: not all of its cells are dates{how}, such as {text.texts[place]!r}."
+        ]
+    notes = [f"Column {name!r} holds dates{how}, such as {cell!r}."]
     if any(written.zone is not None for written in known):
         notes = [f"{notes[0][:-1]}; their times are in UTC."]
     return text.numbers(values, form), [*notes, *_odd_notes(name, odd, "date")]
@@ -404,13 +427,19 @@ def _dates(
 # --- numbers ---
 
 
+def _given(name: str, kind: str) -> InPython:
+    """Return the advice to give the kind of a column."""
+    return InPython(f"kinds={{{name!r}: {kind!r}}}", Setting(kind, name))
+
+
 def _decimal_signs(parsed: Iterable[WrittenNumber | None]) -> set[str]:
     """Return the signs that must stand for the decimal point in some cell."""
     return {sign for written in parsed if written is not None for sign in [_decimal_sign(written.body)] if sign}
 
 
 def _decimal_sign(body: str) -> str | None:
-    """Return the decimal sign that a number shows, "" where it shows none, None where it may be either: 1,234."""
+    """Return the decimal sign that a number shows, "" where it shows none, `_NONE` where it is no number (1.2.3), None
+    where it may be either: 1,234."""
     signs = [letter for letter in body if letter in ".,"]
     if not signs:
         return ""
@@ -418,7 +447,7 @@ def _decimal_sign(body: str) -> str | None:
     if len(set(signs)) == 2:
         return last
     if len(signs) > 1:
-        return other if is_grouped(body, last) else last
+        return other if is_grouped(body, last) else _NONE
     whole, part = body.split(last)
     if "'" in whole or " " in whole or len(part) != 3 or len(whole) > 3 or whole.startswith("0") or not whole:
         return last
@@ -441,16 +470,18 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
     if len(names) > 1:
         return column, [_several_units(name, units)] if is_known else []
     # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
-    is_word = all(len(unit) > 2 and not _DIGIT.search(unit) for unit in units)
-    if not is_known and (not is_word or units.total() < text.n_rows):
+    is_word = all(len(unit) > 2 and unit.isalpha() for unit in units)
+    if not is_known and (not is_word or units.total() < text.n_rows or len(known) < 2):
         return column, []
     bodies = [written.body for written in known]
     if any(body[0] == "0" and len(body) > 1 and body[1] not in ".," for body in bodies):
         return column, []  # a code
-    if not units and _are_codes(bodies):
-        return column, []
+    cells = [cell for cell, written in zip(text.texts, parsed, strict=True) if written is not None]
+    if _are_codes(cells):
+        words = f"Column {name!r} stays text: {cells[0]!r} may be a code or a number. If it is a number, set "
+        return column, [Advice(words, _given(name, "number"), ".")]
     unit = units.most_common(1)[0][0] if units else ""
-    shown = _decimal_signs(known)
+    shown = _decimal_signs(known) - {_NONE}
     if len(shown) > 1:
         return column, [f"Column {name!r} stays text: some numbers have a decimal point, others a decimal comma."]
     unsure = [body for body in bodies if _decimal_sign(body) is None]
@@ -478,24 +509,41 @@ def _numbers(text: _Text, parsed: list[WrittenNumber | None], decimals: set[str]
     if odd is None:
         return column, []
     notes = _how_read(name, form) + _odd_notes(name, odd, "number")
-    if about:
-        notes.append(f"Column {name!r}: {some([repr(cell) for cell in about], 3)} read as the number itself.")
+    marked = [
+        f"{cell!r} as {value:,.10g}"
+        for cell, value, written in zip(text.texts, values, parsed, strict=True)
+        if written is not None and (written.about or abs(written.factor) >= 1000 or cell.endswith(")"))
+    ]
+    notes += [f"Column {name!r}: read {some(marked, 3)}."] if marked else []
     return text.numbers(values, form if form != NumberFormat() else cast(Any, None)), notes
 
 
 def _has_codes(text: _Text) -> bool:
-    """Return whether whole numbers have leading zeros, as codes do, and not shorter numbers more often than these."""
+    """Return whether whole numbers have leading zeros, or look like 12E4, as codes do, and not shorter numbers more
+    often than these."""
     padded = np.array([_CODE.fullmatch(cell) is not None for cell in text.texts])
-    if not padded.any():
+    if not padded.any() or any("." in cell for cell in text.texts):
         return False
     lengths = np.array(list(map(len, text.texts)))
     return bool(text.counts[lengths < lengths[padded].min()].sum() <= text.counts[padded].sum())
 
 
-def _are_codes(bodies: list[str]) -> bool:
-    """Return whether numbers of one length in groups are codes, such as telephone numbers."""
-    lengths = {sum(map(str.isdigit, body)) for body in bodies}
-    return len(bodies) > 2 and len(lengths) == 1 and lengths.pop() >= 7 and all(" " in body for body in bodies)
+def _are_codes(cells: list[str]) -> bool:
+    """Return whether cells may be codes: letters before digits, or groups of one length as in telephone numbers."""
+    are_groups = len(cells) > 2 and len(set(map(len, cells))) == 1 and all(map(_GROUPS.fullmatch, cells))
+    return are_groups or all(map(_LETTERED.fullmatch, cells))
+
+
+def _rounded(column: Column, written: Written | None) -> list[str]:
+    """Return a note if whole numbers have more digits than a float64 holds."""
+    if not np.fmax.reduce(column.values, initial=0.0) >= 2.0**53:
+        return []
+    if written is not None and not any(map(_LONG.fullmatch, map(str, written([column.name])[column.name].levels))):
+        return []  # 1.5e300
+    words = (
+        f"Column {column.name!r} holds whole numbers of more than 15 digits, which are rounded. If they are codes, set "
+    )
+    return [Advice(words, _given(column.name, "category"), ".")]
 
 
 def _several_units(name: str, units: Counter[str]) -> str:
@@ -525,11 +573,11 @@ def _odd_notes(name: str, odd: list[str], what: str) -> list[str]:
 # --- words ---
 
 
-def _without_dashes(column: Column) -> tuple[Column, list[str]]:
+def _without_dashes(column: Column, trained: tuple[str, ...] = ()) -> tuple[Column, list[str]]:
     """Return words with missing cells in place of dashes and of errors of spreadsheets, with a note. Beside "+", or a
-    single word, "-" is a class."""
-    words = [level for level in column.levels if level not in NO_VALUE]
-    is_class = "+" in words or len(words) < 2
+    single word, "-" is a class, as it is where training knew it as one."""
+    words = [level for level in trained or column.levels if level not in NO_VALUE]
+    is_class = "+" in words or len(words) < 2 or any(level in _DASHES for level in trained)
     missing = [level for level in column.levels if level in _ERRORS or (level in _DASHES and not is_class)]
     if not missing:
         return column, []
@@ -563,7 +611,7 @@ def _joined(column: Column) -> tuple[Column, list[str]]:
             continue
         for code in group if rest else ():
             spelling[code] = " ".join(levels[best].split())
-        pairs += [f"{levels[code]!r} with {levels[best]!r}" for code in rest]
+        pairs += [f"{levels[code]!r} becomes {spelling[code]!r}" for code in group if spelling[code] != levels[code]]
     if not pairs:
         return column, []
     note = f"Column {column.name!r}: spellings that differ only in case or spaces are joined: {some(pairs, 3)}."

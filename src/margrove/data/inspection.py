@@ -17,7 +17,7 @@ MOSTLY_DISTINCT = 0.95  # the share of distinct cells beyond which a category na
 LEAST_WORDS = 5  # on average, from which on a cell is a sentence and not a name
 DISTINCT_TEXT = 0.5  # the share of distinct cells beyond which one column for each text would overfit
 _IDENTIFIER = re.compile(
-    r"(?i)(?<![a-z])(id|ids|nr|no|nbr|number|nummer|num[eé]ro|index|idx|key|row|#)\.?$|[a-z]I[dD]$"
+    r"(?i)(?<![a-z])(id|ids|nr|no|nbr|number|nummer|num[eé]ro|index|idx|key|row|#)\.?$|[a-z]((nr|nummer)\.?|(?-i:I[dD]))$"
 )
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
 
@@ -96,7 +96,7 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
                     InPython("", "; if one of these marks a missing cell, set ", Setting("missing", words[0])),
                 )
     if found["constant"]:
-        _warn(f"{table.source}: these columns are constant and carry no information: {named(found['constant'])}")
+        _warn(f"{table.source}: constant or empty columns carry no information: {named(found['constant'])}")
     return found
 
 

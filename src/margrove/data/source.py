@@ -40,7 +40,7 @@ HEAD = 1 << 16  # bytes that are looked at to recognise a format: 64 KiB hold so
 
 PIECE = 1 << 24  # bytes decompressed at a time
 RIGHT_ENCODING = Advice(
-    "Name the right encoding, such as ", Setting("encoding", "utf-8"), " or ", Setting("encoding", "latin-1"), "."
+    "Name the right encoding, such as ", Setting("encoding", "utf-8"), " or ", Setting("encoding", "cp1252"), "."
 )
 AGAIN = "If it is damaged or cut short, write or download it again."
 
@@ -366,7 +366,7 @@ def as_utf8(content: Content, encoding: str) -> Content:
         text = content.data.decode(declared).lstrip("\ufeff")
         return content.replaced(text.encode(), f"The text is in {declared.upper()}." if encoding == "auto" else "")
     except LookupError:
-        words = f" is {encoding!r}, which Python does not support. Try 'latin-1'."
+        words = f" is {encoding!r}, which Python does not support. Try 'cp1252'."
         raise ParameterError(Advice(Parameter("encoding"), words)) from None
     except UnicodeDecodeError as error:
         line = content.data.count(b"\n", 0, error.start) + 1
@@ -398,6 +398,6 @@ def bad_byte(content: Content) -> NotUTF8Error | None:
             f"the text is not UTF-8 (byte 0x{data[error.start]:02x}, near {' '.join(around.split())!r})",
             file=content.name,
             line=data.count(b"\n", 0, error.start) + 1,
-            cure=Advice("Name its encoding, such as ", Setting("encoding", "latin-1"), "."),
+            cure=Advice("Name its encoding, such as ", Setting("encoding", "cp1252"), "."),
         )
     return None

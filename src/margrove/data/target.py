@@ -79,7 +79,8 @@ def refuse_unlabelled(
     first, is_all = int(np.argmax(missing)), n_missing == table.n_rows and not is_part
     share = "every" if is_all else "a" if is_part else f"{n_missing:,} of {table.n_rows:,}"
     cells = "cell is" if is_all or is_part else "cells is" if n_missing == 1 else "cells are"
-    fill = Advice("Fill them in, or leave these rows out with ", Setting("drop_unlabelled", True))
+    it, row = ("it", "this row") if n_missing == 1 and not is_part else ("them", "these rows")
+    fill = Advice(f"Fill {it} in, or leave {row} out with ", Setting("drop_unlabelled", True))
     raise InputError(
         Advice(f"{share} target {cells} missing", *(() if line_of or is_part else (", the first in row ", Row(first)))),
         file=table.source,

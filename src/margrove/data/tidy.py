@@ -30,6 +30,7 @@ TOTAL = (  # the first cell of a line of sums or means
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam|итого|всего"
     rf"|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
 )
+KEPT = "called a total but not the sum of the rows above"  # ends a note on lines that are not left out
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
 
@@ -61,7 +62,7 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     ]
     if is_called.any():
         lines = [rows[i][0] for i in np.flatnonzero(is_called)]
-        notes.append(on_lines(lines, "called a total but not the sum of the rows above", "kept"))
+        notes.append(on_lines(lines, KEPT, "kept"))
     kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note))]
     short = [row for row in kept if len(row[1]) < width]
     if short:

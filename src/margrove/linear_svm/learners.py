@@ -40,8 +40,8 @@ register(
             defaults={"loss": "squared_epsilon_insensitive", "regularize_intercept": False},
             is_searched=True,
             keeps_sparse=True,
-            remark="Its loss is squared (loss=squared_epsilon_insensitive) and its intercept is not penalised "
-            "(regularize_intercept=false), so the unit and the zero of the target do not matter.",
+            remark="Defaults: loss=squared_epsilon_insensitive, regularize_intercept=false. So the predictions do not "
+            "depend on the unit of the target.",
         ),
     ),
 )

@@ -12,7 +12,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -20,13 +19,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, assert_all_finite, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Value
 from margrove.certificate import Certificate
-from margrove.data.sample import classes_of_pieces, number_classes, plain_labels
-from margrove.errors import InputError, ParameterError, as_input_error, check_flag, shown
+from margrove.data.sample import classes_of_pieces
+from margrove.errors import InputError, ParameterError, check_flag, shown
 from margrove.estimator import Interruptible, check_parameters, checked, estimator, fitted
 from margrove.multiclass.certificate import combined_certificate
 from margrove.multiclass.codes import errors_corrected, minimum_distance
@@ -39,7 +37,7 @@ from margrove.multiclass.machines import (
     learn_piece,
     separated,
 )
-from margrove.multiclass.problem import Layout, as_rows, takes_gram
+from margrove.multiclass.problem import Layout, as_rows, read_labels, takes_gram
 from margrove.run.effort import on_interrupt
 from margrove.status import Status
 from margrove.svm.svc import SVC
@@ -158,7 +156,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             words = "the last fit had several labels per row, or one class: partial_fit cannot continue from it"
             raise InputError(words, cure="Start with partial_fit(X, y, classes=…) of a new model.")
         known = classes_of_pieces(classes, None if is_first else self.classes_)
-        labels, found = _read_labels(X, y)
+        labels, found = read_labels(X, y)
         if len(np.setdiff1d(found, known)):
             words = f"Mini-batch contains {found} while {self._known_words} be subset of {known}"
             raise InputError(words, cure="Name all labels in classes of the first call.")
@@ -197,7 +195,7 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
         return SVC() if self.estimator is None else self.estimator
 
     def _problem(self, X: Any, y: Any, params: dict[str, Any]) -> CodedProblem:
-        labels, classes = _read_labels(X, y)
+        labels, classes = read_labels(X, y)
         if len(classes) == 1 and self._scheme != "ovr":
             words = f"{type(self).__name__} can not be fit when only one class is present: y contains only one class, "
             raise InputError(f"{words}{shown(classes[0])}", cure="Add rows of another class.")
@@ -298,25 +296,3 @@ class CodedClassifier(Interruptible, ClassifierMixin, BaseEstimator):
             return tags  # `fit` will refuse it
         tags.input_tags = get_tags(self._settled_estimator()).input_tags
         return tags
-
-
-@as_input_error
-def _read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the labels as an array, and the classes."""
-    if y is None:
-        raise InputError("a classifier requires y to be passed, but the target y is None")
-    n = _num_samples(X)
-    if sp.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1):
-        raise InputError(
-            f"y has shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
-            cure="For several labels per row, use OneVsRestClassifier, whose fit takes an indicator matrix.",
-        )
-    if n == 0:
-        raise InputError("X has 0 rows", cure="Pass at least one row of each of two classes.")
-    labels = column_or_1d(y, warn=True)
-    if len(labels) != n:
-        raise InputError(f"X has {n} rows and y has {len(labels)}: inconsistent numbers of samples")
-    labels = plain_labels(labels)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    return labels, number_classes(labels)[0]

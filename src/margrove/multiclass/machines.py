@@ -25,14 +25,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone, is_clusterer, is_outlier_detector, is_regressor
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
 from margrove.advice import Advice, Setting
 from margrove.boost.classifier import AdaBoostClassifier
 from margrove.certificate import Certificate
 from margrove.data.frames import as_table, is_frame
 from margrove.errors import (
-    InputError,
     MargroveWarning,
     ParameterError,
     UnseenCategoryWarning,
@@ -50,6 +48,7 @@ from margrove.multiclass.problem import (
     rows_of,
     seen_columns,
     takes_gram,
+    weight_parameter,
 )
 from margrove.run.progress import Progress, as_one_of, report
 from margrove.status import Status, of_all
@@ -231,11 +230,8 @@ def check_learner(estimator: Any, *, has_weights: bool) -> None:
             )
             cure = Advice(Setting("class_weight", "balanced"), ", which balances the sides, or sample_weight.")
             raise ParameterError(Advice(words, cure))
-    if has_weights and not has_fit_parameter(learner, "sample_weight"):
-        raise InputError(
-            f"sample_weight is given, but {type(learner).__name__}.fit does not accept it",
-            cure="Omit it, or use another estimator.",
-        )
+    if has_weights:
+        weight_parameter(estimator)
 
 
 def sharing_of(estimator: Any, *, has_code: bool = True) -> str:

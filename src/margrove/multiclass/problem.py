@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
-from sklearn.utils.validation import _num_samples, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _num_samples,
+    assert_all_finite,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
 
 from margrove.data.frames import as_array
-from margrove.data.sample import codes_of
+from margrove.data.sample import codes_of, number_classes, plain_labels
 from margrove.data.table import Table
 from margrove.errors import InputError, as_input_error
 from margrove.svm.layout import machine_names
@@ -149,7 +156,7 @@ def as_rows(X: Any, *, is_pairwise: bool) -> Any:
     are."""
     if sp.issparse(X):
         return as_array(X).tocsr()
-    return np.asarray(X) if is_pairwise else X
+    return np.asarray(X) if is_pairwise or not hasattr(X, "__getitem__") else X
 
 
 @as_input_error
@@ -183,6 +190,18 @@ def parameters_of(params: Mapping[str, Any], rows: NDArray[np.int64] | None, n: 
     return found
 
 
+def weight_parameter(estimator: Any) -> str:
+    """Return the name of the weights in the estimator's ``fit``, where those of a pipeline are of its last step; raise
+    `InputError` if it takes none."""
+    learner = last_step(estimator)
+    if not has_fit_parameter(learner, "sample_weight"):
+        raise InputError(
+            f"sample_weight is given, but {type(learner).__name__}.fit does not accept it",
+            cure="Omit it, or use another estimator.",
+        )
+    return "sample_weight" if learner is estimator else f"{estimator.steps[-1][0]}__sample_weight"
+
+
 @as_input_error
 def weights_of(sample_weight: Any, rows: NDArray[np.int64] | None, n: int) -> Any:
     """The weights of some rows."""
@@ -192,3 +211,25 @@ def weights_of(sample_weight: Any, rows: NDArray[np.int64] | None, n: int) -> An
     if weight.shape[:1] != (n,):
         raise InputError(f"sample_weight has shape {weight.shape}; X has {n} rows", cure=f"Pass {n} numbers.")
     return weight[rows]
+
+
+@as_input_error
+def read_labels(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the labels as an array, and the classes."""
+    if y is None:
+        raise InputError("a classifier requires y to be passed, but the target y is None")
+    n = _num_samples(X)
+    if sp.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1):
+        raise InputError(
+            f"y has shape {tuple(y.shape)}; y should be a 1d array, one label for each row",
+            cure="For several labels per row, use OneVsRestClassifier, whose fit takes an indicator matrix.",
+        )
+    if n == 0:
+        raise InputError("X has 0 rows", cure="Pass at least one row of each of two classes.")
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n:
+        raise InputError(f"X has {n} rows and y has {len(labels)}: inconsistent numbers of samples")
+    labels = plain_labels(labels)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    return labels, number_classes(labels)[0]

@@ -60,9 +60,10 @@ def read_json(name: Any, tensors: Tensors, absent: str, damaged: str, most: floa
 
 
 def _parts(record: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the records within a record with their places: the steps of a pipeline, the machines of a code."""
+    """Return the records within a record with their places: the steps of a pipeline, the machines of a code, the model
+    that is calibrated."""
     steps, machines = record.get("steps"), record.get("machines")
-    parts = []
+    parts = [("model", record.get("model"))]
     if isinstance(steps, list):
         pairs = [(number, step) for number, step in enumerate(steps) if isinstance(step, list) and len(step) == 2]
         parts += [(f"steps.{number}", step[1]) for number, step in pairs]

@@ -29,15 +29,23 @@ _NEWTON_STEPS = 100
 _ROWS = 4096  # coupled at once
 
 
-def splits_for(codes: NDArray[np.int32], classes: NDArray[Any], seed: Any) -> list[tuple[Any, Any]]:
-    """Stratified folds, the same for the same seed; None is 0."""
+def splits_for(
+    codes: NDArray[np.int32] | NDArray[np.intp],
+    classes: NDArray[Any],
+    seed: Any,
+    most: int = FOLDS,
+    asked: str = "probability=True",
+    otherwise: str = ", or use probability=False",
+) -> list[tuple[Any, Any]]:
+    """Stratified folds, the same for the same seed (None is 0); fewer than ``most`` if a class has fewer rows.
+    ``asked`` and ``otherwise`` are for the error about a class of one row."""
     counts = np.bincount(codes, minlength=len(classes))
     if counts.min() < 2:
         raise InputError(
-            f"probability=True holds out rows, and class {shown(classes[int(np.argmin(counts))])} has only one",
-            cure="Add rows of it, or use probability=False.",
+            f"{asked} holds out rows, and class {shown(classes[int(np.argmin(counts))])} has only one",
+            cure=f"Add rows of it{otherwise}.",
         )
-    splitter = StratifiedKFold(min(FOLDS, int(counts.min())), shuffle=True, random_state=0 if seed is None else seed)
+    splitter = StratifiedKFold(min(most, int(counts.min())), shuffle=True, random_state=0 if seed is None else seed)
     return list(splitter.split(np.zeros(len(codes)), codes))
 
 

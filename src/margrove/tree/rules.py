@@ -54,7 +54,7 @@ class Rule:
         if self.spread is None or self.support == 1:
             return value
         is_rounding = self.spread <= _ROUNDING * abs(float(self.prediction))
-        return f"{value} ± {0 if is_rounding else self.spread:.3g}"
+        return f"{value} ± {0 if is_rounding else rounded(float(f'{self.spread:.3g}'))}"
 
     def sure(self) -> str:
         """Return the confidence in words; "" for regression."""

@@ -10,9 +10,12 @@ seen.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from margrove.app.choose.candidates import CANDIDATES, Candidate
 from margrove.app.choose.trial import NO_SCORE, Trial, TrialData, tried
@@ -20,6 +23,7 @@ from margrove.app.estimate.task import Rows, Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
 from margrove.data import Table
+from margrove.data.columns import some
 
 if TYPE_CHECKING:
     from margrove.app.screen.progress import Countdown
@@ -37,6 +41,8 @@ _SHARE = 0.6  # of the time left for trying that one candidate may take
 _SPARE = 1.3  # a prediction of time may be off by so much
 _MOST_FINISH = 0.7  # of the time left that may be kept for judging, fitting and certifying the best
 _TOO_SLOW = "too slow to be fitted and certified on all rows within the budget"
+_QUICK, _QUICK_SECONDS = ("linear", "tree"), 2.0  # candidates, and their time limit
+_LEAST_OF_CLASS = 20  # rows of a class that must be predicted now and then
 _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows would not help
 
 
@@ -74,6 +80,31 @@ class Result:
         if self.prefer == "best":
             return self.best
         return min(self.rivals, key=lambda trial: (trial.candidate.complexity, -trial.mean), default=None)
+
+
+def fairly_judged(training: Training, table: Table) -> Training:
+    """Return the training by balanced accuracy if no metric was given, and learners that are quick to fit never predict
+    a class: the choice by accuracy would hardly notice it."""
+    labels = table.labels()
+    classes, counts = np.unique(labels, return_counts=True)
+    if training.metric is not None or training.kind.is_number or len(classes) < 3:
+        return training
+    rows = training.kind.sample(labels, FIRST_ROWS, training.seed)
+    data = TrialData.of(training, table.take(rows))
+    never = set(classes[counts >= _LEAST_OF_CLASS].tolist())
+    for candidate in CANDIDATES[training.kind.name]:
+        if candidate.name in _QUICK and data.folds.tests:
+            train, learned, test, places = next(data.rounds(candidate))
+            model = candidate.build(training, data.table, {}, _QUICK_SECONDS)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(train, learned)
+            never -= set(data.predicted(model, test, places, learned).values.tolist())
+    if not never:
+        return training
+    return training.by_balanced(
+        f"By accuracy some classes would never be predicted ({some(sorted(map(str, never)), 3)})"
+    )
 
 
 def first_rows(n_rows: int, n_columns: int) -> int:

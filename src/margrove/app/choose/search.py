@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from margrove.app.choose import in_digits
+from margrove.app.estimate.metrics import as_scorer
 from margrove.app.estimate.task import Task
 from margrove.app.options.budget import Budget
 from margrove.app.options.menu import Choice
@@ -205,7 +206,7 @@ def search(space: SearchSpace, table: Table, *, seed: int, seconds: float, meter
 
     The encoder is fitted once, to all rows of this table: the folds share a column's mean and levels. That may tilt the
     choice of a cell; rows outside the table take no part in it."""
-    task, labels = space.task, table.labels()
+    task, labels = space.task.for_search, table.labels()
     rows = task.sample(labels, space.most_rows, seed)
     y = labels[rows]
     n_folds = min(FOLDS, task.most_folds(y))
@@ -223,6 +224,7 @@ def search(space: SearchSpace, table: Table, *, seed: int, seconds: float, meter
             settings = {name: None if values is None else list(values) for name, values in grid.items()}
             limit = max(_LEAST, budget.left)
             machine = clone(space.search).set_params(**settings, cv=splits, refit=False, time_limit=limit)
+            machine.set_params(scoring=as_scorer(task.metric))
             with on_interrupt("keep"):  # a clone would let Ctrl-C through
                 results = machine.fit(X, y).cv_results_
             scores = zip(results["params"], results["mean_test_score"].tolist(), strict=True)

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 import margrove
 from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
 from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResult, SearchSpace, search, search_space_of
-from margrove.app.estimate.task import Folds, Task
+from margrove.app.estimate.metrics import as_scorer
+from margrove.app.estimate.task import Folds, Predicted, Rows, Task
 from margrove.app.models import last_step_of
 from margrove.app.options.budget import Budget
 from margrove.app.options.table import table_for
@@ -41,7 +43,7 @@ NO_SCORE = -math.inf
 
 @dataclass(frozen=True)
 class Trial:
-    """The scores of a candidate, accuracy or R² of each fold; none where it failed, and why."""
+    """The scores of a candidate by the task's metric, one of each fold; none where it failed, and why."""
 
     candidate: Candidate
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -108,12 +110,16 @@ class TrialData:
     def task(self) -> Task:
         return self.training.kind
 
-    def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, NDArray[Any]]]:
-        """Yield of each fold the rows to learn from, their targets, the rows to test and their targets."""
+    def rounds(self, candidate: Candidate) -> Iterator[tuple[Table, NDArray[Any], Table, Rows]]:
+        """Yield of each fold the rows to learn from, their targets, and the rows to test with their places."""
         table, labels = table_for(candidate.learner, self.table), self.labels
         for test in self.folds.tests:
             train = np.delete(np.arange(len(labels)), test)
-            yield table.take(train), labels[train], table.take(test), labels[test]
+            yield table.take(train), labels[train], table.take(test), test
+
+    def predicted(self, model: Any, test: Table, rows: Rows, learned: NDArray[Any]) -> Predicted:
+        """Return the predictions of the rows of a fold."""
+        return self.task.predicted(model, test, rows, self.labels, learned, has_scores=self.task.needs_scores)
 
 
 def tried(
@@ -162,7 +168,7 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
     scores: list[float] = []
     statuses: list[Status] = []
     began, n, growth = time.monotonic(), len(data.folds.tests), trial.candidate.growth
-    for train, learned, test, truth in data.rounds(trial.candidate):
+    for train, learned, test, rows in data.rounds(trial.candidate):
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
             break
@@ -176,7 +182,7 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
         if not scores and data.is_sample:
             growth = _growth(data, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
-        scores.append(data.task.score(truth, model.predict(test), learned))
+        scores.append(data.task.score(data.labels, data.predicted(model, test, rows, learned)))
     if len(scores) < min(n, _LEAST_FOLDS):
         return _out_of_time(trial)
     took = time.monotonic() - began
@@ -222,7 +228,7 @@ def _grown(
     for size in (size for size in candidate.rounds if size >= first):
         began = time.monotonic()
         scored: dict[int, list[float]] = {}
-        for number, (model, (train, learned, test, truth)) in enumerate(zip(models, rounds, strict=True), start=1):
+        for number, (model, (train, learned, test, rows)) in enumerate(zip(models, rounds, strict=True), start=1):
             meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
             if budget.left <= 0:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
@@ -233,8 +239,8 @@ def _grown(
             if _status_of(model) is Status.TIME_LIMIT:
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
             wanted = {s for s in candidate.rounds if s <= size and s not in curve}
-            for at, predicted in _stages(model, test, wanted):
-                scored.setdefault(at, []).append(data.task.score(truth, predicted, learned))
+            for at, part in _stages(data, model, test, rows, learned, wanted):
+                scored.setdefault(at, []).append(data.task.score(data.labels, part))
         spent += time.monotonic() - began
         for at, scores in sorted(scored.items()):
             curve[at] = tuple(scores)
@@ -259,15 +265,18 @@ def _is_within_reach(curve: Mapping[int, tuple[float, ...]], goal: float) -> boo
     return float(np.mean(last)) + 2 * gain + 2 * error >= goal
 
 
-def _stages(model: Any, test: Table, wanted: set[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+def _stages(
+    data: TrialData, model: Any, test: Table, rows: Rows, learned: NDArray[Any], wanted: set[int]
+) -> Iterator[tuple[int, Predicted]]:
     """Yield the predictions of the vote at these sizes; beyond its last round they stay the same."""
     n_voters = model.n_estimators_
+    last = data.predicted(model, test, rows, learned)
     if any(size < n_voters for size in wanted):
-        yield from (
-            stage for stage in enumerate(model.staged_predict(test), start=1) if stage[0] in wanted - {n_voters}
-        )
-    predicted = model.predict(test)
-    yield from ((size, predicted) for size in wanted if size >= n_voters)
+        scores = model.staged_predict_proba(test) if data.task.needs_scores else repeat(None)
+        for size, (values, own) in enumerate(zip(model.staged_predict(test), scores, strict=False), start=1):
+            if size in wanted - {n_voters}:
+                yield size, replace(last, values=values, scores=own)
+    yield from ((size, last) for size in wanted if size >= n_voters)
 
 
 def _kept(trial: Trial, curve: dict[int, tuple[float, ...]], took: dict[int, float], status: Status) -> Trial:
@@ -288,7 +297,7 @@ def _searched(
     data: TrialData, candidate: Candidate, budget: Budget, meter: Meter
 ) -> tuple[SearchResult | None, dict[str, float]]:
     """Search C, and γ: on few rows the whole grid, then on more rows the neighbours of its best cell."""
-    estimator = candidate.learner.estimator(candidate.params, seed=data.training.seed, time_limit=None)
+    estimator = replace(data.training, time_limit=None).estimator(candidate.learner, candidate.params)
     space = search_space_of(candidate.learner, candidate.params, estimator, data.task)
     if space is None:
         return None, _searched_svr(data, candidate, budget, meter)
@@ -335,6 +344,7 @@ def _searched_svr(data: TrialData, candidate: Candidate, budget: Budget, meter: 
         cv=min(5, len(rows)),
         refit=False,
         time_limit=max(LEAST_LIMIT, budget.left / 2),
+        scoring=as_scorer(data.task.metric),
     )
     X = data.training.preparation.encoder().fit(data.table).transform(data.table.take(rows))
     machine.fit(X, y)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.estimate.classes import NEARLY_PERFECT, NO_BETTER
+from margrove.app.estimate.classes import NEARLY_PERFECT
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
 from margrove.app.estimate.task import Estimate, Task
 from margrove.app.estimate.words import tell_value
@@ -34,9 +34,19 @@ def tell_plan(screen: Screen, training: Training, seconds: float, *, is_sampled:
     screen.say(f"Trying {len(CANDIDATES[training.kind.name])} learners {limit}; --model trains a single one", indent=2)
     score = f"cross-validated {training.kind.measure}"
     screen.say(f"The {ways[training.prefer]} {score} is chosen (--prefer {training.prefer})", indent=2)
+    tell_metric(screen, training)
     if is_sampled:
         text = "The table is large: all learners are scored on a sample first, the best also on more rows."
         screen.say(text, indent=2)
+
+
+def tell_metric(screen: Screen, training: Training) -> None:
+    """Print why the metric is not accuracy, and whether classes are weighted."""
+    if training.reason:
+        words = f"{training.reason}: models are judged by balanced accuracy (--metric accuracy judges by accuracy)"
+        screen.say(words, indent=2)
+    if training.is_balanced:
+        screen.say("All classes have the same weight in training, however few rows they have", indent=2)
 
 
 def tell_contest(screen: Screen, chosen: Chosen) -> None:
@@ -85,15 +95,15 @@ def subsample_words(result: Result) -> str:
 def leaderboard_grid(result: Result) -> Grid:
     """Return one line for each learner that was scored, the best first."""
     is_sampled = result.n_first < result.n_rows
-    numbers = ("score", *(["rows"] if is_sampled else []), "time")
+    numbers = (result.task.measure, *(["rows"] if is_sampled else []), "time")
     grid = bare_grid("", "learner", *numbers, right=numbers)
     decimals = 2 if any(NEARLY_PERFECT <= trial.mean < 1 for trial in result.trials) else 1
     for trial in (trial for trial in result.trials if trial.is_scored):
         is_taken = trial is result.chosen
         style = "bold" if is_taken else ""
         title = Text(trial.title, style=style)
-        mean = result.task.named(trial.mean, decimals).removesuffix(" %")
-        score = Text(f"{mean} ± {result.task.number(trial.error, decimals)}", style=style)
+        mean = result.task.number(trial.mean, decimals).removesuffix(" %")
+        score = Text(f"{mean} ± {result.task.spread(trial.error, decimals)}", style=style)
         rows = [f"{trial.n_rows:,}"] if is_sampled else []
         grid.add_row("→" if is_taken else "", title, score, *rows, in_short(trial.seconds))
     return grid
@@ -131,7 +141,8 @@ def choice_words(chosen: Chosen) -> str:
         if result.task.named(top) == result.task.named(best.mean):
             why = "it is the simplest of those with the best score"
         elif top > best.mean:
-            within = f"{best.resolution:.1g}" if result.task.is_number else f"{100 * best.resolution:.1g} points"
+            is_share = result.task.metric.is_share
+            within = f"{100 * best.resolution:.1g} points" if is_share else f"{best.resolution:.1g}"
             why = f"its score equals the best ({result.task.named(top)}) to within {within}, and it is simpler"
     elif not others:
         why = "its score is the best, by more than one standard error"
@@ -154,10 +165,10 @@ def tell_choice(screen: Screen, chosen: Chosen, advice: str = "") -> None:
     if len(set(chosen.picks)) > 1:
         picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
         lines.append(Text(f"chosen in the rounds: {picks}", style="dim"))
-    is_useless = estimate.value is not None and estimate.value <= estimate.baseline
-    nothing = (advice or f"{NO_BETTER} no learner finds a signal in these columns.") if is_useless else ""
-    text = "" if estimate.value is None else estimate_words(estimate)
-    tell_value(screen, estimate, text, chosen.how, [*lines, *estimate.task.context(estimate)[:1]], nothing)
+    task, text = estimate.task, "" if estimate.value is None else estimate_words(estimate)
+    useless = task.uselessness(estimate)
+    shown: list[str | Text] = [*lines, *task.context(estimate)[: 1 if task.is_number else None]]
+    tell_value(screen, estimate, text, chosen.how, shown, useless and (advice or useless))
 
 
 def estimate_words(estimate: Estimate) -> str:
@@ -169,7 +180,7 @@ def estimate_words(estimate: Estimate) -> str:
 def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:
     """Print whether more rows would help, judging by the learning curve."""
     if points:
-        shown = ", ".join(f"{point.rows:,} rows {task.number(point.score)}" for point in points)
+        shown = ", ".join(f"{point.rows:,} rows {task.value_text(point.score)}" for point in points)
         screen.say(f"Learning curve: {shown}; {verdict_on_rows(points)}.", indent=2)
 
 
@@ -177,7 +188,10 @@ def tell_search_space(screen: Screen, space: SearchSpace, seconds: float, n_rows
     """Print, before it begins, the parameters that are searched and the time."""
     names, most = " and ".join(space.names), space.most_rows
     sample = f", on a sample of {most:,} rows{space.task.sampled}" if n_rows > most else ""
-    screen.say(f"Searching {names} for at most {in_short(seconds)} (--budget){sample}", indent=2)
+    screen.say(
+        f"Searching {names} by {space.task.for_search.measure} for at most {in_short(seconds)} (--budget){sample}",
+        indent=2,
+    )
 
 
 def tell_search(screen: Screen, found: SearchResult, *, is_interrupted: bool) -> None:

@@ -1,35 +1,41 @@
-"""The task of predicting classes, scored by accuracy."""
+"""The task of predicting classes, scored by accuracy or another metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from margrove.app.estimate.intervals import Interval, share_interval
+from margrove.app.estimate.intervals import Interval, bootstrap_interval, share_interval
+from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, metric_named, rarest
+from margrove.app.estimate.relation import relation_of_classes
 from margrove.app.estimate.task import Estimate, Labels, Predicted, Rows, Task
 from margrove.app.models import last_step_of
 from margrove.data import Table
 
-NO_BETTER = "No better than the baseline:"
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 
 
 class _Classes(Task):
-    name, measure, is_number = "classify", "accuracy", False
+    name, is_number = "classify", False
     too_few = "at least two classes need two or more rows each"
     splitter = StratifiedKFold
     sampled = ", stratified by class"
-    not_below = "accuracy below is not"
-    heading = "Accuracy on unseen {}s"
-    prefix = "accuracy "
-    columns, size_column = ("accuracy in %\n(95 % interval)",), "size"
-    without_estimate = "Accuracy"
+    size_column = "size"
     useless = ""
     searched = "are compared with default parameters; `margrove train` searches C, and gamma for svm."
+
+    def __init__(self, metric: Metric) -> None:
+        super().__init__(metric)
+        self.value_name = metric.words
+        unit = f"{metric.words}{' in %' if metric.is_share else ''}"
+        self.not_below = f"{metric.words} below is not"
+        self.heading, self.without_estimate = f"{metric.title} on unseen {{}}s", metric.title
+        self.prefix, self.columns = f"{metric.words} ", (f"{unit}\n(95 % interval)",)
 
     def most_folds(self, labels: Labels) -> int:
         """Return the size of the second largest class, so that each round has two classes to learn."""
@@ -54,74 +60,111 @@ class _Classes(Task):
         counts = [min(len(rows), max(2, round(most * len(rows) / len(labels)))) for rows in own]
         return np.concatenate([rng.choice(rows, n, replace=False) for rows, n in zip(own, counts, strict=True)])
 
-    def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
-        return float(np.mean(predicted == truth))
+    def score(self, labels: Labels, part: Predicted) -> float:
+        return self.metric.score(judged_of(labels, part))
 
     def resolution(self, n_rows: int) -> float:
         """Return half a row: folds differ in size by a row, so that the same number of errors gives other means."""
         return 0.5 / max(1, n_rows)
 
     def is_perfect(self, score: float, n_rows: int) -> bool:
-        return score >= 1 - self.resolution(n_rows)
+        return self.metric.natural(score) == 0 if self.metric.is_loss else score >= 1 - self.resolution(n_rows)
 
     def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
         return {"scores": _scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
     def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
         classes, counts = np.unique(labels, return_counts=True)
-        largest = int(np.argmax(counts))
-        baseline = {"baseline": float(counts[largest] / len(labels)), "baseline_class": classes[largest].item()}
+        constant, label = self.metric.constant(Judged(labels, labels, None, classes, rarest(counts)))
+        found: dict[str, Any] = {"baseline": constant, "baseline_class": label.item()}
         if not parts:
-            return baseline
-        right = [part.values == labels[part.rows] for part in parts]
-        accuracies = tuple(float(np.mean(each)) for each in right)
-        n_right, n_tested = sum(int(each.sum()) for each in right), sum(map(len, right))
-        interval = share_interval(n_right, n_tested, n_rounds, len(labels))
-        return {"rounds": accuracies, "value": float(np.mean(accuracies)), "interval": interval, **baseline}
+            return found
+        all_judged = [judged_of(labels, part) for part in parts]
+        rounds = tuple(self.metric.score(each) for each in all_judged)
+        value, sizes = float(np.mean(rounds)), [len(each.truth) for each in all_judged]
+        right = [each.truth == each.values for each in all_judged]
+        if self.metric is ACCURACY:
+            n_right = sum(int(each.sum()) for each in right)
+            interval: Interval | None = share_interval(n_right, sum(sizes), n_rounds, len(labels))
+        else:
+            ends = np.cumsum([0, *sizes])
+
+            def again(rows: NDArray[np.intp]) -> float:
+                drawn = np.split(rows, ends[1:-1])
+                parts = zip(all_judged, drawn, ends[:-1], strict=True)
+                return float(np.mean([self.metric.score(each.take(own - start)) for each, own, start in parts]))
+
+            interval = bootstrap_interval(
+                value, again, sizes, n_rounds=n_rounds, n_rows=len(labels), most=1.0, seed=seed
+            )
+        predicted, truth = (
+            np.concatenate([getattr(each, name) for each in all_judged]) for name in ("values", "truth")
+        )
+        never = tuple(str(each) for each in classes if (truth == each).any() and not (predicted == each).any())
+        found |= {"rounds": rounds, "value": value, "interval": interval, "never": never}
+        found["accuracy"] = float(np.mean([each.mean() for each in right]))
+        if value <= constant:
+            found["relation"] = relation_of_classes(all_judged, seed)
+        return found
 
     def details(self, estimate: Estimate) -> dict[str, Any]:
         return {
-            "accuracies": list(estimate.rounds),
-            "mean": estimate.value,
-            "baseline": estimate.baseline,
+            "metric": self.metric.name,
+            "scores": [self.natural(score) for score in estimate.rounds],
+            "mean": None if estimate.value is None else self.natural(estimate.value),
+            "accuracy": estimate.accuracy,
+            "baseline": self.natural(estimate.baseline),
             "baseline_class": estimate.baseline_class,
+            "never_predicted": list(estimate.never),
         }
-
-    def number(self, score: float, decimals: int = 1) -> str:
-        return f"{100 * score:.{decimals}f} %"
 
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
         """Return the value with two decimals where one would round to perfection, or with ``decimals``."""
         if estimate.value is None:
             return "-"
         d = decimals_of(estimate) if decimals is None else decimals
-        ends = "" if estimate.interval is None else f", 95 % interval {_ends(estimate.interval, d)} %"
-        return f"{self.number(estimate.value, d)}{ends}"
+        ends = "" if estimate.interval is None else f", 95 % interval {self._ends(estimate.interval, d)}"
+        return f"{self.number(estimate.value, d)}{ends}{' %' if ends and self.metric.is_share else ''}"
 
     def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
         if estimate.value is None or estimate.interval is None:
             return ("-",)
-        return (f"{100 * estimate.value:.{decimals}f} ({_ends(estimate.interval, decimals)})",)
+        value = self.number(estimate.value, decimals).removesuffix(" %")
+        return (f"{value} ({self._ends(estimate.interval, decimals)})",)
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
         assert estimate.value is not None
         return (round(estimate.value, 12),)
 
     def context(self, estimate: Estimate) -> list[str]:
-        baseline = self.number(estimate.baseline)
-        return [f"Baseline: {baseline} by always predicting {str(estimate.baseline_class)!r}"]
+        lines = [f"Baseline: {self.number(estimate.baseline)} by {self._constant(estimate)}"]
+        if self.metric is not ACCURACY and estimate.accuracy is not None:
+            lines.append(f"Accuracy: {ACCURACY.show(estimate.accuracy)}")
+        return lines
+
+    def _constant(self, estimate: Estimate) -> str:
+        if self.needs_scores:
+            return "always giving each class its share of the rows"
+        return f"always predicting {str(estimate.baseline_class)!r}"
 
     def baseline_words(self, estimate: Estimate) -> str:
-        label = repr(str(estimate.baseline_class))
-        return f", on unseen rows; always predicting {label} scores {self.number(estimate.baseline)}"
+        return f", on unseen rows; {self._constant(estimate)} scores {self.number(estimate.baseline)}"
 
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         if estimate.value is None or estimate.value > estimate.baseline:
             return ""
-        where = "these columns. Try `margrove compare`."
-        if noun == "picture":
-            where = "these pictures. Try another --model, or another --network."
-        return f"{NO_BETTER} this learner finds no signal in {where}"
+        cure = "Try another --model, or another --network." if noun == "picture" else "Try `margrove compare`."
+        return f"Its {self.measure} is no better than the baseline. {estimate.relation or cure}"
+
+    def _ends(self, interval: Interval, decimals: int) -> str:
+        ends = sorted(interval, key=self.metric.natural)
+        return " … ".join(self.number(end, decimals).removesuffix(" %") for end in ends)
+
+
+def judged_of(labels: Labels, part: Predicted) -> Judged:
+    """Return the predictions of a part of the rows beside their classes."""
+    classes, counts = np.unique(labels, return_counts=True)
+    return Judged(labels[part.rows], part.values, part.scores, classes, rarest(counts))
 
 
 def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -142,13 +185,15 @@ def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.fl
     return scores
 
 
-def _ends(interval: Interval, decimals: int) -> str:
-    return " … ".join(f"{100 * end:.{decimals}f}" for end in interval)
-
-
 def decimals_of(estimate: Estimate) -> int:
     """Return the decimals of per cent: one, or two where one would round to perfection."""
     return 2 if estimate.value is not None and estimate.value >= NEARLY_PERFECT else 1
 
 
-CLASSES = _Classes()
+@cache
+def classes_by(metric: str) -> Task:
+    """Return the task of predicting classes, scored by this metric."""
+    return _Classes(metric_named(metric))
+
+
+CLASSES = _Classes.usual = classes_by(ACCURACY.name)

@@ -18,6 +18,7 @@ interval of all rows covers the truth in 88 of 100 cases, Nadeau and Bengio's wi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,30 @@ def share_interval(n_right: int, n_tested: int, n_rounds: int, n_rows: int) -> I
     return wilson(n_right / factor, n_tested / factor)
 
 
+def bootstrap_interval(
+    value: float,
+    again: Callable[[NDArray[np.intp]], float],
+    sizes: Sequence[int],
+    *,
+    n_rounds: int,
+    n_rows: int,
+    most: float = math.inf,
+    seed: int = 0,
+) -> Interval | None:
+    """Return the interval of a score without one in closed form. ``again`` scores the rows at these places again, NaN
+    where it cannot; ``sizes`` are the numbers of rows of each part, which are drawn apart. None if not finite."""
+    n, rng = sum(sizes), np.random.default_rng(seed)
+    starts = np.cumsum([0, *sizes[:-1]])
+    drawn = []
+    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))):
+        score = again(np.concatenate([start + rng.integers(0, m, m) for start, m in zip(starts, sizes, strict=True)]))
+        if math.isfinite(score):
+            drawn.append(score)
+    longer = math.sqrt(excess(n, n_rounds, n_rows))
+    low, high = (value + longer * (float(end) - value) for end in np.quantile(drawn or [math.nan], [0.025, 0.975]))
+    return (min(low, value), min(most, max(high, value))) if math.isfinite(low + high) else None
+
+
 def r2_interval(
     truth: NDArray[np.float64],
     estimates: NDArray[np.float64],
@@ -66,18 +91,14 @@ def r2_interval(
     n_rows: int,
     seed: int = 0,
 ) -> Interval | None:
-    """Return the interval of R² against ``means`` by bootstrap: it has none in closed form. None if not finite."""
+    """Return the interval of R² against ``means``; None if not finite."""
     off, spread = (truth - estimates) ** 2, (truth - means) ** 2
     if not spread.sum() > 0:
         return None
-    value, n = 1 - float(off.sum() / spread.sum()), len(truth)
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))):
-        rows = rng.integers(0, n, n)
+
+    def r2(rows: NDArray[np.intp]) -> float:
         whole = float(spread[rows].sum())
-        if whole > 0:
-            drawn.append(1 - float(off[rows].sum()) / whole)
-    longer = math.sqrt(excess(n, n_rounds, n_rows))
-    low, high = (value + longer * (float(end) - value) for end in np.quantile(drawn or [math.nan], [0.025, 0.975]))
-    return (min(low, value), min(1.0, max(high, value))) if math.isfinite(low + high) else None
+        return 1 - float(off[rows].sum()) / whole if whole > 0 else math.nan
+
+    value, n = 1 - float(off.sum() / spread.sum()), len(truth)
+    return bootstrap_interval(value, r2, [n], n_rounds=n_rounds, n_rows=n_rows, most=1.0, seed=seed)

@@ -1,9 +1,10 @@
-"""The task of predicting numbers, scored by R² and the mean absolute error."""
+"""The task of predicting numbers, scored by R² or another metric, and described by R² and the mean absolute error."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
 from margrove.app.estimate.intervals import excess, r2_interval
+from margrove.app.estimate.metrics import R2, Judged, metric_named
+from margrove.app.estimate.relation import relation_of_numbers
 from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task, error_text
 from margrove.data import Table
 
@@ -25,7 +28,7 @@ def deviation_of(truth: NDArray[np.float64], estimates: NDArray[np.float64], mea
 
 
 class _Numbers(Task):
-    name, measure, is_number = "regress", "R²", True
+    name, is_number, value_name = "regress", True, "R²"
     too_few = "there are too few rows"
     splitter = KFold
     sampled = ""
@@ -53,14 +56,19 @@ class _Numbers(Task):
     def draw(self, labels: Labels, most: int, rng: np.random.Generator) -> Rows:
         return rng.choice(len(labels), most, replace=False)
 
-    def score(self, truth: Labels, predicted: NDArray[Any], learned: Labels) -> float:
-        return deviation_of(truth, predicted, float(learned.mean())).r2 or 0.0
+    def score(self, labels: Labels, part: Predicted) -> float:
+        return self._score(labels[part.rows], part.values, part.means)
+
+    def _score(self, truth: Labels, values: NDArray[Any], means: Any) -> float:
+        if self.metric is R2:
+            return deviation_of(truth, values, means).r2 or 0.0
+        return self.metric.score(Judged(truth, values))
 
     def resolution(self, n_rows: int) -> float:
-        return _SAME
+        return _SAME if self.metric is R2 else 0.0
 
     def is_perfect(self, score: float, n_rows: int) -> bool:
-        return score >= 1 - _NO_ERROR
+        return score >= (1 - _NO_ERROR if self.metric is R2 else 0.0)
 
     def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
         n = asked.n_rows
@@ -80,11 +88,16 @@ class _Numbers(Task):
         )
         interval = r2_interval(truth, values, means, n_rounds=n_rounds, n_rows=len(labels), seed=seed)
         errors = tuple(float(np.abs(labels[part.rows] - part.values).mean()) for part in parts)
-        return {"rounds": errors, "value": overall.r2, "interval": interval, "deviation": deviation}
+        found: dict[str, Any] = {"rounds": errors, "value": overall.r2, "interval": interval, "deviation": deviation}
+        if overall.r2 is not None and overall.r2 <= 0:
+            found["relation"] = relation_of_numbers(truth, values, seed)
+        return {**found, "score": self._score(truth, values, means)}
 
     def details(self, estimate: Estimate) -> dict[str, Any]:
         off = estimate.deviation
         return {
+            "metric": self.metric.name,
+            "score": None if estimate.score is None else self.metric.natural(estimate.score),
             "r2": estimate.value,
             "mean_absolute_error": None if off is None else off.mean_absolute_error,
             "standard_error": None if off is None else off.standard_error,
@@ -93,16 +106,24 @@ class _Numbers(Task):
         }
 
     def number(self, score: float, decimals: int = 1) -> str:
-        return f"{score:.3f}"
+        return self.value_text(score) if self.metric is R2 else error_text(-score)
+
+    def natural(self, value: float) -> float:
+        return value  # R²
+
+    def value_text(self, value: float) -> str:
+        return f"{value:.3f}"
 
     def words(self, estimate: Estimate, decimals: int | None = None) -> str:
         if estimate.deviation is None:
-            return "-" if estimate.value is None else self.named(estimate.value)
+            return "-" if estimate.value is None else f"R² {estimate.value:.3f}"
         error = f"mean absolute error {error_text(estimate.deviation.mean_absolute_error)}"
+        if estimate.score is not None and self.metric.name not in ("r2", "mae"):
+            error = f"{self.named(estimate.score)}; {error}"
         if estimate.value is None:
             return error
         ends = "" if estimate.interval is None else ", 95 % interval {:.3f} … {:.3f}".format(*estimate.interval)
-        return f"{self.named(estimate.value)}{ends}; {error}"
+        return f"R² {estimate.value:.3f}{ends}; {error}"
 
     def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
         if estimate.deviation is None:
@@ -112,9 +133,9 @@ class _Numbers(Task):
         return r2, error_text(estimate.deviation.mean_absolute_error)
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
-        """Order by R², or where the target does not vary by the error."""
+        """Order by the score, or where the target does not vary by the error."""
         assert estimate.deviation is not None
-        return round(estimate.value or 0.0, 12), -estimate.deviation.mean_absolute_error
+        return round(estimate.score or 0.0, 12), -estimate.deviation.mean_absolute_error
 
     def context(self, estimate: Estimate) -> list[str]:
         if not estimate.rounds:
@@ -131,11 +152,17 @@ class _Numbers(Task):
     def uselessness(self, estimate: Estimate, noun: str = "row") -> str:
         off, cure = estimate.deviation, "Try `margrove compare`."
         if off is not None and off.r2 is not None and off.r2 <= 0:
-            return f"It is no better than predicting the mean: this learner finds no signal in these columns. {cure}"
+            return f"It is no better than predicting the mean. {estimate.relation or cure}"
         if off is not None and off.mean_absolute_error >= off.of_median:
             words = "Its mean absolute error is not below the median's; R² is better as it weights large deviations."
             return f"{words} {cure}"
         return ""
 
 
-NUMBERS = _Numbers()
+@cache
+def numbers_by(metric: str) -> Task:
+    """Return the task of predicting numbers, scored by this metric."""
+    return _Numbers(metric_named(metric))
+
+
+NUMBERS = _Numbers.usual = numbers_by(R2.name)

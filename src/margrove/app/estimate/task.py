@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.intervals import Interval
+from margrove.app.estimate.metrics import ACCURACY, Metric
 from margrove.app.models import last_step_of
 from margrove.data import Table
 from margrove.errors import InfeasibleError, ParameterError
@@ -79,12 +80,16 @@ class Estimate:
     """
 
     task: Task
-    rounds: tuple[float, ...] = ()  # accuracy, or mean absolute error, of each
-    value: float | None = None  # accuracy, or R²
+    rounds: tuple[float, ...] = ()  # the score, or the mean absolute error, of each
+    value: float | None = None  # the score by the task's metric, or R²
+    score: float | None = None  # of numbers: by the task's metric
     interval: Interval | None = None  # 95 %, of the value; see `margrove.app.estimate.intervals`
     baseline: float = 0.0  # the value of a model that has learned nothing
     baseline_class: Any = None
     deviation: Deviation | None = None  # of numbers
+    accuracy: float | None = None  # of classes, also where another metric counts
+    never: tuple[str, ...] = ()  # classes of which there were rows, and none was predicted
+    relation: str = ""  # the result of a permutation test, of a model that is no better than the baseline
     notes: tuple[str, ...] = ()
     method: str = "cross-validation"
     predicted: Predicted | None = None  # all rows that were tested
@@ -104,16 +109,17 @@ class Estimate:
 
     @property
     def ends(self) -> dict[str, float | None]:
-        low, high = self.interval or (None, None)
-        return {"low": low, "high": high}
+        ends = [None, None] if self.interval is None else sorted(map(self.task.natural, self.interval))
+        return {"low": ends[0], "high": ends[1]}
 
 
 class Task:
     """All that differs between classes and numbers; the attributes without a value are those of either."""
 
     name: str  # as typed after ``--task``
-    measure: str  # the score
     is_number: bool
+    value_name: str  # of an estimate's value, in words
+    usual: Task  # the same by its usual metric
     splitter: Any  # scikit-learn's
     too_few: str  # why there is nothing to search by
     sampled: str  # how a sample is drawn
@@ -129,19 +135,35 @@ class Task:
     most_folds: Callable[[Labels], int]  # that can be scored
     fold_count: Callable[[Labels, int], tuple[int, tuple[str, ...]]]  # of those wanted, and notes; 0: the reason
     draw: Callable[[Labels, int, np.random.Generator], Rows]  # about so many rows
-    score: Callable[[Labels, NDArray[Any], Labels], float]  # of truth and predictions, with the training targets
+    score: Callable[[Labels, Predicted], float]  # by the metric, larger for a better model; of all targets
     resolution: Callable[[int], float]  # of so many rows: scores that differ by less are the same
     is_perfect: Callable[[float, int], bool]  # a score of so many rows
     beside: Callable[[Any, Table, Labels, Labels, bool], dict[str, Any]]  # predictions, what is kept
     scored: Callable[[Labels, Sequence[Predicted], int, int], dict[str, Any]]  # what an estimate holds, of all rounds
     details: Callable[[Estimate], dict[str, Any]]  # as plain JSON values
-    number: Callable[..., str]  # a score without its name; with so many decimals, if it is a share
     words: Callable[..., str]  # with its interval in one line; a dash without a value
     cells: Callable[[Estimate, int], tuple[str, ...]]  # as a table of learners has it
     rank: Callable[[Estimate], tuple[float, ...]]  # the key by which estimates are ordered, the best last
     context: Callable[[Estimate], list[str]]  # what the value means, and what a baseline would score
     baseline_words: Callable[[Estimate], str]  # the second half of a sentence about the best of several
     uselessness: Callable[..., str]  # which baseline it does not beat, and what to do
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+
+    @property
+    def measure(self) -> str:
+        """The metric in words."""
+        return self.metric.words
+
+    @property
+    def needs_scores(self) -> bool:
+        return self.metric.needs != "predictions"
+
+    @property
+    def for_search(self) -> Task:
+        """The task as a search scores it: its cells have no probabilities."""
+        return self if self.metric.needs != "probabilities" else self.usual
 
     def labels(self, table: Table) -> Labels:
         return table.labels()
@@ -157,8 +179,32 @@ class Task:
         return np.arange(n) if n <= most else np.sort(self.draw(labels, most, np.random.default_rng(seed)))
 
     def named(self, score: float, decimals: int = 1) -> str:
-        """Return a score as it is printed, with its name unless it is a share."""
-        return f"{self.measure if self.is_number else ''} {self.number(score, decimals)}".lstrip()
+        """Return a score as it is printed, with its name unless it is accuracy."""
+        return f"{'' if self.metric is ACCURACY else self.measure} {self.number(score, decimals)}".lstrip()
+
+    def number(self, score: float, decimals: int = 1) -> str:
+        """Return a score without its name; with so many decimals, if it is a share."""
+        return self.metric.show(score, decimals)
+
+    def spread(self, error: float, decimals: int = 1) -> str:
+        """Return the standard error of a score."""
+        return self.number(self.metric.natural(error), decimals)
+
+    def value_text(self, value: float) -> str:
+        """Return the value of an estimate, which need not be the score: of numbers it is R²."""
+        return self.number(value)
+
+    def natural(self, value: float) -> float:
+        """Return the value of an estimate as people know it: of a loss not its negative."""
+        return self.metric.natural(value)
+
+    def predicted(
+        self, model: Any, asked: Any, rows: Rows, labels: Labels, learned: Labels, *, has_scores: bool
+    ) -> Predicted:
+        """Return the predictions of some rows by a fitted model, and what is kept beside them."""
+        values = np.asarray(model.predict(asked))
+        beside = self.beside(model, asked, labels, learned, has_scores)
+        return Predicted(rows, values, type(last_step_of(model)).__name__, **beside)
 
     def folds(self, labels: Labels, wanted: int, seed: int) -> Folds:
         """Split the rows for a cross-validation; the notes say where there are fewer folds, or none."""
@@ -181,10 +227,8 @@ class Task:
             model.fit(taken(table, train), labels[train])
             if explanation_of(model).status == Status.INTERRUPTED:
                 raise InterruptedFitError
-            asked = taken(table, test)
-            values = np.asarray(model.predict(asked))
-            beside = self.beside(model, asked, labels, labels[train], has_scores)
-        return Predicted(test, values, type(last_step_of(model)).__name__, **beside)
+            has_scores = has_scores or self.needs_scores
+            return self.predicted(model, taken(table, test), test, labels, labels[train], has_scores=has_scores)
 
     def estimate(
         self,
@@ -198,6 +242,7 @@ class Task:
     ) -> Estimate:
         """Score the predictions of the rounds; ``is_pooled``: of all rows together, not the mean of the rounds."""
         predicted = joined(parts) if parts else None
+        is_pooled = is_pooled and predicted is not None and (predicted.scores is not None or not self.needs_scores)
         scored = self.scored(labels, [predicted] if predicted and is_pooled else parts, len(parts), seed)
         return Estimate(self, notes=tuple(notes), method=method if parts else "none", predicted=predicted, **scored)
 

@@ -9,6 +9,7 @@ from rich.text import Text
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER, WIDENED
 from margrove.app.estimate.task import Estimate
 from margrove.app.screen.console import Screen
+from margrove.data.columns import some
 
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
@@ -33,15 +34,23 @@ def tell_value(
     """Print the value, how it was found, the notes, other lines, and whether it is, or may be, no better than the
     baseline."""
     screen.heading(estimate.task.heading.format(noun))
+    if estimate.never:
+        screen.warn(never_words(estimate.never, noun))
     if text:
         screen.say(Text.assemble((text, "bold"), f"  ({how})"), indent=2)
     for line in (*estimate.notes, *lines):
         screen.say(line, indent=2)
-    low, value = estimate.ends["low"], estimate.value
-    if low is not None and value is not None and not estimate.task.is_number and low <= estimate.baseline < value:
+    value, ends = estimate.value, estimate.interval
+    if ends is not None and value is not None and not estimate.task.is_number and ends[0] <= estimate.baseline < value:
         screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
     if uselessness:
         screen.say(uselessness, style="yellow", indent=2)
+
+
+def never_words(classes: Sequence[str], noun: str = "row") -> str:
+    """Return that a model predicts none of these classes."""
+    names, them = some([repr(name) for name in classes], 5), "this class" if len(classes) == 1 else "these classes"
+    return f"This model never predicts {names}: it assigns all unseen {noun}s of {them} to others."
 
 
 def how_words(estimate: Estimate, noun: str = "row") -> str:

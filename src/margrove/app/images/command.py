@@ -64,7 +64,7 @@ def train_on_images(
         screen.warn(message)
     if isinstance(learner, FineTuned):
         _tell_course(screen, learner)
-    tell_certificate(screen, certificate)
+    tell_certificate(screen, certificate, data="FOLDER")
     write_model(model, destination)
     scored = _scored(pictures, estimate)
     with metered(screen, "writing the page"):
@@ -178,7 +178,7 @@ def _fit(
         certificate = certify(learner, pictures.paths if codes is None else codes, pictures.labels)
     learner.certificate_ = certificate  # the file keeps what was recomputed
     if learner.status_ is Status.INTERRUPTED:
-        screen.warn("interrupted: the model is saved as it is now; the accuracy above is that of full fits")
+        screen.warn("interrupted: the model was fitted in part; the accuracy above is that of models fitted completely")
     model = learner if features is None else Pipeline([("codes", features), ("learn", learner)])
     return model, certificate, warnings_in_shell(caught)
 

@@ -295,7 +295,7 @@ def _proof(learner: Any, certificate: Certificate, *, is_recomputed: bool) -> Se
     verdict = verdict_words(certificate, is_saved=not is_recomputed)
     words = [*certificate_words(learner), *([_OF_TRAINING] if isinstance(learner, FineTuned) else [])]
     blocks: list[Block] = [
-        Words(verdict),
+        Words(f"{verdict}."),
         *map(Words, words),
         note(_UNPROVEN),
         Folded("Every claim, with its numbers", [claims_grid(certificate), *leave_one_out(learner)]),

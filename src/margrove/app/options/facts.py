@@ -154,7 +154,8 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     counts = [counted(n, "date") if kind == "date" else f"{n:,} {names[kind]}" for kind, n in facts.kinds.items()]
     kinds = ", ".join(counts)
     n_columns = sum(facts.kinds.values())
-    without = f"; left out, as (nearly) every cell is different: {named(facts.left_out)}" if facts.left_out else ""
+    noun = "identifier" if len(facts.left_out) == 1 else "identifiers"
+    without = f"; {noun} left out: {named(facts.left_out)}" if facts.left_out else ""
     screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'feature column')}: {kinds}{without}", indent=2)
     if facts.missing:
         cells = counted(sum(facts.missing.values()), "missing cell")

@@ -43,6 +43,7 @@ class Reading:
     drop_unlabelled: bool = False  # leave out rows without a target
     without: tuple[str, ...] = ()  # columns to leave out
     kinds: Kinds = field(default_factory=dict)  # of columns, where they are not to be inferred
+    held: Table | None = None  # a table in memory, in place of a file
 
     def labelled(self) -> Table:
         """Return the table with a target that can be learned as classes."""
@@ -131,7 +132,9 @@ class Reading:
         return shlex.join(words)
 
     def _with_target(self, *, has_parts: bool = False) -> Table:
-        table = self._penguins() if self.file is None else self._read(self.target)
+        table = self.held
+        if table is None:
+            table = self._penguins() if self.file is None else self._read(self.target)
         whole = table.with_date_parts() if has_parts else table
         for name in self.without:
             if table.target is not None and table.target.name == name:
@@ -277,6 +280,6 @@ def table_for(learner: Choice, table: Table) -> Table:
         return table
     names = [column.name for column in table if not is_identifier(column)]
     if not names:
-        problem = "no column is left to learn from: each identifies the rows"
+        problem = "no column is left to learn from: each is an identifier"
         raise InputError(problem, file=table.source, cure="Add columns whose values occur in several rows.")
     return table.select(names) if len(names) < table.n_columns else table

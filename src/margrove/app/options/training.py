@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from margrove.app.choose.search import SearchSpace, search_space_of
-from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.numbers import NUMBERS
-from margrove.app.estimate.task import Task
+from margrove.app.estimate.classes import CLASSES, classes_by
+from margrove.app.estimate.metrics import BALANCED, RARE, metric_named, rarest
+from margrove.app.estimate.numbers import NUMBERS, numbers_by
+from margrove.app.estimate.task import Labels, Task
 from margrove.app.models import last_step_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
 from margrove.app.options.table import AS_USUAL, TablePreparation
@@ -34,8 +36,19 @@ class Training:
     preparation: TablePreparation = AS_USUAL
     prefer: str = "best"  # one of PREFERENCES
     taken: Choice | None = None  # what ``--model auto`` has chosen
+    metric: str | None = None  # as typed; None: accuracy or R², or what `judged` settles
+    is_balanced: bool = False  # all classes weigh the same in training
+    class_weight: Any = None  # of the learners that have one, settled by `judged`
+    reason: str = ""  # why balanced accuracy is the metric although none was given
 
     def __post_init__(self) -> None:
+        if self.metric is not None:
+            own = NUMBERS.name if metric_named(self.metric).is_of_numbers else CLASSES.name
+            if self.task not in (None, own):
+                raise ParameterError(f"--metric {self.metric} requires --task {own}, and --task is {self.task}.")
+            object.__setattr__(self, "task", own)
+        if self.is_balanced and self.task == NUMBERS.name:
+            raise ParameterError("--balanced gives all classes the same weight, and a number is predicted.")
         if self.task is not None:
             check_choice("--task", self.task, TASKS)
         if self.prefer not in PREFERENCES:
@@ -64,7 +77,33 @@ class Training:
     @property
     def kind(self) -> Task:
         """The task as it is asked for or settled; classes until then."""
-        return NUMBERS if self.task == NUMBERS.name else CLASSES
+        if self.task == NUMBERS.name:
+            return NUMBERS if self.metric is None else numbers_by(self.metric)
+        return CLASSES if self.metric is None else classes_by(self.metric)
+
+    def judged(self, labels: Labels) -> Training:
+        """Return the training with its class weights settled: balanced if asked for, and by default for balanced
+        accuracy; the mean cost of an error for costs. If no metric was given and the rarer of two classes has so few
+        rows that accuracy says little, the metric is balanced accuracy."""
+        if self.task == NUMBERS.name:
+            return self
+        classes, counts = np.unique(labels, return_counts=True)
+        rare = rarest(counts)
+        if self.metric is None and len(classes) == 2 and counts[rare] < RARE * len(labels):
+            share = f"Only {100 * counts[rare] / len(labels):.1f} % of the rows are {str(classes[rare])!r}"
+            return self.by_balanced(share)
+        unknown = [name for pair in self.kind.metric.costs or () for name in pair if name not in classes.astype(str)]
+        if unknown:
+            known = ", ".join(map(repr, classes.astype(str)[:20]))
+            raise ParameterError(f"--metric {self.metric}: there is no class {unknown[0]!r}. The classes are {known}.")
+        weights: Any = self.kind.metric.class_weights(classes)
+        if self.is_balanced or self.kind.metric.is_balanced:
+            weights = "balanced"
+        return replace(self, class_weight=weights, is_balanced=weights == "balanced")
+
+    def by_balanced(self, reason: str) -> Training:
+        """Return the training with balanced accuracy as its metric, for this reason."""
+        return replace(self, metric=BALANCED.name, is_balanced=True, class_weight="balanced", reason=reason)
 
     @property
     def can_estimate(self) -> bool:
@@ -106,11 +145,19 @@ class Training:
 
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """Return an unfitted model, with the parameters that a search found besides those that were typed."""
-        learner, params = self.learner, {**self.params, **(found or {})}
-        estimator = learner.estimator(params, seed=self.seed, time_limit=self.time_limit)
+        learner = self.learner
+        estimator = self.estimator(learner, {**self.params, **(found or {})})
         if learner.takes_tables:
             return estimator
         return Pipeline([("encode", self.preparation.encoder()), ("learn", estimator)])
+
+    def estimator(self, learner: Choice, params: Mapping[str, Any]) -> Any:
+        """Return an unfitted estimator with these parameters."""
+        estimator = learner.estimator(params, seed=self.seed, time_limit=self.time_limit)
+        is_free = "class_weight" in estimator.get_params() and "class_weight" not in params
+        if is_free and self.class_weight is not None:
+            estimator.set_params(class_weight=self.class_weight)
+        return estimator
 
     def search_space(self) -> SearchSpace | None:
         estimator = last_step_of(self.build())

@@ -59,6 +59,18 @@ Param = Annotated[
     list[str] | None,
     of_learning(metavar="NAME=VALUE", help="A parameter of the learner, such as C=10; may be repeated."),
 ]
+Metric = Annotated[
+    str | None,
+    of_learning(
+        metavar="NAME",
+        help="What models are chosen and judged by: accuracy, balanced_accuracy, f1, roc_auc, average_precision, "
+        "log_loss, or costs such as cost:Yes>No=10,No>Yes=1; of numbers r2, mae, rmse or pinball:0.9. Default: r2; "
+        "accuracy, or balanced_accuracy where a class is rare.",
+    ),
+]
+Balanced = Annotated[
+    bool, of_learning("--balanced", help="Give all classes the same weight in training, however few rows they have.")
+]
 Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
 TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
@@ -77,18 +89,18 @@ Opened = Annotated[bool, of_output("--open", help="Open the page in a browser.")
 class CellOptions:
     """The format of a file's cells."""
 
-    missing: Annotated[list[str] | None, of_table(help="Another marker of a missing cell; may be repeated.")] = None
+    missing: Annotated[list[str] | None, of_table(help="A text that marks a missing cell; may be repeated.")] = None
     no_header: Annotated[bool, of_table("--no-header", help="The first line is data, not a header.")] = False
     delimiter: Annotated[str, of_table(help="The character between cells.")] = "auto"
     encoding: Annotated[str, of_table(help="The encoding of a text file.")] = "auto"
     skip: Annotated[int, of_table(metavar="N", help="Leave out the first N lines.", min=0)] = 0
     header_row: Annotated[
-        int | None, of_table(metavar="LINE", help="The line that holds the column names. Default: found.", min=1)
+        int | None, of_table(metavar="LINE", help="The line with the column names. Default: detected.", min=1)
     ] = None
 
     category: Annotated[
         list[str] | None,
-        of_table(metavar="COL", help="A column of categories, whose cells stay as written; may be repeated."),
+        of_table(metavar="COL", help="A column of categories, such as codes with digits; may be repeated."),
     ] = None
     number: Annotated[
         list[str] | None,
@@ -98,7 +110,7 @@ class CellOptions:
         list[str] | None,
         of_table(
             metavar="COL[:dmy|mdy|ymd]",
-            help="A column of dates, perhaps with the order of day, month and year; may be repeated.",
+            help="A column of dates, optionally with the order of day, month and year; may be repeated.",
         ),
     ] = None
 
@@ -155,9 +167,11 @@ class WantedOptions:
     ] = False
     keep: Annotated[
         str,
-        of_output(metavar="all|none|COL,COL", help="Columns of the file to write before the prediction, unchanged."),
+        of_output(metavar="all|none|COL,COL", help="Columns of the file to copy in front of the predictions."),
     ] = "none"
-    raw: Annotated[bool, of_output("--raw", help="Write text cells unchanged, including formulas.")] = False
+    raw: Annotated[bool, of_output("--raw", help="Do not quote text that a spreadsheet would run as a formula.")] = (
+        False
+    )
 
     @property
     def columns(self) -> list[str] | None:
@@ -184,7 +198,7 @@ class NetworkOptions:
     size: Annotated[
         int | None, of_learning(help="The side length of the network's input in pixels. Default: its own.", min=1)
     ] = None
-    cache: Annotated[str | None, of_learning(help="A folder that keeps codes, so that a second run is faster.")] = None
+    cache: Annotated[str | None, of_learning(help="A folder that stores the codes for later runs.")] = None
     device: Annotated[str, of_learning(metavar="cpu|cuda|auto", help="The device that runs the network.")] = "cpu"
     download: Annotated[bool, of_learning("--download", help="Let torchvision or timm download weights.")] = False
 

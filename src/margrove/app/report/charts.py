@@ -45,8 +45,11 @@ def wrapped(text: str) -> str:
 
 
 def digits(value: float | None, most: int = 4) -> str:
-    """Return a number for a table."""
-    return "" if value is None or np.isnan(value) else f"{value:.{most}g}"
+    """Return a number for a table, without an exponent below 10¹⁵."""
+    if value is None or np.isnan(value):
+        return ""
+    text = f"{value:.{most}g}"
+    return f"{float(text):,.0f}" if 10**most <= abs(float(text)) < 1e15 else text
 
 
 def capital(text: str) -> str:
@@ -133,12 +136,12 @@ def share_axis(title: str) -> dict[str, Any]:
 
 
 def score_axis(measure: str, **look: Any) -> dict[str, Any]:
-    return axis(measure, **look, **({"tickformat": ".1%"} if measure == "accuracy" else {}))
+    return axis(measure, **look, **({"tickformat": ".1%"} if measure.endswith("accuracy") else {}))
 
 
 def score_text(measure: str) -> Callable[[float | None], str]:
     """Return the format of a score in a table: R² and its error have three decimals, as on the command line."""
-    return percent if measure == "accuracy" else lambda value: "" if value is None else f"{value:.3f}"
+    return percent if measure.endswith("accuracy") else lambda value: "" if value is None else f"{value:.3f}"
 
 
 def roc_chart(found: Sequence[Ranking], n_classes: int) -> Chart:
@@ -235,7 +238,7 @@ def leaderboard_chart(contenders: Sequence[Contender], measure: str) -> Chart:
         plain([c.score for c in scored]),
         list(range(len(scored))),
         text=[label(c.title, 80) for c in scored],
-        hovertemplate=f"%{{text}}: %{{x:{'.1%' if measure == 'accuracy' else '.3f'}}}<extra></extra>",
+        hovertemplate=f"%{{text}}: %{{x:{'.1%' if measure.endswith('accuracy') else '.3f'}}}<extra></extra>",
         marker={"size": 12, "color": [colour for colour, _ in looks], "symbol": [symbol for _, symbol in looks]},
         error_x={"type": "data", "array": plain([c.error or 0.0 for c in scored]), "color": GREY},
     )

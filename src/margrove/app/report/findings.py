@@ -64,7 +64,8 @@ class Findings:
 def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     """Return the best evidence available; None if neither the table nor the training record has any."""
     scored, recorded = subject.scored, subject.history.estimate
-    on_table = None if scored is None else quality_of(scored)
+    metric = subject.history.metric
+    on_table = None if scored is None else quality_of(scored, metric=metric)
     if scored is not None and not subject.is_training:
         if subject.are_few and recorded is not None:
             return _beside_few(subject, scored, recorded)
@@ -82,7 +83,7 @@ def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     if scored is None or on_table is None:
         return None
     found = folds.scored()
-    quality = None if found is None else quality_of(found, N_FOLDS)
+    quality = None if found is None else quality_of(found, N_FOLDS, metric)
     if found is not None and quality is not None:
         return Evidence("folds", quality, folds.words, found, on_table, len(found.truth))
     sample = "" if subject.is_whole else f"a sample of {len(subject.rows):,} of "
@@ -118,7 +119,7 @@ def _beside_few(subject: Subject, scored: ScoredRows, recorded: RecordedEstimate
 def _recorded(subject: Subject, found: RecordedEstimate, on_table: Quality | None) -> Evidence:
     held_out = found.held_out
     scored = None if held_out is None or held_out.classes != subject.classes else held_out  # or of another model
-    ours = None if scored is None else quality_of(scored)
+    ours = None if scored is None else quality_of(scored, metric=subject.history.metric)
     noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
     noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
     filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}

@@ -28,11 +28,10 @@ _PREDICTIONS = 150_000  # of all columns and repetitions together
 _KERNEL_VALUES = 200_000_000  # the same of a kernel machine, which compares each row with its support vectors
 _REPEATS = 3
 MEANINGS = {
-    "loss": "How much worse the predictions get when the values of a column are shuffled among the rows, so that the "
-    "column is of no use (permutation importance). Columns with the same information can replace each other, and then "
-    "each seems to matter little.",
-    "own": "How much of the model's decisions depends on each column.",
-    "gain": "How much each column by itself reveals about the target.",
+    "loss": "Permutation importance: the score without a column is that of rows among which its values are shuffled. "
+    "Columns with the same information can replace each other; then each seems to matter little.",
+    "own": "How much the model's decisions depend on each column.",
+    "gain": "How much each column alone tells about the target (information gain).",
 }
 
 

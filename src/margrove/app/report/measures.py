@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.estimate.intervals import excess, share_interval, wilson
+from margrove.app.estimate.intervals import bootstrap_interval, excess, share_interval, wilson
+from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, rarest
 from margrove.app.history import ScoredRows
+from margrove.errors import ParameterError
 
 _DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen
@@ -23,7 +25,7 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 class Quality:
     """The score of a model, beside that of a constant prediction."""
 
-    measure: str  # "accuracy" or "R²"
+    measure: str  # "R²", or the words of a metric of classes
     value: float
     low: float | None
     high: float | None
@@ -37,18 +39,36 @@ class Quality:
         """The 95 % confidence interval."""
         if self.low is None or self.high is None:
             return ""
-        if self.measure != "accuracy":
+        if not self.is_share:
             return f"{self.low:.2f} to {self.high:.2f}"
         return f"{100 * self.low:.1f} to {100 * self.high:.1f} %"
 
+    @property
+    def is_share(self) -> bool:
+        """The value is shown in per cent."""
+        return self.measure.endswith("accuracy")
 
-def quality_of(scored: ScoredRows, n_rounds: int = 1) -> Quality | None:
-    """Return accuracy or R² with its interval; None if all targets are the same number. ``n_rounds`` is the number of
-    models that predicted, each for rows that the others were trained on."""
+
+def quality_of(scored: ScoredRows, n_rounds: int = 1, metric: Metric | None = None) -> Quality | None:
+    """Return the score of classes, by default accuracy, or R², with its interval; None if all targets are the same
+    number. ``n_rounds`` is the number of models that predicted, each for rows that the others were trained on."""
     if scored.classes is None:
         return _quality_of_numbers(scored.truth, scored.predicted, n_rounds)
     n, n_right = len(scored.truth), int(scored.is_right.sum())
     counts = np.bincount(scored.truth, minlength=len(scored.classes))
+    if metric not in (None, ACCURACY):
+        judged = Judged(scored.truth, scored.predicted, scored.scores, np.arange(len(counts)), rarest(counts))
+        try:
+            value = metric.score(judged)
+        except ParameterError:  # it has no scores: accuracy
+            return quality_of(scored, n_rounds)
+        found = bootstrap_interval(
+            value, lambda rows: metric.score(judged.take(rows)), [n], n_rounds=n_rounds, n_rows=n, most=1.0
+        )
+        low, high = sorted(map(metric.natural, found)) if found else (None, None)
+        constant, code = metric.constant(judged)
+        own = metric.natural(value), low, high, metric.natural(constant), scored.classes[int(code)]
+        return Quality(metric.words, *own)
     largest = int(counts.argmax())
     ends = share_interval(n_right, n, n_rounds, n)
     return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), scored.classes[largest])

@@ -24,12 +24,11 @@ from margrove.status import Status
 MOST_ROWS = 20_000  # of more a sample is predicted: enough for a tenth of a per cent
 FEW_ROWS = 20  # with fewer, the interval of an accuracy reaches 20 points to either side
 _FIT_INTERRUPTED = (
-    "The training was interrupted, and the model was saved as it was then. Fully trained it may be better. A score "
-    "estimated during training is that of fully trained models."
+    "The training was interrupted, and the model was saved as it was then. A complete fit may be better. The score "
+    "estimated during training is that of complete fits."
 )
 _SEARCH_INTERRUPTED = (
-    "The training was interrupted, so this is the best model found until then. Not everything that was planned was "
-    "tried."
+    "The training was interrupted, so this is the best model found until then; not all learners or settings were tried."
 )
 _SEED = 0  # of every draw, so that the same model and table give the same page
 
@@ -41,9 +40,11 @@ class Subject:
     def __init__(self, model: Any, table: Table) -> None:
         self.model, self.learner, self.explanation = model, last_step_of(model), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
-        self.measure = "R²" if self.classes is None else "accuracy"
         self.certificate: Certificate | None = getattr(self.learner, "certificate_", None)
         self.history = History(getattr(model, "training_record_", None))
+        self.measure = "R²" if self.classes is None else "accuracy"
+        if self.history.metric is not None:
+            self.measure = f"{'−' if self.history.metric.is_loss else ''}{self.history.metric.words}"
         self.n_training_rows: int | None = getattr(self.learner, "n_rows_", None)
         if self.n_training_rows is None and self.certificate is not None:
             self.n_training_rows = self.certificate.n_rows

@@ -3,58 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 from margrove.app.report.blocks import Block, Grid, note
 from margrove.app.report.plain_words import share_words
-from margrove.app.screen.display import number_text, value_texts
+from margrove.app.screen.display import SEARCHED, number_text, value_texts
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import Explanation, counted, explanation_of
 
 _MOST_MACHINES = 4  # whose numbers stand side by side
+_LEAST_GAP = 1e-4  # that is written: a smaller one makes no difference to a reader
 _MARKS = {True: "✓", False: "✗", None: "·"}
 _BETTER = "a better column"  # the claim that no other split has a larger gain
-_SPLITS_SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) splits searched")
-_UNCHECKED = "not checked: "  # as the words of such a claim begin
 _WHERE_HARD = {
     "classes": "inside the margin or on the wrong side",
     "numbers": "off by more than the tolerance ε",
     "novelty": "outside, and so unusual",
 }
-
-
-def parts_words(certificate: Certificate) -> list[str]:
-    """Describe the claims that were checked in part, or not at all."""
-    claims = {claim.name: claim for claim in certificate.claims}
-    words = []
-    trees, rounds = claims.get("trees searched again"), claims.get("rounds")
-    if trees is not None and rounds is not None and trees.values and trees.values < rounds.values:
-        words.append(
-            f"This was checked in part: {number_text(trees.values[0])} of the {number_text(rounds.values[0])} trees "
-            "were searched again, always the same ones, including the first and the last. The errors, votes and "
-            "weights of all rounds were recomputed."
-        )
-    n_searched, n_splits = _searched(claims)
-    if n_searched < n_splits:
-        words.append(
-            f"This was checked in part: {n_searched:,} of {n_splits:,} splits were searched again. The rows and gains "
-            "of all splits were recomputed."
-        )
-    return words + [
-        f"Not checked: {claim.name!r}; {claim.words.removeprefix(_UNCHECKED)}."
-        for claim in certificate.claims
-        if claim.words.startswith(_UNCHECKED)
-    ]
-
-
-def _searched(claims: dict[str, Claim]) -> tuple[int, int]:
-    """Return the number of splits that were searched again, and of all splits; twice 0 if there is no such claim."""
-    found = _SPLITS_SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
-    if found is None:
-        return 0, 0
-    n_searched, n_all = (int(count.replace(",", "")) for count in found.groups())
-    return n_searched, n_all
 
 
 def certificate_words(learner: Any) -> list[str]:
@@ -70,10 +35,10 @@ def certificate_words(learner: Any) -> list[str]:
         balance = "small weights with small errors" if is_number else "a wide margin with few mistakes"
         words.append(
             f"The model is the best of its kind for its settings and rows: its objective, which balances {balance}, "
-            f"could be improved by {100 * gap:.2g} % at most."
+            f"could not be improved by more than {100 * max(gap, _LEAST_GAP):.2g} %."
         )
-    n_searched, n_splits = _searched(claims)
-    if n_searched == n_splits > 0 and hasattr(learner, "nodes_"):  # of a vote some trees only
+    counts = SEARCHED.match(claims[_BETTER].words) if _BETTER in claims else None
+    if counts is not None and counts[1] == counts[2] != "0" and hasattr(learner, "nodes_"):  # of a vote some trees only
         words.append(
             "For every split of the tree, all columns were searched again: no other split would have been better."
         )
@@ -91,7 +56,7 @@ def certificate_words(learner: Any) -> list[str]:
             f"{counted(easy, 'training row')} could be left out without changing the model; {counted(hard, 'row')} "
             f"{'is' if hard == 1 else 'are'} {_WHERE_HARD[explanation.task]}."
         )
-    return words + parts_words(certificate)
+    return words
 
 
 def _relative_gap(explanation: Explanation, claims: dict[str, Claim]) -> float | None:

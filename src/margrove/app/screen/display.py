@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from rich.table import Table as Grid
 from rich.text import Text
@@ -20,6 +21,8 @@ SHOWN_ROUNDS = 10  # of a vote: the first say most, and each later one less
 MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
+SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) (splits|leaves) searched(?: again)?")  # as the words of a claim begin
+_UNCHECKED = "not checked: "  # the same of a claim that was not checked at all
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
@@ -30,17 +33,19 @@ def percent(share: float) -> str:
 AS_SAVED = "as saved after training; `margrove certify MODEL FILE` recomputes it"
 
 
-def tell_certificate(screen: Screen, certificate: Certificate, *, is_saved: bool = False) -> None:
-    """Print a certificate as a table, its verdict, and what to do where it does not hold. Of one that was only read
-    from a file the heading says so, also under ``--quiet``."""
-    if is_saved:
-        screen.say()
-        screen.essential(f"Certificate of {certificate.learner}, {AS_SAVED}", style="bold")
-    else:
-        screen.heading(f"Certificate of {certificate.learner}")
-    screen.say(certificate_grid(certificate))
+def tell_certificate(
+    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None
+) -> None:
+    """Print the verdict of a certificate, and what to do where it does not hold. Print its claims, too, unless ``data``
+    names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
+    screen.say()
+    if data is None:
+        screen.say(f"Certificate of {certificate.learner}", style="bold")
+        screen.say(certificate_grid(certificate))
+    verb = "recomputes each" if is_saved or certificate.holds is None else "shows each"
+    where = "" if data is None else f" (margrove certify MODEL {data} {verb})"
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text(verdict_words(certificate, is_saved=is_saved), style=style))
+    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved), style), where))
     failed = [claim for claim in certificate.claims if claim.holds is False]
     failed = failed if len(certificate.claims) > 1 else []  # a single claim, of a wrong table, stands right above
     for claim in failed:
@@ -92,19 +97,36 @@ def certificate_grid(certificate: Certificate) -> Grid:
 
 
 def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
-    """Return the verdict in one plain sentence; that of a file, which may claim anything, in the past."""
-    subject, holds, fails, one, several = "The certificate", "HOLDS", "does NOT hold", "is", "are"
+    """Return the verdict in one line, with what was checked in part; that of a file, which may claim anything, in the
+    past."""
+    holds, fails, when = "holds", "does NOT hold", "yet"
     if is_saved:
-        subject, holds, fails = "When it was saved, the certificate", "held", "did NOT hold"
-        one, several = "was", "were"
+        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", "when it was saved"
     if certificate.holds is None:
-        return f"Not checked {'when it was saved' if is_saved else 'yet'}: these are the solver's own numbers."
-    rows = f"{certificate.n_rows:,} rows"
-    if certificate.holds:
-        return f"{subject} {holds}: every claim was recomputed on {rows} and {one} true."
-    n_failed = sum(claim.holds is False for claim in certificate.claims)
-    claims = f"1 claim {one}" if n_failed == 1 else f"{n_failed} claims {several}"
-    return f"{subject} {fails}: recomputed on {rows}, {claims} not true."
+        return f"Certificate: not checked {when}; its numbers are the solver's own"
+    checked = [claim.holds for claim in certificate.claims if claim.holds is not None]
+    claims = f"{counted(len(checked), 'claim')} recomputed on {certificate.n_rows:,} rows"
+    if not certificate.holds:
+        n_failed = checked.count(False)
+        return f"Certificate: {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
+    parts = parts_of(certificate)
+    return f"Certificate: {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
+
+
+def parts_of(certificate: Certificate) -> list[str]:
+    """Return what was checked in part, or not at all: "10 of 400 splits searched again"."""
+    claims = {claim.name: claim for claim in certificate.claims}
+    trees, rounds = claims.get("trees searched again"), claims.get("rounds")
+    found = {}
+    if trees is not None and rounds is not None and () < trees.values < rounds.values:
+        found["trees"] = f"{trees.values[0]:,.0f} of {rounds.values[0]:,.0f} trees searched again"
+    for claim in certificate.claims:
+        counts = SEARCHED.match(claim.words)
+        if counts is not None and counts[1] != counts[2]:
+            found[counts[3]] = counts[0]
+        if claim.words.startswith(_UNCHECKED):
+            found[claim.name] = f"{claim.name!r} not checked ({claim.words.removeprefix(_UNCHECKED)})"
+    return list(found.values())
 
 
 def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = True) -> None:
@@ -113,7 +135,7 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
     if learned.kind == "weights":
         _tell_machines(screen, learned)
         text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
-        screen.say(f"{text}Correlated columns share or cancel their weights.", style="dim", indent=2)
+        screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":
@@ -191,7 +213,7 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:
     """Print the support vectors of each class of a support vector classifier, and the bounds that follow."""
     rows = f"{sum(support.values()):,} of {learned.n_training_rows or 0:,}"
-    alone = "" if learned.loo_bound is None else "; without the others the model would be the same"
+    alone = "" if learned.loo_bound is None else "; the other rows could be left out without changing the model"
     screen.say(f"{rows} training rows are support vectors{alone}:", indent=2)
     line = Text()
     for label, count in list(support.items())[:MOST_LINES]:
@@ -201,9 +223,8 @@ def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]
     if learned.loo_bound is None or learned.xi_alpha_bound is None:
         return
     bound, sharper = percent(learned.loo_bound), percent(learned.xi_alpha_bound)
-    by_estimate = "" if bound == sharper else f"; at most {sharper} by the sharper ξα-estimate"
-    text = f"Leave-one-out error: at most {bound} of the rows"
-    screen.say(f"{text}{by_estimate}.", indent=2)
+    by_estimate = "" if bound == sharper else f" ({sharper} by the sharper ξα-estimate)"
+    screen.say(f"The leave-one-out error is at most {bound}{by_estimate}.", indent=2)
 
 
 def _weights_line(machine: MachineSummary) -> Text:
@@ -215,10 +236,12 @@ def _weights_line(machine: MachineSummary) -> Text:
     if not machine.evidence:
         return line.append("no column matters")
     for_it, against = (
-        ", ".join(f"{fact.description} ({fact.weight:+.2f})" for fact in machine.evidence if fact.is_against == side)
+        ", ".join(
+            f"{fact.description} ({abs(fact.weight):.2f})" for fact in machine.evidence if fact.is_against == side
+        )
         for side in (False, True)
     )
-    return line.append(visible(f"; {against_it} ".join(part for part in (for_it or "nothing", against) if part)))
+    return line.append(visible(f"; {against_it}: ".join(part for part in (for_it or "nothing", against) if part)))
 
 
 def _other_line(machine: MachineSummary) -> Text:

@@ -19,14 +19,14 @@ _TITLES = {
     "wrong": "A wrong prediction",
     "other": "A prediction of another class",
     "best": "The best estimate",
-    "typical": "A typical estimate: half of the rows are closer, half are further off",
+    "typical": "A typical estimate: half of the errors are smaller, half are larger",
     "worst": "The worst estimate",
 }
 _MOST_CELLS = 40
-_NOTHING_ALONE = "The prediction is so certain that the usual value in any single column would change nothing."
+_NOTHING_ALONE = "No single column decides: the usual value in any one of them would not change the prediction."
 _NOTHING_USUAL = (
-    "An explanation compares the row with usual values, and this table has too few rows to show what is usual. A "
-    "report on a table with more rows shows the effect of each column."
+    "An explanation compares the row with the usual value of each column, and this table has too few rows to know it. "
+    "A report on a table with more rows shows the effect of each column."
 )
 
 
@@ -41,7 +41,7 @@ def decisions_section(found: Findings) -> Section | None:
     scored = subject.scored
     has_wrong = any(example.kind == "wrong" for example in shown)
     if scored is not None and scored.classes is not None and len(scored.truth) > 1 and not has_wrong:
-        none = f"None of the {len(scored.truth):,} rows is predicted incorrectly, so there is no mistake to explain."
+        none = f"All {len(scored.truth):,} rows are predicted correctly, so there is no mistake to explain."
         seen = "has seen" if subject.is_training_known else "may have seen"
         unfair = f" The model {seen} them in training: on new rows it may be wrong." if subject.is_training else ""
         blocks.append(note(f"{none}{unfair}"))
@@ -72,9 +72,9 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
     if example.path:
         rows = [[str(i), test.condition, test.cell, test.training_rows] for i, test in enumerate(example.path, start=1)]
         outcome = "their estimate" if subject.classes is None else "their most common class"
-        header = ["", "condition", "value in this row", f"training rows that also satisfy it, and {outcome}"]
-        blocks.append(Words("The tree applies a sequence of tests. This row satisfies these conditions:"))
-        blocks.append(Grid(header, rows, numeric=frozenset({0}), long=frozenset({1})))
+        text = f"Beside each condition: the training rows that satisfy all conditions up to it, and {outcome}."
+        blocks.append(Words(f"The tree applies a sequence of tests. This row satisfies these conditions. {text}"))
+        blocks.append(Grid(["", "condition", "this row", "training rows"], rows, numeric=frozenset({0})))
     if example.shares:
         bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
         blocks.append(Bars(bars, "Share of the trees' votes for each class"))

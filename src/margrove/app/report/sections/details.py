@@ -96,10 +96,9 @@ def _extent(subject: Subject) -> str:
     columns = counted(subject.n_columns, "column")
     text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} used by the model"
     for name, why in subject.dropped.items():
-        reason = "identifies the rows" if why == "identifier" else "is always the same"
         if why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS:
-            reason = "looks like free text (--text uses its words)"
-        text += f"; {name!r} is ignored, as it {reason}"
+            why = "free text; --text uses its words"
+        text += f"; {name!r} is left out ({why})"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
         text += f"; not used: {names}{' …' if len(subject.unused) > 8 else ''}"
@@ -259,8 +258,7 @@ def certificate_section(found: Findings) -> Section | None:
     if certificate is None:
         return None
     blocks: list[Block] = [
-        claims_grid(certificate),
-        *leave_one_out(found.subject.learner),
+        Folded("Every claim, with its numbers", [claims_grid(certificate), *leave_one_out(found.subject.learner)]),
         Words("To recompute it from the model and the rows it was trained on:"),
         Listing("margrove certify MODEL FILE"),
     ]

@@ -241,15 +241,22 @@ def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
         for machine in found.machines[:_SHOWN_MACHINES]:
-            # A text has "low" or "is not" where a weight is below 0: all of them count for the class.
-            bars = [Bar(fact.description, abs(fact.weight), f"{abs(fact.weight):.2f}") for fact in machine.evidence]
+            bars = [
+                Bar(
+                    fact.description,
+                    -abs(fact.weight) if fact.is_against else abs(fact.weight),
+                    f"{abs(fact.weight):.2f}",
+                )
+                for fact in machine.evidence
+            ]
             rather = "" if machine.negative == "the rest" else f" rather than {machine.negative!r}"
+            sides = ("against it", "for it") if any(fact.is_against for fact in machine.evidence) else ("", "")
             if bars:
-                blocks.append(Bars(bars, f"Evidence for {machine.positive!r}{rather}"))
+                blocks.append(Bars(bars, f"Evidence for {machine.positive!r}{rather}", *sides))
         more = len(found.machines) - _SHOWN_MACHINES
         if more > 0:
             blocks.append(note(f"… and {more:,} more machines."))
-        strongest = "1 is the strongest. Correlated columns share or cancel their weights."
+        strongest = "1 is the strongest. Correlated columns share their weight or cancel out."
         blocks.append(note(f"Weights{found.unit}; {strongest}"))
     if found.support is not None:
         counts = dict(sorted(found.support.items(), key=lambda pair: -pair[1])[:_MOST_RULES])

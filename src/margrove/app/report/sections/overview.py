@@ -9,14 +9,15 @@ import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
 from margrove.app.estimate.task import error_text
+from margrove.app.estimate.words import never_words
 from margrove.app.history import ScoredRows
-from margrove.app.report.blocks import Bar, Bars, Block, Figure, Headline, Section, Words, note
+from margrove.app.report.blocks import Bar, Bars, Block, Figure, Folded, Headline, Section, Words, note
 from margrove.app.report.findings import Evidence, Findings
 from margrove.app.report.importance import MEANINGS, ColumnImportance, Importances
 from margrove.app.report.measures import Quality, confusion
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import listed, share_words
-from margrove.app.report.proof import certificate_words, parts_words
+from margrove.app.report.proof import certificate_words
 from margrove.app.screen.display import verdict_words
 from margrove.explanation import counted
 
@@ -28,10 +29,12 @@ def summary_section(found: Findings) -> Section:
     """Summarise the report in a few sentences."""
     subject, evidence, importances = found.subject, found.evidence, found.importances
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
+    if evidence is not None and evidence.scored is not None and evidence.scored.never:
+        blocks.append(Words(never_words(evidence.scored.never), "warning"))
     if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
-        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} it finds {n_unusual:,} unusual.", "lead"))
+        blocks.append(Words(f"Of {counted(len(subject.rows), 'row')}{sample} {n_unusual:,} are unusual.", "lead"))
     if evidence is not None:
         blocks.append(Words(_quality_words(evidence.quality), "lead"))
         if not evidence.is_unbiased:
@@ -44,13 +47,7 @@ def summary_section(found: Findings) -> Section:
     blocks.append(Words(subject.explanation.description()))
     certificate = subject.certificate
     if certificate is not None:
-        part = ", some of them in part (see What is proven)," if parts_words(certificate) else ""
-        proven = {
-            True: f"The model comes with a proof: its claims were recomputed from the data{part} and hold.",
-            False: "The model comes without a proof: some of its claims did not hold when they were recomputed.",
-            None: "The claims of the model have not been recomputed yet: margrove certify does that.",
-        }[certificate.holds]
-        blocks.append(Words(proven))
+        blocks.append(Words(f"{verdict_words(certificate, is_saved=True)}."))
     data = {
         "target": subject.target,
         "classes": subject.classes,
@@ -70,7 +67,7 @@ def summary_section(found: Findings) -> Section:
 def _purpose(subject: Subject) -> str:
     columns = counted(subject.n_columns, "column")
     trained = subject.n_training_rows
-    learned = "" if trained is None else f" It learned from {counted(trained, 'row')}."
+    learned = "" if trained is None else f" It was trained on {counted(trained, 'row')}."
     if subject.explanation.task == "novelty":
         return f"This model finds rows that differ from those it was trained on, using {columns}.{learned}"
     if subject.classes is None:
@@ -79,14 +76,21 @@ def _purpose(subject: Subject) -> str:
 
 
 def _quality_words(quality: Quality) -> str:
-    if quality.measure != "accuracy":
+    if quality.measure == "R²":
         explained = max(0.0, quality.value)
-        text = f"It explains {share_words(explained)} of the differences between rows (R² {quality.value:.2f}"
+        text = f"It explains {share_words(explained)} of the variance of the target (R² {quality.value:.2f}"
         text += f"; 95 % interval {quality.interval_words})." if quality.low is not None else ")."
         if quality.typical_error is not None and quality.baseline_error is not None:
             off, usual = error_text(quality.typical_error), error_text(quality.baseline_error)
-            text += f" It is off by {off} on average; always predicting the same number would be off by {usual}."
+            text += f" Its mean absolute error is {off}; always predicting the median would have {usual}."
         return text
+    if quality.measure != "accuracy":
+        ends = f" (95 % interval: {quality.interval_words})" if quality.low is not None else ""
+        text = f"Its {quality.measure} is {_value_text(quality, quality.value)}{ends}."
+        constant = (
+            "" if quality.baseline is None else f"; a constant prediction: {_value_text(quality, quality.baseline)}"
+        )
+        return f"{text[:-1]}{constant}."
     text = f"It predicts {share_words(quality.value)} of rows correctly"
     if quality.low is not None:
         text += f" (95 % interval: {quality.interval_words})"
@@ -97,7 +101,7 @@ def _quality_words(quality: Quality) -> str:
     if quality.baseline == 1:
         text += " All these rows are of one class, so this says little about how good it is."
     elif quality.value <= quality.baseline:
-        text += " So it is no better than that: it found nothing useful in these columns."
+        text += " So its accuracy is no better than that."
     elif quality.low is not None and quality.low <= quality.baseline:
         text += f" {MAYBE_NO_BETTER}"
     return text
@@ -111,16 +115,19 @@ def quality_section(found: Findings) -> Section | None:
     quality = evidence.quality
     blocks = _score_blocks(quality)
     scored = evidence.scored
-    if quality.measure == "accuracy" and scored is not None and scored.classes is not None:
+    if scored is not None and scored.classes is not None:
+        if quality.measure != "accuracy":
+            share = share_words(float(scored.is_right.mean()))
+            blocks.append(Words(f"Of {evidence.rows_words}, {share} are predicted correctly (accuracy)."))
         blocks.append(Words(_mistakes(evidence, scored)))
     blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
     if seen is not None and evidence.is_unbiased:
-        value = share_words(seen.value) if seen.measure == "accuracy" else f"R² {seen.value:.2f}"
+        value = f"{'' if seen.measure == 'accuracy' else seen.measure} {_value_text(seen, seen.value)}".lstrip()
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         text = (
-            f"This table contains the rows that the model was trained on. On {on} it scores {value}; this is too "
-            "optimistic, as the model has seen their true values."
+            f"This table contains the training rows. On {on} the model scores {value}, which is too optimistic because "
+            "it has seen their true values."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
@@ -136,31 +143,41 @@ def quality_section(found: Findings) -> Section | None:
 def _score_blocks(quality: Quality) -> list[Block]:
     """Return the score in large figures and as bars, beside that of a constant prediction."""
     interval = f"95 % interval: {quality.interval_words}" if quality.low is not None else ""
-    guessing = "when always guessing the same"
-    if quality.measure == "accuracy":
+    if quality.measure != "R²" and not quality.is_share:
+        figures = [Figure(quality.measure, _value_text(quality, quality.value), interval)]
+        if quality.baseline is not None:
+            figures.append(Figure("of a constant prediction", _value_text(quality, quality.baseline), is_faint=True))
+        return [Headline(figures)]
+    if quality.is_share:
         value = share_words(quality.value)
-        figures = [Figure("correct predictions (accuracy)", value, interval)]
+        what = "correct predictions (accuracy)" if quality.measure == "accuracy" else quality.measure
+        figures = [Figure(what, value, interval)]
         bars = [Bar("this model", quality.value, value, quality.low, quality.high)]
         if quality.baseline is not None:
-            guess = f"always {quality.baseline_class!r}" if quality.baseline_class is not None else "guessing"
-            figures.append(Figure(guessing, share_words(quality.baseline), is_faint=True))
+            guess = "baseline" if quality.baseline_class is None else f"always {quality.baseline_class!r}"
+            figures.append(Figure("the same, always the same class", share_words(quality.baseline), is_faint=True))
             bars.append(Bar(guess, quality.baseline, share_words(quality.baseline), is_faint=True))
-        caption = "Rows predicted correctly; the thin line shows where the true share very likely is (95 %)"
+        what = "Share of rows predicted correctly" if quality.measure == "accuracy" else "Mean over the classes"
+        caption = f"{what}; the thin line is the 95 % interval"
         return [Headline(figures), Bars(bars, caption)]
     ours, usual = quality.typical_error, quality.baseline_error
     if ours is None or usual is None:
         return []
     figures = [
-        Figure("R²: differences explained", f"{quality.value:.2f}", interval),
-        Figure("average error", error_text(ours)),
-        Figure(guessing, error_text(usual), is_faint=True),
+        Figure("R²: share of the variance explained", f"{quality.value:.2f}", interval),
+        Figure("mean absolute error", error_text(ours)),
+        Figure("the same, always the median", error_text(usual), is_faint=True),
     ]
     most = max(ours, usual) or 1.0
     bars = [
         Bar("this model", ours / most, error_text(ours)),
         Bar("always the median", usual / most, error_text(usual), is_faint=True),
     ]
-    return [Headline(figures), Bars(bars, "Average error; shorter is better")]
+    return [Headline(figures), Bars(bars, "Mean absolute error; shorter is better")]
+
+
+def _value_text(quality: Quality, value: float) -> str:
+    return share_words(value) if quality.is_share else f"{value:.2f}" if quality.measure == "R²" else f"{value:.3f}"
 
 
 def _mistakes(evidence: Evidence, scored: ScoredRows) -> str:
@@ -191,10 +208,10 @@ def matters_section(found: Findings) -> Section | None:
     more = len(importances.columns) - len(shown)
     blocks: list[Block] = [Bars(bars, "The columns that matter most")]
     if more:
-        others = f"The other {counted(more, 'column')} matter less, or not at all."
-        blocks.append(Words(others if more > 1 else "The other column matters less."))
+        others = f"The other {counted(more, 'column')} matter less or not at all."
+        blocks.append(Words(others if more > 1 else "The other column matters less or not at all."))
     if subject.dropped:
-        blocks.append(note(f"Ignored by the model: {listed(list(subject.dropped), 'and')}."))
+        blocks.append(note(f"Left out: {listed([f'{name} ({why})' for name, why in subject.dropped.items()], 'and')}."))
     rows = f" Measured on {importances.rows_words}." if importances.by == "loss" else ""
     blocks.append(note(f"{MEANINGS[importances.by]}{rows}"))
     data: dict[str, Any] = {"by": importances.by, "columns": [asdict(column) for column in importances.columns]}
@@ -218,9 +235,8 @@ def proof_section(found: Findings) -> Section | None:
     if subject.explanation.task == "numbers":
         what, how = "the estimates are correct", "the score above shows how far off they are"
     known = "only rows with known true values can show that" if found.evidence is None else how
-    blocks: list[Block] = [Words(verdict), *map(Words, words)]
-    if subject.history.certifying:
-        blocks.append(note(subject.history.certifying))
+    details: list[Block] = [*map(Words, words), *map(note, filter(None, [subject.history.certifying]))]
+    blocks: list[Block] = [Words(f"{verdict}."), *([Folded("What was checked", details)] if details else [])]
     blocks.append(note(f"It does not prove that {what}: {known}."))
     return Section(
         "proof", "What is proven", blocks, {"holds": certificate.holds, "verdict": verdict, "description": words}

@@ -1,0 +1,73 @@
+"""A permutation test of the relation between the target and predictions that are no better than a constant.
+
+The statistic is computed again with the targets in random order. p is the share of these values, the true one among
+them, that are at least as large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from margrove.app.estimate.metrics import Judged
+
+_DRAWS = 999
+_MOST_VALUES = 20_000_000  # of all draws together, so that they take about a second
+LEVEL = 0.05
+
+
+def relation_of_classes(parts: Sequence[Judged], seed: int) -> str:
+    """Return in a sentence whether scores, or predictions where there are none, are related to the classes.
+
+    The statistic is the mean over the classes of the ROC AUC of a class against the rest."""
+    first = parts[0]
+    assert first.classes is not None
+    has_scores = all(part.scores is not None for part in parts)
+    ranks, members = [], []
+    for part in parts:
+        scores = part.scores if has_scores else (part.values[:, None] == first.classes).astype(np.float64)
+        assert scores is not None
+        ranks.append(rankdata(scores, axis=0))
+        members.append(part.truth[:, None] == first.classes)
+
+    def auc(orders: Sequence[NDArray[np.intp]]) -> float:
+        """Return the mean AUC with the targets of each part in this order."""
+        found = []
+        for rank, member, order in zip(ranks, members, orders, strict=True):
+            own = member[order]
+            n, n_rest = own.sum(axis=0), (~own).sum(axis=0)
+            with np.errstate(invalid="ignore"):
+                found.append(((rank * own).sum(axis=0) - n * (n + 1) / 2) / (n * n_rest))
+        return float(np.nanmean(found))
+
+    value, p = _tested(auc, [len(part.truth) for part in parts], len(first.classes), seed)
+    what = "scores" if has_scores else "predictions"
+    if p <= LEVEL:
+        return f"Its {what} are related to the target, though (ROC AUC {value:.2f}, p = {p:.2g} by a permutation test)."
+    return f"A permutation test finds no relation of its {what} to the target (ROC AUC {value:.2f}, p = {p:.2g})."
+
+
+def relation_of_numbers(truth: NDArray[np.float64], values: NDArray[np.float64], seed: int) -> str:
+    """Return in a sentence whether predictions are correlated with the target."""
+    off, centred = values - values.mean(), truth - truth.mean()
+    size = float(np.sqrt((off**2).sum() * (centred**2).sum()))
+    if not size > 0:
+        return "It predicts the same number for all rows."
+    value, p = _tested(lambda orders: float(off @ centred[orders[0]]) / size, [len(truth)], 1, seed)
+    if p <= LEVEL:
+        return f"Its predictions are correlated with the target, though (r = {value:.2f}, p = {p:.2g})."
+    return f"A permutation test finds no correlation of its predictions with the target (r = {value:.2f}, p = {p:.2g})."
+
+
+def _tested(
+    statistic: Callable[[Sequence[NDArray[np.intp]]], float], sizes: Sequence[int], n_columns: int, seed: int
+) -> tuple[float, float]:
+    """Return the statistic and its p-value."""
+    rng = np.random.default_rng(seed)
+    value = statistic([np.arange(n) for n in sizes])
+    n_draws = min(_DRAWS, max(99, _MOST_VALUES // (sum(sizes) * n_columns)))
+    drawn = np.array([statistic([rng.permutation(n) for n in sizes]) for _ in range(n_draws)])
+    return value, (1 + np.count_nonzero(drawn >= value - 1e-12)) / (1 + n_draws)

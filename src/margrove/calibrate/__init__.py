@@ -1,0 +1,1 @@
+"""Calibrated probabilities and tuned thresholds for any classifier, from rows held out."""
