@@ -4,7 +4,8 @@
     python benchmarks/budgets.py --only titanic      the runs of one table, or with "titanic train 3" one run
 
 The seconds are those of the whole process, imports included. A run is within its budget if it takes at most 10 % and
-2 s longer. The other runs of benchmarks/results/budgets.json are kept.
+2 s longer. Of a run that is repeated the slowest stays in benchmarks/results/budgets.json, since a budget must hold
+every time; delete the file to begin again.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def main() -> None:
         cases = {case["run"]: case for case in json.loads(path.read_text(encoding="utf-8"))["cases"]}
     for name in RUNS:
         if any(part in f"{name} " for part in only):
-            cases[name] = case = measured(name)
+            case = measured(name)
+            cases[name] = max(case, cases.get(name, case), key=lambda each: each["seconds"])
             print(f"{name:26s} {case['seconds']:6.1f} s  {'within' if case['is_within'] else 'BEYOND'}", flush=True)
             ordered = [cases[each] for each in RUNS if each in cases]
             keep({"benchmark": "budgets", "bar": BAR, "machine": machine(), "cases": ordered})

@@ -145,8 +145,8 @@ def train(
     if report is not None:
         check_report(report)
     # Of one learner the budget is for its search alone.
-    whole = Budget(training.budget, began) if training.is_auto else None
-    kept = 0.0 if whole is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * whole.seconds)
+    budget = Budget(training.budget, began) if training.is_auto else None
+    kept = 0.0 if budget is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * budget.seconds)
     trained, table = learn(screen, reading, training, began, kept)
     decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
@@ -164,7 +164,7 @@ def train(
         write_model(model, destination)
         is_saved = True
         if report is not None:
-            report = _reported(screen, reading, model, table, destination, report, whole)
+            report = _reported(screen, reading, model, table, destination, report, budget)
         has_rules = explanation_of(model).has_rules
         _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
@@ -182,7 +182,7 @@ def learn(
     screen: Screen, reading: Reading, training: Training, began: float, kept: float = 0.0
 ) -> tuple[Trained, Table]:
     """Read, estimate, fit and certify; return the model, with its training record, and its table. So many seconds of
-    the budget are ``kept`` for what follows."""
+    the budget are kept for what comes after."""
     training, table, facts = _read(screen, reading, training)
     budget, course = Budget(training.budget, began).longer(-kept), Course()
     with parameters_blamed(training.params):
