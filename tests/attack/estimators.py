@@ -265,7 +265,7 @@ def _used(case: Case, model: Any, called: Any) -> tuple[str, str]:
 
     answer = None
     method = next((name for name in ("predict", "transform") if hasattr(model, name)), None)
-    if hasattr(model, "cv") and not hasattr(model, "best_estimator_"):
+    if case.name.endswith("CV") and not hasattr(model, "best_estimator_"):
         return "open", "a search without a model"
     if method is not None:
         try:

@@ -331,7 +331,7 @@ def test_another_fit_forgets_the_factors():
     ("model", "words"),
     [
         (CalibratedClassifier(tuned_for="roc"), "tuned_for is 'roc'; it must be one of"),
-        (CalibratedClassifier(tuned_for="roc_auc"), "it cannot judge predictions of these classes"),
+        (CalibratedClassifier(tuned_for="roc_auc"), "of these classes: it needs more than predictions"),
         (CalibratedClassifier(tuned_for="f1"), "multiclass"),
         (CalibratedClassifier(tuned_for=lambda true, predicted: None), "cannot judge predictions"),
         (CalibratedClassifier(cv=1), "cv is 1; it must be a whole number ≥ 2"),

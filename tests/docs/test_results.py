@@ -184,6 +184,17 @@ def test_a_difference_within_noise_misses_no_bar():
     assert "(−)" not in text.split("Behind a number")[0]
 
 
+def test_calibrated_classifiers_are_described_and_judged_by_the_better_peer():
+    results = _module("calibrated_classifier_results")
+    case = _case("made up", 2, 0.0) | {"learner": "AdaBoost", "own_ece": 0.3, "isotonic": _side(0.1, 0.0)}
+    record = {"benchmark": "calibrated_classifier", "cases": [case]}
+    text = results.section(record)
+    assert "| made up, AdaBoost | 0.300 | 0.020 | 0.020 | 0.020 | 0.020 | 0.020 |" in text
+    assert text.endswith("The bar is not missed.")
+    case["sklearn"]["ece"] = 0.005
+    assert "Missed: AdaBoost on made up (0.020 against 0.005)." in results.section(record)
+
+
 # ---- accuracy of trees
 
 

@@ -280,7 +280,7 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         return with_calibration(self, last_step(self.estimator_).certificate_)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_TREES and not name.startswith("__"):
+        if name in _OF_TREES:
             raise AttributeError(
                 f"{type(self).__name__} has no {name}, which would leave the calibration out. The estimator may have "
                 f"it: model.estimator_.{name}(…)."

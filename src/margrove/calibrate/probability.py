@@ -12,8 +12,8 @@ All a ≥ 0: a higher score of a class never makes it less probable. a and b min
 targets t are drawn in from 0 and 1 as if each class had one more row (`margrove.svm.probability.fitted_sigmoid`): of a
 class with n rows its own is (n + 1)/(n + 2), and the others share the rest.
 
-Of five sets and four learners a sigmoid for each class, normalised, has an expected calibration error of 0.10 on
-average, vector scaling 0.04, and the lower log loss on each of the twenty.
+On five sets, with four learners each, a sigmoid for each class, normalised, has an expected calibration error of 0.09
+on average; vector scaling has 0.05, and in 19 of the 20 cases the lower log loss.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ def as_scores(scores: Any, n_classes: int) -> Floats:
     values = values[:, None] if values.ndim == 1 else values
     values = values[:, -1:] if n_classes == 2 else values
     if values.shape[1:] != (1 if n_classes == 2 else n_classes,):
-        raise InputError(
-            f"the scores have shape {np.shape(scores)}; a column for each of {n_classes} classes is needed"
-        )
+        wanted = f"a column for each of {n_classes} classes is needed"
+        raise InputError(f"the scores have shape {np.shape(scores)}; {wanted}")
     return values
 
 

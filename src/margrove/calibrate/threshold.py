@@ -125,8 +125,9 @@ class Metric:
         try:
             value = float(self(np.diag(np.bincount(codes, weights=weight)).astype(np.float64)[None])[0])
         except (AttributeError, TypeError, ValueError) as error:
+            why = "it needs more than predictions" if isinstance(error, AttributeError) else error
             words = "it cannot judge predictions of these classes"
-            raise ParameterError(f"tuned_for is {shown(self.tuned_for)}; {words}: {error}") from error
+            raise ParameterError(f"tuned_for is {shown(self.tuned_for)}; {words}: {why}") from error
         if not np.isfinite(value):
             raise ParameterError(f"tuned_for is {shown(self.tuned_for)}, which returned {value}.")
 
