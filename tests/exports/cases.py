@@ -15,6 +15,7 @@ from margrove.data.formats import DateFormat, NumberFormat
 from margrove.errors import InputError
 
 FOLDER = Path(__file__).parent
+_WORDS = {**dict.fromkeys(("yes", "y", "ja", "tak", "sí"), True), **dict.fromkeys(("no", "n", "nee", "nie"), False)}
 
 
 def cases(part: str) -> list[Path]:
@@ -78,6 +79,9 @@ def _compared(column: Column, wanted: dict[str, Any], has_units: bool) -> list[s
     if kind in ("category", "unclear"):
         return _cells(column, [None if value is None else str(value) for value in values], "category")
     if kind == "boolean":
+        if column.kind == "category":  # yes and no are words
+            given = [None if cell is None else _WORDS.get(str(cell).casefold()) for cell in column.cells()]
+            return [] if given == values else [f"cells {column.cells()[:4]}, expected {values[:4]}"]
         return _cells(column, values, "boolean")
     if column.kind != "numeric" or isinstance(column.format, DateFormat) != (kind == "date"):
         return [f"kind {column.kind} with {column.format}, expected {kind}; cells {column.cells()[:4]}"]

@@ -61,6 +61,7 @@ def train(
     prefer: typed.Prefer = "best",
     metric: typed.Metric = None,
     balanced: typed.Balanced = False,
+    probabilities: typed.Probabilities = False,
     task: typed.Task = None,
     param: typed.Param = None,
     seed: typed.Seed = 0,
@@ -90,6 +91,7 @@ def train(
         prefer,
         metric=metric,
         is_balanced=balanced,
+        has_probabilities=probabilities,
     )
     work(shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report)
 

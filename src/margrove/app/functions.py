@@ -30,6 +30,7 @@ def auto(
     model: str = AUTO,
     metric: str | None = None,
     balanced: bool = False,
+    probabilities: bool = False,
     task: str | None = None,
     prefer: str = "best",
     budget: float = 60.0,
@@ -53,6 +54,8 @@ def auto(
         or "accuracy", and "balanced_accuracy" where a class is rare.
     balanced : bool, default=False
         Give all classes the same weight in training.
+    probabilities : bool, default=False
+        Give the model probabilities of its classes, calibrated on held-out rows.
     task : {"classify", "regress"}, optional
         None: as the target looks.
     prefer : {"best", "simple"}, default="best"
@@ -90,6 +93,7 @@ def auto(
             prefer=prefer,
             metric=metric,
             is_balanced=balanced,
+            has_probabilities=probabilities,
         )
         training.check()
         trained, _ = learn(Screen(is_quiet=not verbose), Reading(held=table), training, time.monotonic())

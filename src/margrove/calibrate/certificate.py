@@ -12,6 +12,7 @@ import numpy as np
 
 from margrove.certificate import Certificate, Claim, certify, per_machine
 
+_SLOPES, _FACTORS, _CLASSES = "slopes of the calibration", "factors of the classes", "classes"
 _OWN = "the predicted class is the estimator's, and the most probable one"
 _TUNED = "the predicted class has the largest product of probability and factor"
 
@@ -28,15 +29,21 @@ def with_calibration(model: Any, inner: Certificate) -> Certificate:
     a, b = model.slopes_, model.intercepts_
     is_sound = a.shape == b.shape == (1 if k == 2 else k,) and bool((a >= 0).all() and np.isfinite([a, b]).all())
     words = "≥ 0: a higher score of a class never makes it less probable"
-    claims = [Claim("slopes of the calibration", per_machine(a), None, is_sound, words)]
+    claims = [Claim(_SLOPES, per_machine(a), None, is_sound, words)]
     if hasattr(model, "class_factors_"):
         c = model.class_factors_
         is_positive = c.shape == (k,) and bool((c > 0).all() and np.isfinite(c).all())
         words = f"{_TUNED}; of two, the second above {model.threshold_:.4g}" if k == 2 else _TUNED
-        claims.append(Claim("factors of the classes", per_machine(c), None, is_positive, words))
+        claims.append(Claim(_FACTORS, per_machine(c), None, is_positive, words))
     else:
-        claims.append(Claim("classes", (float(k),), None, None, _OWN))
+        claims.append(Claim(_CLASSES, (float(k),), None, None, _OWN))
     if inner.source == "solver":
         claims = [replace(claim, holds=None) for claim in claims]
     learner = f"{type(model).__name__} of {inner.learner}"
     return replace(inner, learner=learner, status=str(model.status_), claims=(*inner.claims, *claims))
+
+
+def without_calibration(certificate: Certificate, **own: str) -> Certificate:
+    """Return the certificate of the estimator from what `with_calibration` returned."""
+    kept = [claim for claim in certificate.claims if claim.name not in (_SLOPES, _FACTORS, _CLASSES)]
+    return replace(certificate, claims=tuple(kept), **own)  # type: ignore[arg-type]

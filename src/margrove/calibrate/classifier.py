@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from margrove.calibrate.certificate import with_calibration
+from margrove.calibrate.certificate import with_calibration, without_calibration
 from margrove.calibrate.probability import Floats, as_scores, calibrated, check_estimator, fitted_calibration, scores_of
 from margrove.calibrate.threshold import Metric, tuned_factors
 from margrove.certificate import Certificate, read_only
@@ -50,8 +50,8 @@ _OF_TREES = ("rules", "to_c", "to_python", "to_sql")  # that a tree has
 
 
 def _check_metric(name: str, metric: object) -> None:
-    if not callable(metric):
-        check_choice(name, metric, get_scorer_names(), also="a function (y_true, y_pred) -> float")
+    if not callable(metric) and not (isinstance(metric, str) and metric.startswith("f1:")):
+        check_choice(name, metric, get_scorer_names(), also="'f1:CLASS', a function (y_true, y_pred) -> float")
 
 
 @estimator
@@ -67,10 +67,10 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
         Any classifier or pipeline with ``decision_function`` or ``predict_proba``. None: ``LinearSVC()``.
     tuned_for : str or callable, optional
         What predictions are to be good at: the name of a scorer of scikit-learn's that judges predictions, such as
-        "balanced_accuracy", "f1_macro" or "f1" (of the second class), or a function ``(y_true, y_pred) -> float`` whose
-        larger values are better. Then ``predict`` returns the class of the largest ``predict_proba(X) *
-        class_factors_``; see `margrove.calibrate.threshold`. None: ``predict`` is that of the estimator, and the
-        most probable class is always the predicted one.
+        "balanced_accuracy", "f1_macro" or "f1" (of the second class); "f1:CLASS", that of a class; or a function
+        ``(y_true, y_pred) -> float`` whose larger values are better. Then ``predict`` returns the class of the largest
+        ``predict_proba(X) * class_factors_``; see `margrove.calibrate.threshold`. None: ``predict`` is that of the
+        estimator, and the most probable class is always the predicted one.
     cv : int
         The number of parts; fewer if a class has fewer rows.
     random_state : int or RandomState, optional
@@ -278,6 +278,12 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
     def certificate_(self) -> Certificate:
         """The certificate of the estimator, with the claims of the calibration."""
         return with_calibration(self, last_step(self.estimator_).certificate_)
+
+    @certificate_.setter
+    def certificate_(self, certificate: Certificate) -> None:
+        own = last_step(self.estimator_).certificate_
+        learner = {"learner": own.learner, "status": own.status}
+        last_step(self.estimator_).certificate_ = without_calibration(certificate, **learner)
 
     def __getattr__(self, name: str) -> Any:
         if name in _OF_TREES:

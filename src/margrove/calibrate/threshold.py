@@ -92,8 +92,11 @@ class Metric:
     @property
     def usual(self) -> Callable[[Floats], Floats] | None:
         """The formula, if it is one of the usual metrics."""
-        is_usual = isinstance(self.tuned_for, str) and (self.tuned_for != "f1" or len(self.classes) == 2)
-        return _USUAL.get(self.tuned_for) if is_usual else None
+        name, _, label = self.tuned_for.partition(":") if isinstance(self.tuned_for, str) else ("", "", "")
+        if label and label in self.classes.astype(str):
+            place = self.classes.astype(str).tolist().index(label)
+            return lambda t: _f1(t)[:, place]
+        return _USUAL.get(name) if not label and (name != "f1" or len(self.classes) == 2) else None
 
     @property
     def takes_weights(self) -> bool:
@@ -112,6 +115,8 @@ class Metric:
         true, told = np.nonzero(table)
         weight, metric = table[true, told], self.tuned_for
         if isinstance(metric, str):
+            if metric.startswith("f1:"):
+                raise ValueError(f"there is no class {metric[3:]!r}")
             return float(get_scorer(metric)(_Told(len(table)), told[:, None], true, sample_weight=weight))
         if self.takes_weights:
             return float(metric(self.classes[true], self.classes[told], sample_weight=weight))

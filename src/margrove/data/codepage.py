@@ -91,7 +91,9 @@ def _score(text: str, letters: str) -> float:
         near = text[max(place - 2, 0) : place].strip()[-1:] + text[place + 1 : place + 3].strip()[:1]
         is_beside = any(map(str.isdigit, near))
         inside = before.isalpha() and after.isalpha()
-        if character == "µ":
+        if text[max(place - 1, 0) : place + 1] == "Kč":
+            scores.append(1.0)
+        elif character == "µ":
             scores.append(-2.0 if before.isalpha() else 1.0)
         elif character.isalpha():
             is_odd = character.isupper() and before.islower()

@@ -28,8 +28,8 @@ MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show tha
 _MEANS = r"average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel"
 TOTAL = (  # the first cell of a line of sums or means
     r"(?i)(?:^|[ -])(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
-    r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|toplam|итого|всего"
-    rf"|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
+    r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam|итого"
+    rf"|всего|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
 )
 KEPT = "called a total but not the sum of the rows above"  # ends a note on lines that are not left out
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
@@ -166,16 +166,24 @@ def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bo
         is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
         is_mean = is_called and re.search(_MEANS, label.lower()) is not None
         called[i] = is_called and not skipped[i]
-        numbers = places[is_called:]
-        are_numbers = all(is_formatted(row[j]) or row[j].strip() in "-–" for j in numbers)
-        if i == 0 or skipped[i] or not places or not (is_called or i == end) or not are_numbers:
+        is_labelled = is_called or not is_formatted(label)
+        numbers = [j for j in places[is_labelled:] if row[j].strip(" -–—")]
+        if (
+            i == 0
+            or skipped[i]
+            or not places
+            or not (is_called or i == end)
+            or not all(is_formatted(row[j]) for j in numbers)
+        ):
             continue
         fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         lacks = lacking[i] = any(often[j] and j not in places for j in range(width))  # a cell that nearly all have
-        if is_called:
+        if is_called and numbers:
             found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))
+        elif is_called:  # sums whose formulas were never computed
+            found[i] = lacking[i] = True
         else:
-            found[i] = lacks and fitting == len(numbers) and i > 2
+            found[i] = lacks and bool(numbers) and fitting == len(numbers) and i > 2
         if found[i]:
             sums.leave_out(i)
     if (called & ~found).any():

@@ -44,10 +44,21 @@ class Candidate:
     after: str = ""
     most_rows: int | None = None  # with more it is not tried
 
-    def build(self, training: Training, table: Table, params: Mapping[str, Any], seconds: float | None = None) -> Any:
-        """Return an unfitted model for the table, whose fit may take so many seconds."""
+    def build(
+        self,
+        training: Training,
+        table: Table,
+        params: Mapping[str, Any],
+        seconds: float | None = None,
+        *,
+        is_trial: bool = False,
+    ) -> Any:
+        """Return an unfitted model for the table, whose fit may take so many seconds; for a trial without calibration,
+        unless it is judged by its probabilities."""
         limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
         preparation = training.preparation.for_table(self.learner, table)
+        if self.rounds or training.kind.metric.needs != "probabilities":
+            training = training.bare if is_trial else training
         own = replace(training, taken=self.learner, params={**self.params, **params}, preparation=preparation)
         return replace(own, time_limit=max(LEAST_LIMIT, min(limits)) if limits else None).build()
 

@@ -95,7 +95,7 @@ def fairly_judged(training: Training, table: Table) -> Training:
     for candidate in CANDIDATES[training.kind.name]:
         if candidate.name in _QUICK and data.folds.tests:
             train, learned, test, places = next(data.rounds(candidate))
-            model = candidate.build(training, data.table, {}, _QUICK_SECONDS)
+            model = candidate.build(training, data.table, {}, _QUICK_SECONDS, is_trial=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(train, learned)
@@ -103,7 +103,7 @@ def fairly_judged(training: Training, table: Table) -> Training:
     if not never:
         return training
     return training.by_balanced(
-        f"By accuracy some classes would never be predicted ({some(sorted(map(str, never)), 3)})"
+        labels, f"By accuracy some classes would never be predicted ({some(sorted(map(str, never)), 3)})"
     )
 
 

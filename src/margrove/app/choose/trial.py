@@ -172,7 +172,7 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
         meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
         if scores and budget.left <= 0:
             break
-        model = trial.candidate.build(data.training, data.table, trial.params, budget.left)
+        model = trial.candidate.build(data.training, data.table, trial.params, budget.left, is_trial=True)
         started = time.monotonic()
         model.fit(train, learned)
         status = _status_of(model)
@@ -203,7 +203,7 @@ def _growth(data: TrialData, trial: Trial, table: Table, learned: NDArray[Any], 
     """Return the power of the rows that a fit's time grows with, at most the candidate's, by a fit of a quarter of
     these rows, which took so many seconds."""
     started = time.monotonic()
-    model = trial.candidate.build(data.training, data.table, trial.params, seconds)
+    model = trial.candidate.build(data.training, data.table, trial.params, seconds, is_trial=True)
     model.fit(table.take(np.arange(0, len(learned), 4)), learned[::4])
     _status_of(model)
     quarter = max(1e-9, time.monotonic() - started)
@@ -217,7 +217,7 @@ def _grown(
     keep the best size, the smallest of equals."""
     candidate = trial.candidate
     rounds = list(data.rounds(candidate))
-    models = [candidate.build(data.training, data.table, {}) for _ in rounds]
+    models = [candidate.build(data.training, data.table, {}, is_trial=True) for _ in rounds]
     can_go_on = "warm_start" in models[0].get_params()
     first = min(candidate.rounds[-1], 100 if can_go_on else candidate.rounds[0])
     if before is not None:  # what it took on fewer rows it takes again

@@ -17,6 +17,7 @@ from margrove.app.estimate.task import Labels, Task
 from margrove.app.models import last_step_of
 from margrove.app.options.menu import AUTO, TASKS, Choice, choice_named, choices
 from margrove.app.options.table import AS_USUAL, TablePreparation
+from margrove.calibrate.classifier import CalibratedClassifier
 from margrove.data.formats import Format
 from margrove.errors import ParameterError, check_choice
 
@@ -40,6 +41,8 @@ class Training:
     metric: str | None = None  # as typed; None: accuracy or R², or what `judged` settles
     is_balanced: bool = False  # all classes weigh the same in training
     class_weight: Any = None  # of the learners that have one, settled by `judged`
+    has_probabilities: bool = False  # of classes, calibrated on held-out rows
+    tuned_for: str | None = None  # what thresholds are tuned for on held-out rows, settled by `judged`
     reason: str = ""  # why balanced accuracy is the metric although none was given
     form: Format | None = None  # of the target, once the table is read
 
@@ -49,8 +52,11 @@ class Training:
             if self.task not in (None, own):
                 raise ParameterError(f"--metric {self.metric} requires --task {own}, and --task is {self.task}.")
             object.__setattr__(self, "task", own)
-        if self.is_balanced and self.task == NUMBERS.name:
-            raise ParameterError("--balanced gives all classes the same weight, and a number is predicted.")
+        if self.task == NUMBERS.name and (self.is_balanced or self.has_probabilities):
+            option = "--balanced" if self.is_balanced else "--probabilities"
+            raise ParameterError(f"{option} is about classes, and a number is predicted.")
+        if self.metric is not None and metric_named(self.metric).needs == "probabilities":
+            object.__setattr__(self, "has_probabilities", True)
         if self.task is not None:
             check_choice("--task", self.task, TASKS)
         if self.prefer not in PREFERENCES:
@@ -93,7 +99,7 @@ class Training:
         rare = rarest(counts)
         if self.metric is None and len(classes) == 2 and counts[rare] < RARE * len(labels):
             share = f"Only {100 * counts[rare] / len(labels):.1f} % of the rows are {str(classes[rare])!r}"
-            return self.by_balanced(share)
+            return self.by_balanced(labels, share)
         unknown = [name for pair in self.kind.metric.costs or () for name in pair if name not in classes.astype(str)]
         if unknown:
             known = ", ".join(map(repr, classes.astype(str)[:20]))
@@ -101,11 +107,18 @@ class Training:
         weights: Any = self.kind.metric.class_weights(classes)
         if self.is_balanced or self.kind.metric.is_balanced:
             weights = "balanced"
-        return replace(self, class_weight=weights, is_balanced=weights == "balanced")
+        tuned_for = None
+        if self.kind.metric.name == "f1":
+            tuned_for = "f1_macro" if len(classes) > 2 else f"f1:{classes[rare]}"
+        elif (
+            weights == "balanced" and self.has_probabilities
+        ):  # which say how frequent a class is, and not what it weighs
+            tuned_for = BALANCED.name
+        return replace(self, class_weight=weights, is_balanced=weights == "balanced", tuned_for=tuned_for)
 
-    def by_balanced(self, reason: str) -> Training:
+    def by_balanced(self, labels: Labels, reason: str) -> Training:
         """Return the training with balanced accuracy as its metric, for this reason."""
-        return replace(self, metric=BALANCED.name, is_balanced=True, class_weight="balanced", reason=reason)
+        return replace(self, metric=BALANCED.name, is_balanced=True, reason=reason).judged(labels)
 
     @property
     def can_estimate(self) -> bool:
@@ -148,7 +161,7 @@ class Training:
     def build(self, found: Mapping[str, Any] | None = None) -> Any:
         """Return an unfitted model, with the parameters that a search found besides those that were typed."""
         learner = self.learner
-        estimator = self.estimator(learner, {**self.params, **(found or {})})
+        estimator = self._calibrated(self.estimator(learner, {**self.params, **(found or {})}))
         if learner.takes_tables:
             return estimator
         return Pipeline([("encode", self.preparation.encoder()), ("learn", estimator)])
@@ -161,7 +174,23 @@ class Training:
             estimator.set_params(class_weight=self.class_weight)
         return estimator
 
+    @property
+    def bare(self) -> Training:
+        """The same without calibration and tuned thresholds."""
+        return replace(self, has_probabilities=False, tuned_for=None)
+
+    def _calibrated(self, estimator: Any) -> Any:
+        """Return the estimator, with calibrated probabilities or tuned thresholds if they are wanted."""
+        if self.has_probabilities and "probability" in estimator.get_params():
+            estimator.set_params(probability=True)
+        is_machine = hasattr(estimator, "decision_function") and "probability" not in estimator.get_params()
+        if self.tuned_for is None and not (self.has_probabilities and is_machine):
+            return estimator
+        if self.time_limit is not None and "time_limit" in estimator.get_params():
+            estimator.set_params(time_limit=self.time_limit / (CalibratedClassifier().cv + 1))
+        return CalibratedClassifier(estimator, tuned_for=self.tuned_for, random_state=self.seed)
+
     def search_space(self) -> SearchSpace | None:
-        estimator = last_step_of(self.build())
+        estimator = last_step_of(self.bare.build())
         space = search_space_of(self.learner, self.params, estimator, self.kind) if self.budget > 0 else None
         return None if space is None else replace(space, preparation=self.preparation)

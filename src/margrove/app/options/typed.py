@@ -71,6 +71,10 @@ Metric = Annotated[
 Balanced = Annotated[
     bool, of_learning("--balanced", help="Give all classes the same weight in training, however few rows they have.")
 ]
+Probabilities = Annotated[
+    bool,
+    of_learning("--probabilities", help="Give the model probabilities of its classes, calibrated on held-out rows."),
+]
 Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
 TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
