@@ -310,3 +310,14 @@ def test_a_model_that_cannot_explain_is_named(run: Run, folder: Path) -> None:
     result = run("predict", "n.margrove", "--explain")
     assert result.exit_code == 2
     assert "--explain: a one-class support vector machine cannot explain its predictions" in result.stderr
+
+
+def test_reasons_tell_whether_a_word_is_in_the_text(run: Run, folder: Path) -> None:
+    lines = [f"{'good' if i % 2 else 'bad'} tea number {i},{i % 7},{'like' if i % 2 else 'dislike'}" for i in range(60)]
+    (folder / "notes.csv").write_text("body,size,verdict\n" + "\n".join(lines) + "\n")
+    run("train", "notes.csv", "--text", "body", "--model", "linear", "--folds", "0", "--budget", "0")
+    first, second, *_ = csv.DictReader(io.StringIO(run("predict", "notes.margrove", "notes.csv", "--explain").stdout))
+    assert (first["verdict"], second["verdict"]) == ("dislike", "like")
+    assert "'bad' in body = yes" in first["why"]
+    assert "'good' in body = no" in first["why"]
+    assert "'good' in body = yes" in second["why"]

@@ -25,7 +25,7 @@ def target_of(model: Any) -> str | None:
     return target
 
 
-def target_format_of(model: Any) -> Format | None:
+def format_of(model: Any) -> Format | None:
     """Return how the target is written; None where that is plain, or the model does not keep it."""
     form: Format | None = getattr(_knows_target(model), "target_format_", None)
     return form

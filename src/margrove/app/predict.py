@@ -16,7 +16,7 @@ from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, write_content
 from margrove.app.history import History, has_rows
 from margrove.app.images.models import opened
-from margrove.app.models import features_of, is_classifier, last_step_of, target_format_of, target_of
+from margrove.app.models import features_of, format_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.options.typed import WantedOptions
 from margrove.app.screen.advice import warnings_told
@@ -102,7 +102,7 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
         screen.say(predictions.words)
     history = history_of(model)
     if predictions.is_of_training and history is not None:
-        screen.say(expectation_words(history, target_format_of(model)))
+        screen.say(expectation_words(history, format_of(model)))
     screen.document(
         {
             "command": "predict",
@@ -150,17 +150,12 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
 
 
 def _reasons(model: Any, table: Table) -> list[str]:
-    """Return the reason for the prediction of each row; raise `ParameterError` if the model cannot tell."""
+    """Return the reason for the prediction of each row."""
     from margrove.app.report.explain import reasons
     from margrove.app.report.model_on_table import MOST_ROWS, Subject
 
-    found: list[str] = []
-    for rows in np.array_split(np.arange(table.n_rows), -(-table.n_rows // MOST_ROWS)):
-        part = reasons(Subject(model, table.take(rows)))
-        if part is None:
-            raise ParameterError(f"--explain: {explanation_of(model).called} cannot explain its predictions.")
-        found += part
-    return found
+    parts = np.array_split(np.arange(table.n_rows), -(-table.n_rows // MOST_ROWS))
+    return [reason for rows in parts for reason in reasons(Subject(model, table.take(rows)))]
 
 
 def _predicted_pictures(model: Any, pictures: PictureFolder, wanted: WantedOptions) -> Predictions:

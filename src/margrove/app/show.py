@@ -13,15 +13,7 @@ from margrove.app.estimate.task import Task
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
-from margrove.app.models import (
-    columns_of,
-    encoder_of,
-    last_step_of,
-    learned,
-    plain_parameters,
-    target_format_of,
-    target_of,
-)
+from margrove.app.models import columns_of, encoder_of, format_of, last_step_of, learned, plain_parameters, target_of
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.app.screen.display import AS_SAVED, tell_certificate, tell_learned
 from margrove.data.columns import some
@@ -65,7 +57,7 @@ def show(screen: Screen, path: str) -> None:
     for line in lines:
         screen.say(line, indent=2)
     if not has_pictures:
-        tell_history(screen, history_of(model), target_format_of(model))
+        tell_history(screen, history_of(model), format_of(model))
     if explained is not None:
         tell_learned(screen, explained, has_columns=not has_pictures)
     tell_certificate(screen, learner.certificate_, is_saved=True, data="FOLDER" if has_pictures else "TABLE")

@@ -112,16 +112,8 @@ class Ensemble(DrawnSeed, RunsOnEngine):
         """The learners, fitted: made from the trees on first access."""
         check_is_fitted(self)
         assert self.model_ is not None
-        noted = (
-            "classes_",
-            "n_classes_",
-            "engine_",
-            "target_",
-            "target_format_",
-            "n_features_in_",
-            "feature_names_in_",
-        )
-        own = {name: getattr(self, name) for name in noted if hasattr(self, name)}
+        kept = ("classes_", "n_classes_", "engine_", "target_", "target_format_", "n_features_in_", "feature_names_in_")
+        own = {name: getattr(self, name) for name in kept if hasattr(self, name)}
         own |= {"status_": Status.CONVERGED, "ccp_alpha_": 0.0}
         estimators, generator = [], np.random.RandomState(self._seed())
         for tree in self.model_.grove.trees:  # each as if it had grown its tree itself

@@ -358,15 +358,9 @@ class DecisionTree(TreeParameters):
         with ``criterion="absolute_error"`` their mean distance from the median."""
         check_is_fitted(self)
         self._refuse_several("rules")
-        labels, form = self._labels(), getattr(self, "target_format_", None)
+        tree, labels, spread, form = self.nodes_, self._labels(), self._spread(), getattr(self, "target_format_", None)
         return tree_rules(
-            self.nodes_,
-            labels,
-            style=style,
-            max_depth=max_depth,
-            spread=self._spread(),
-            max_levels=max_levels,
-            form=form,
+            tree, labels, style=style, max_depth=max_depth, spread=spread, max_levels=max_levels, form=form
         )
 
     def _spread(self) -> NDArray[np.float64] | None:

@@ -24,17 +24,7 @@ from scipy.stats import chi2
 from margrove.data.formats import Format
 from margrove.errors import check_choice, check_whole
 from margrove.tree.model import TreeModel
-from margrove.tree.words import (
-    MOST_LEVELS,
-    Allowed,
-    Place,
-    amount_text,
-    labels_of,
-    number_text,
-    places,
-    plain,
-    shares,
-)
+from margrove.tree.words import MOST_LEVELS, Allowed, Place, amount_text, labels_of, number_text, places, plain, shares
 from margrove.visible import visible
 
 Style = Literal["nested", "lines"]

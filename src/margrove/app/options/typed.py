@@ -172,16 +172,12 @@ class WantedOptions:
     probabilities: Annotated[
         bool, of_output("--probabilities", help="Add the probability of each class, if the model has them.")
     ] = False
-    explain: Annotated[
-        bool, of_output("--explain", help="Add a column with the reason for each prediction, in a phrase.")
-    ] = False
+    explain: Annotated[bool, of_output("--explain", help="Add the reason for each prediction, in a phrase.")] = False
     keep: Annotated[
         str,
         of_output(metavar="all|none|COL,COL", help="Columns of the file to copy in front of the predictions."),
     ] = "none"
-    raw: Annotated[bool, of_output("--raw", help="Do not quote text that a spreadsheet would run as a formula.")] = (
-        False
-    )
+    raw: Annotated[bool, of_output("--raw", help="Write text even where a spreadsheet would run it.")] = False
 
     @property
     def columns(self) -> list[str] | None:

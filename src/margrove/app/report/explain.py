@@ -8,7 +8,7 @@ The names of the fields below are keys of the report as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from margrove.app.report.model_on_table import FEW_ROWS, Subject
 from margrove.data import Column, Table
 from margrove.data.columns import clip
-from margrove.errors import InputError
+from margrove.errors import InputError, ParameterError
 from margrove.explanation import RowVoter, counted, leads, summed
 from margrove.tree.words import amount_text, number_text, rounded
 
@@ -26,6 +26,7 @@ _MOST_COLUMNS = 200  # beyond it columns are not changed one by one
 _MOST_CONTRIBUTIONS = 8  # effects shown for a row
 _NEIGHBOURS = 4
 _EXAMPLES = 3
+Places = Sequence[int] | NDArray[np.intp]  # of rows in the sample
 _LONGEST_CELL = 60  # letters
 _USUAL = 0.1  # of the rows, at least, have what is called usual
 _IN_PHRASE = 3  # columns
@@ -162,25 +163,30 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     return ExplainedRow(kind, row, truth, predicted, rival, confidence, probability, cells, **found)
 
 
-def _cell(subject: Subject, name: str, place: int) -> str:
-    return cell_text(subject.sample[name], place) if name in subject.sample else ""
+def _cell(subject: Subject, name: str, place: int, present: Set[str] | None = None) -> str:
+    """Return the text of a cell, or of a word of a text whether it is ``present``."""
+    if name in subject.sample:
+        return cell_text(subject.sample[name], place)
+    return "" if present is None else "yes" if name in present else "no"
 
 
-def reasons(subject: Subject) -> list[str] | None:
+def reasons(subject: Subject) -> list[str]:
     """Return why each row of the sample is predicted as it is, in a phrase: the conditions on the path through a tree,
-    else the columns that contribute most. None for a model that cannot tell."""
-    met = subject.explanation.conditions_met(subject.encoded())
-    n, is_sparse = len(subject.rows), subject.sample.sparse is not None
-    if met is not None or subject.explanation.task == "novelty" or (subject.classes and subject.scores is None):
+    else the columns that contribute most. Raise `ParameterError` for a model that cannot tell."""
+    explanation, n = subject.explanation, len(subject.rows)
+    met = explanation.conditions_met(subject.encoded())
+    if met is not None:
         return met
     codes = others = np.zeros(n, np.intp)
     if subject.scores is not None:
         codes, scores = subject.predicted, subject.scores.copy()
         scores[np.arange(n), codes] = -np.inf
         others = scores.argmax(axis=1)
-    is_exact = subject.explanation.weights(int(codes[0]), int(others[0])) is not None
-    if not is_exact and (is_sparse or subject.sample.n_columns > _MOST_COLUMNS):
-        return None
+    is_exact = explanation.weights(int(codes[0]), int(others[0])) is not None
+    is_wide = subject.sample.sparse is not None or subject.sample.n_columns > _MOST_COLUMNS
+    if explanation.task == "novelty" or (subject.classes and subject.scores is None) or (is_wide and not is_exact):
+        of_wide = " from so many columns" if is_wide else ""
+        raise ParameterError(f"--explain: {explanation.called} cannot explain its predictions{of_wide}.")
     if not is_exact and subject.are_few and not subject.is_training:
         raise InputError(
             f"has {counted(n, 'row')}, too few for an explanation, which compares each with the table's usual values",
@@ -214,9 +220,7 @@ def _named(contribution: Contribution) -> str:
     return f"{contribution.column} = {contribution.cell}" if contribution.cell else contribution.column
 
 
-def _contributions(
-    subject: Subject, places: Sequence[int] | NDArray[np.intp], code: int, other: int
-) -> list[dict[str, Any]]:
+def _contributions(subject: Subject, places: Places, code: int, other: int) -> list[dict[str, Any]]:
     """Return the contributions to the lead of one class over another, for each of some rows."""
     weights = subject.explanation.weights(code, other)
     if weights is not None:
@@ -252,7 +256,7 @@ def _largest(contributions: list[Contribution]) -> tuple[Contribution, ...]:
 
 
 def _exact_contributions(
-    subject: Subject, places: Sequence[int] | NDArray[np.intp], weights: NDArray[np.float64], b: float
+    subject: Subject, places: Places, weights: NDArray[np.float64], b: float
 ) -> list[dict[str, Any]]:
     encoded, names, found = subject.encoded(), subject.input_names, []
     mean = average_row(subject, encoded)
@@ -261,7 +265,8 @@ def _exact_contributions(
         x = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64).ravel()
         amounts = summed(names, weights * (x - mean))
         largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[: 2 * _MOST_CONTRIBUTIONS]
-        shown = _largest([Contribution(name, _cell(subject, name, place), amounts[name]) for name in largest])
+        present = {name for name, value in zip(names, x, strict=True) if value}
+        shown = _largest([Contribution(name, _cell(subject, name, place, present), amounts[name]) for name in largest])
         found.append(
             {
                 "contributions": shown,

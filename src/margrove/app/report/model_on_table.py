@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.history import History, ScoredRows
-from margrove.app.models import columns_of, encoder_of, features_of, last_step_of, target_format_of, target_of
+from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Table
 from margrove.data.alignment import with_trained_parts
@@ -57,7 +57,7 @@ class Subject:
         if table.target is None and name is not None and name in table:
             table = table.without(name).with_target(table[name])
         self.target = name or "the target" if table.target is None else table.target.name
-        self.form = target_format_of(model) if table.target is None else table.target.format  # of a target of numbers
+        self.form = format_of(model) if table.target is None else table.target.format  # of a target of numbers
         table = with_trained_parts(table, columns_of(model) or ())
         needed = [str(column) for column in getattr(model, "feature_names_in_", ())]
         self.unused = [column for column in table.names if column not in set(needed)] if needed else []

@@ -37,10 +37,6 @@ def status_words(status: str) -> str:
 
 def share_words(share: float) -> str:
     """Return a share in per cent; 100 and 0 only if it is all or nothing."""
-    if 0 < share < 5e-5:
-        return "less than 0.01 %"
-    if 1 - 5e-5 < share < 1:
-        return "more than 99.99 %"
     if 0 < share < 0.001 or 0.999 < share < 1:
         return f"{100 * share:.2f} %"
     return f"{100 * share:.0f} %" if share in (0.0, 1.0) else f"{100 * share:.1f} %"

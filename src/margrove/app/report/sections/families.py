@@ -83,10 +83,10 @@ def _tree(subject: Subject) -> tuple[list[Block], dict[str, Any]]:
     rules = learner.rules(style="lines")
     blocks: list[Block] = [drawn_tree(learner)]
     names = [str(label) for label in getattr(learner, "classes_", ())]
-    rows = []
-    for rule in rules.rules[:_MOST_RULES]:
-        conditions = " and ".join(condition.words(most=_LEVELS_OF_RULE) for condition in rule.conditions) or "always"
-        rows.append([conditions, rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)])
+    rows = [
+        [rule.condition(_LEVELS_OF_RULE), rule.outcome(), f"{rule.support:,}", rule.sure(), p_text(rule.p_value)]
+        for rule in rules.rules[:_MOST_RULES]
+    ]
     header = ["if", "then", "rows", "share correct", "p-value"]
     if not names:  # of numbers a rule has neither a share nor a p-value
         header, rows = header[:3], [row[:3] for row in rows]
@@ -241,14 +241,8 @@ def _machines(found: ModelSummary) -> list[Block]:
     blocks: list[Block] = []
     if found.kind == "weights":
         for machine in found.machines[:_SHOWN_MACHINES]:
-            bars = [
-                Bar(
-                    fact.description,
-                    -abs(fact.weight) if fact.is_against else abs(fact.weight),
-                    f"{abs(fact.weight):.2f}",
-                )
-                for fact in machine.evidence
-            ]
+            shares = {fact.description: (-1) ** fact.is_against * abs(fact.weight) for fact in machine.evidence}
+            bars = [Bar(name, share, f"{abs(share):.2f}") for name, share in shares.items()]
             rather = "" if machine.negative == "the rest" else f" rather than {machine.negative!r}"
             sides = ("against it", "for it") if any(fact.is_against for fact in machine.evidence) else ("", "")
             if bars:
