@@ -148,7 +148,6 @@ def test_the_most_probable_class_is_the_predicted_one(base, iris):
         np.testing.assert_allclose(p.sum(axis=1), 1)
         np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
         np.testing.assert_array_equal(model.predict(X), clone(base).fit(X, y).predict(X))
-        np.testing.assert_allclose(model.predict_log_proba(X), np.log(p))
 
 
 def test_calibration_uses_models_that_have_not_seen_the_row(iris):

@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import margrove
 from margrove import SVC, SVCCV, SVRCV, Status, certify, load, save
 from margrove.errors import ConvergenceWarning, InputError, ModelFileError, ParameterError
 from margrove.run import slices
@@ -677,3 +678,12 @@ def test_a_search_is_saved_by_its_model(wine, tmp_path):
         save(search, tmp_path / "wine.margrove")
     save(search.best_estimator_, tmp_path / "wine.margrove")
     np.testing.assert_array_equal(load(tmp_path / "wine.margrove").predict(wine[0]), search.predict(wine[0]))
+
+
+@pytest.mark.parametrize("name", ["SVCCV", "LinearSVCCV", "SVRCV", "LinearSVRCV", "SVC", "NuSVC"])
+def test_one_number_is_the_weight_of_every_row(name):
+    rng = np.random.default_rng(0)
+    X, settings = rng.normal(size=(60, 3)), {"Cs": [1.0], "cv": 2} if name.endswith("CV") else {"probability": True}
+    y = X[:, 0] + rng.normal(size=60) if "SVR" in name else rng.integers(0, 3, 60)
+    one, each = (getattr(margrove, name)(**settings | ({"nu": 0.3} if name == "NuSVC" else {})) for _ in range(2))
+    assert (one.fit(X, y, 2.0).predict(X) == each.fit(X, y, np.full(60, 2.0)).predict(X)).all()

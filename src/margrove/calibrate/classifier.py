@@ -234,11 +234,6 @@ class CalibratedClassifier(ClassifierMixin, BaseEstimator):
             warnings.simplefilter("ignore", UnseenCategoryWarning)  # the scores have warned
             return with_law(p, codes_of(self.estimator_.predict(X), self.classes_))
 
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
     def _calibrated(self, X: Any) -> Floats:
         return calibrated(scores_of(self.estimator_, X), self.slopes_, self.intercepts_)
 

@@ -405,6 +405,11 @@ def settle_weights(
     return weight
 
 
+def weights_by_row(sample_weight: ArrayLike | None, n: int) -> NDArray[Any] | None:
+    """Return the weights, which are checked already, with one for each of n rows: a single number is that of all."""
+    return None if sample_weight is None else np.broadcast_to(np.asarray(sample_weight), n)
+
+
 def _encoder_first(learner: str) -> str:
     in_python = f"Put an encoder in front: make_pipeline(TableEncoder(), {learner}())"
     return Advice(InPython(in_python, "Train the model with `margrove train`, which encodes tables"), ".")

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice
 from margrove.certificate import Certificate
-from margrove.data.sample import Sample, Values, read_sample, read_values
+from margrove.data.sample import Sample, Values, read_sample, read_values, weights_by_row
 from margrove.engine.estimator import RunsOnEngine
 from margrove.errors import ConvergenceWarning, DataWarning, check_flag, level_of_caller
 from margrove.estimator import check_parameters, checked, estimator, fitted
@@ -76,6 +76,7 @@ class CrossValidatedSearch(RunsOnEngine):
         check_parameters(self)
         self.scorer_ = settle_scorer(template, self.scoring)
         data = self._read(X, y, sample_weight)
+        sample_weight = weights_by_row(sample_weight, data.X.shape[0])
         grid, searched = self._grid(data)
         splits = splits_of(self.cv, X, y, groups, is_classifier=is_classifier(self))
         problem, splits = self._problem(template, data, sample_weight, splits, grid)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, InPython, Setting
 from margrove.certificate import read_only
-from margrove.data.sample import Sample, class_weights, read_sample
+from margrove.data.sample import Sample, class_weights, read_sample, weights_by_row
 from margrove.errors import ParameterError, check_choice, check_flag, check_seed, warn_early
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import Effort
@@ -111,6 +111,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """
         self._check()
         sample = self._read(X, y, sample_weight)
+        sample_weight = weights_by_row(sample_weight, len(sample.codes))
         machines = self._machines(sample)
         splits = splits_for(sample.codes, sample.classes, self.random_state) if self._is_calibrated else []
         started = time.monotonic()
