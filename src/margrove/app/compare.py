@@ -193,29 +193,15 @@ def _grid(task: Task, entries: Sequence[Entry], best: Entry | None) -> Grid:
         entry = entries[place]
         name = Text(f"{'→' if entry is best else ' '} {entry.name}")
         if entry.estimate is None:
-<<<<<<< HEAD
             words = entry.failure if entry.failure == _OUT_OF_TIME else f"failed: {entry.failure}"
-            grid.add_row(mark, Text(entry.name), *["-"] * len(numbers), Text(words or "", style="red"), "-")
-=======
-            failure = Text(f"failed: {entry.failure}", style="red")
-            grid.add_row(name, *["-"] * len(numbers), failure, "-")
->>>>>>> a1bc7abb2f243f79a9d6e55003acfcbf170f3d2e
+            grid.add_row(name, *["-"] * len(numbers), Text(words or "", style="red"), "-")
         else:
             cells = *task.cells(entry.estimate, decimals), *entry.cells, entry.size
             grid.add_row(name, *cells, style="bold" if entry is best else "")
     return grid
 
 
-<<<<<<< HEAD
-def _rank(task: Task, entry: Entry) -> tuple[bool, tuple[float, ...]]:
-    """Return the key by which learners are ordered, the best last and those without an estimate first."""
-    return entry.scored is not None, () if entry.scored is None else task.rank(entry.scored)
-
-
 def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, training: Training) -> None:
-=======
-def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, time_limit: float | None) -> None:
->>>>>>> a1bc7abb2f243f79a9d6e55003acfcbf170f3d2e
     if best is None or best.scored is None:
         for estimate in [c.estimate for c in entries if c.estimate is not None][:1]:
             for note in estimate.notes:
