@@ -256,9 +256,9 @@ def test_a_vote_is_scored_as_it_would_be_if_fitted_at_that_size() -> None:
     data = TrialData.of(Training(folds=3), table)
     found = auto_trial.tried(data, NAMES["adaboost-1"], 600.0, Countdown(Budget(600)))
     scores = []
-    for train, learned, test, truth in data.rounds(NAMES["adaboost-1"]):
+    for train, learned, test, rows in data.rounds(NAMES["adaboost-1"]):
         model = NAMES["adaboost-1"].build(data.training, table, found.params).fit(train, learned)
-        scores.append(float(np.mean(model.predict(test) == truth)))
+        scores.append(float(np.mean(model.predict(test) == data.labels[rows])))
     assert found.scores == pytest.approx(scores)
     assert found.params["n_estimators"] in NAMES["adaboost-1"].rounds
 
@@ -273,7 +273,7 @@ def test_a_candidate_that_is_refused_is_noted_and_the_others_go_on(run: Run, fol
 def test_first_error_is_raised_if_all_candidates_fail(
     run: Run, flowers: str, folder: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(candidate: Candidate, *_: Any) -> Any:
+    def refused(candidate: Candidate, *_: Any, **__: Any) -> Any:
         raise margrove.errors.InputError(f"{candidate.name} cannot", file="flowers.csv", cure="Do otherwise.")
 
     monkeypatch.setattr(Candidate, "build", refused)

@@ -56,7 +56,7 @@ def test_c_is_searched_along_its_path_and_estimated_on_other_rows(run: Run, peop
     result = run("train", people, "--target", "is_rich", "--without", "pay", "--model", "linear")
     said = said_by(result)
     assert "Learner: linear (the widest margin, with a flat boundary)" in said
-    assert "Searching C for at most 1 min" in said
+    assert "Searching C by accuracy for at most 1 min" in said
     assert "11 cells, each scored on 5 folds of 200 rows: C 0.001 … 100 (11 values)" in said
     assert "gamma" not in said
     assert "(nested cross-validation, 5 rounds: each searches and trains on the other rows" in said
@@ -242,7 +242,7 @@ def test_regression_worse_than_the_median_is_reported(run: Run, folder: Path) ->
         lines.append(f"{a:.3f},{b:.3f},{np.exp(3 * rng.normal()) if row % 3 else 0.0:.4f}")
     (folder / "skewed.csv").write_text("\n".join(lines) + "\n")
     said = said_by(run("train", "skewed.csv", "--target", "pay", "--model", "linear", "--budget", "0"))
-    assert "It is no better than predicting the mean: this learner finds no signal in these columns." in said
+    assert "It is no better than predicting the mean." in said
 
 
 def test_compare_compares_what_estimates_numbers(run: Run, people: str) -> None:

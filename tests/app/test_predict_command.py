@@ -52,7 +52,7 @@ def test_extra_columns_are_reported_and_the_target_is_not_one(run: Run, model: s
     assert "50.0 % of 2 predictions are correct" in result.stderr
     assert "ignored: 'kind'" not in result.stderr
     (folder / "one.csv").write_text("kind,petal,colour,height\ndaisy,1,red,10\n")
-    assert "of 1 prediction agrees with it" in run("predict", model, "one.csv").stderr
+    assert "of 1 prediction is correct" in run("predict", model, "one.csv").stderr
 
 
 def test_training_rows_are_reported_with_the_expected_score_of_new_rows(run: Run, folder: Path, flowers: str) -> None:
@@ -236,7 +236,7 @@ def test_error_for_a_model_without_probabilities_has_a_cure(run: Run, flowers: s
     run("train", flowers, "--model", "svm", "--budget", "0", "--folds", "0", "-o", "svm.margrove")
     result = run("predict", "svm.margrove", flowers, "--probabilities")
     assert result.exit_code == 2
-    assert "--probabilities: this SVC has none. Train it with --param probability=true" in result.stderr
+    assert "--probabilities: this SVC has none. Train it with --probabilities" in result.stderr
     assert run("predict", "svm.margrove", flowers, "--probabilities", "--scores").exit_code == 2
 
 

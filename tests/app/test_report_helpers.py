@@ -22,7 +22,7 @@ def test_estimates_have_their_significant_digits() -> None:
 
 def test_numbers_of_tables_have_no_exponents() -> None:
     numbers = (169_234.5, -19_414.0, 1234.56, 0.00012345, 1e20, float("nan"))
-    assert [digits(number) for number in numbers] == ["169,200", "-19,410", "1235", "0.0001234", "1e+20", ""]
+    assert [digits(number) for number in numbers] == ["169,200", "-19,410", "1,235", "0.0001234", "1e+20", ""]
 
 
 def test_json_cannot_end_a_script() -> None:

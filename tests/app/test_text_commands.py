@@ -47,7 +47,7 @@ def test_every_learner_of_numbers_takes_text(run: Run, reviews: str, learner: st
     assert record["table"]["texts"] == [{"name": "body", "mean_words": pytest.approx(10), "n_empty": 5}]
     assert record["certificate"]["holds"] is True
     # The base rate is about a half. The means of the classes do not see that the other columns tell nothing.
-    assert np.mean(record["estimate"]["accuracies"]) > (0.55 if learner == "basic" else 0.85)
+    assert np.mean(record["estimate"]["scores"]) > (0.55 if learner == "basic" else 0.85)
     assert run("certify", "reviews.margrove", reviews).exit_code == 0
 
 
@@ -116,7 +116,7 @@ def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) ->
     assert "tree, adaboost: trained without the text columns, which they do not take" in said
     record = json.loads(run("compare", reviews, "--text", "body", "--folds", "2", "--json").stdout)
     means = {
-        entry["learner"]: np.mean(entry["cross_validation"]["accuracies"])
+        entry["learner"]: np.mean(entry["cross_validation"]["scores"])
         for entry in record["learners"]
         if entry["cross_validation"] is not None
     }

@@ -67,7 +67,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
     assert record["learner"] == "svm"
     assert record["table"]["target"] == "kind"
     assert record["table"]["columns"] == {"numeric": 2, "category": 1}
-    assert len(record["estimate"]["accuracies"]) == 2
+    assert len(record["estimate"]["scores"]) == 2
     assert record["learned"]["machines"][0]["positive"] == "tulip"
     assert record["model"] == "flowers.margrove"
 
@@ -114,7 +114,7 @@ def test_a_device_may_take_the_model(run: Run, flowers: str, folder: Path) -> No
 
 def test_accuracy_no_better_than_the_baseline_is_reported(run: Run, folder: Path) -> None:
     (folder / "noise.csv").write_text("x,y\n" + "1,a\n1,b\n2,a\n2,b\n" * 5)
-    assert "No better than the baseline" in run("train", "noise.csv", "--model", "basic").stdout
+    assert "Its accuracy is no better than the baseline. A permutation test finds no relation" in run("train", "noise.csv", "--model", "basic").stdout
 
 
 def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(run: Run, folder: Path) -> None:

@@ -45,7 +45,10 @@ from margrove.status import Status
     [
         AdaBoostClassifier(n_estimators=5),
         AdaBoostClassifier(DecisionTreeClassifier(max_depth=2, max_features=1, random_state=0), n_estimators=5),
-    ]
+    ],
+    expected_failed_checks=lambda _: {
+        "check_class_weight_classifiers": "later rounds raise the weights of a light class, too, until it is right"
+    },
 )
 def test_scikit_learns_checks_pass(estimator, check):
     check(estimator)

@@ -92,7 +92,7 @@ def test_a_leaf_of_equal_numbers_has_spread_zero_and_one_of_a_single_row_has_non
 
 def test_a_wide_spread_has_no_exponent():
     tree = margrove.DecisionTreeRegressor().fit([[0.0], [0.0], [1.0]], [100_000.0, 200_000.0, 7.0])
-    assert str(tree.rules()).startswith("if x0 ≤ 0.5: 150000 ± 50000 (2 rows)")
+    assert str(tree.rules()).startswith("if x0 ≤ 0.5: 150,000 ± 50,000 (2 rows)")
 
 
 def test_lines_merge_the_tests_of_one_column_and_are_sorted_by_support():

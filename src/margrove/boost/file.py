@@ -140,6 +140,7 @@ CLASSES_FILE = _BoostFile(
     ),
     _SCALARS,
     machines=single,
+    later={"class_weight": None},
     parts=_PARTS,
 )
 NUMBERS_FILE = _BoostFile(_SEEN, _SCALARS, machines=single, is_classifier=False, parts=_PARTS)

@@ -93,11 +93,11 @@ class Estimate:
     task: Task
     rounds: tuple[float, ...] = ()  # the score, or the mean absolute error, of each
     value: float | None = None  # the score by the task's metric, or R²
-    score: float | None = None  # of numbers: by the task's metric
     interval: Interval | None = None  # 95 %, of the value; see `margrove.app.estimate.intervals`
     baseline: float = 0.0  # the value of a model that has learned nothing
     baseline_class: Any = None
     deviation: Deviation | None = None  # of numbers
+    score: float | None = None  # of numbers: by the task's metric
     accuracy: float | None = None  # of classes, also where another metric counts
     never: tuple[str, ...] = ()  # classes of which there were rows, and none was predicted
     relation: str = ""  # the result of a permutation test, of a model that is no better than the baseline
