@@ -7,7 +7,7 @@ from typing import Any
 from result_tables import table
 
 READERS = {"margrove": "Margrove", "pandas": "pandas", "polars": "polars", "duckdb": "DuckDB"}
-PARTS = {"open": "files used in development", "sealed": "files not seen in development"}
+PARTS = {"open": "first files", "sealed": "files set aside at first", "fresh": "files written afterwards"}
 
 
 def section(result: dict[str, Any]) -> str:
