@@ -138,6 +138,26 @@ bool Chooser::decide(double weight) {
   return gain >= growth_.min_gain && node_.weight / weight * gain >= growth_.min_impurity_decrease;
 }
 
+double score_bar(const ScanRules& rules, const NodeSums& node, double floor) {
+  if (floor == kNoFloor || rules.measure.criterion != Criterion::gini) return kNoFloor;
+  const double bar = is_of_two_classes(node) ? floor * static_cast<double>(node.rows) / 2 : floor + node.purity;
+  return bar * (1 - kEqualGain);
+}
+
+void choose_flags(const ScanRules& rules, const FlagGroup& group, const FlagCounts& counts, const NodeSums& node,
+                  double bar, ScanSpace& space, Candidate& candidate, Chooser& chooser) {
+  if (counts.best() < bar) {
+    candidate.excess = kNoFloor;
+    candidate.n_tests = counts.n_tests();
+    candidate.levels = {};
+    return chooser.add(group.members[0].column, candidate);
+  }
+  for (const FlagGroup::Member& member : group.members) {
+    scan_flags(rules, member, counts, node, chooser.floor(), space, candidate);
+    chooser.add(member.column, candidate);
+  }
+}
+
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth) {
   if (sums.is_pure || depth >= growth.max_depth || sums.rows < growth.min_rows_to_split) return true;
   if (sums.rows < 2 * rules.min_rows || sums.weight < 2 * rules.min_weight) return true;
