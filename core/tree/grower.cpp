@@ -726,11 +726,21 @@ void Grower::write(const Open& node, const std::vector<Open>& children, Output& 
   output.push_back(node.as_inner(weights, column.n_codes, threshold));
 }
 
+// Nodes to have room for from the start, since moving them takes as long as finding some. What is not used costs nothing:
+// such memory is touched page by page.
+std::size_t Grower::most_nodes() const {
+  constexpr std::int64_t kMostNodes = 1 << 17;  // 20 MiB
+  constexpr std::int64_t kDeep = 16;            // levels that have as many
+  const std::int64_t levels = std::min(growth_.max_depth, kDeep) + 1;
+  return static_cast<std::size_t>(std::min({2 * n_, kMostNodes, std::int64_t{1} << levels}));
+}
+
 bool Grower::run(double seconds) {
   const Time until = in_seconds(seconds);
   if (!is_started_ && !(is_started_ = start(until))) return false;
   if (growth_.max_leaves) return run_best_first(until);
   std::vector<Open> children;
+  if (output_.empty()) output_.reserve(most_nodes());
   while (!stack_.empty()) {
     if (std::chrono::steady_clock::now() >= until) return false;
     Open node = std::move(stack_.back());

@@ -82,6 +82,7 @@ class Grower : public Growing {
   void leave(const Open& node, Output& output);
   // Writes down a leaf, or a subtree of few rows. False if the node has to be split.
   bool finish(const Open& node, Output& output, Space* space);
+  std::size_t most_nodes() const;
   void write(const Open& node, const std::vector<Open>& children, Output& output) const;
   void copy_lists();
   const List& list(std::uint32_t column) const;
