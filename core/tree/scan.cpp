@@ -434,7 +434,8 @@ struct SquaredError : Walk {
     record(key, left_row, next_key, right_row, nl, wl);
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
-    if (weight) return false;
+    constexpr std::uint32_t kFewRows = 16;  // of which each is looked at as soon as all. Chosen, not measured
+    if (weight || size < kFewRows) return false;
     double sums[kChunk];
     const Sight sight = look_at_numbers(key, row, size, number, shift, s, wl, node.weight, total, bar * kAlmost, sums);
     if (sight.may_win) {
