@@ -179,17 +179,15 @@ std::size_t flag_two_values(std::span<const Column> columns, std::int64_t n, std
         }
     }
   }
-  std::uint64_t inverse = 0;
   for (std::uint32_t k = 0; k < d; ++k) {
     group.n_flags = k;
     if (one[k] != one[k]) return k;
     if (one[k] == other[k]) continue;  // constant
     const bool is_first_low = one[k] < other[k];
-    if (!is_first_low) inverse |= std::uint64_t{1} << FlagGroup::bit(k);
+    if (!is_first_low) group.inverse |= std::uint64_t{1} << FlagGroup::bit(k);
     const std::uint32_t rare = row_of_other[k];
     group.add(first + k, is_first_low ? std::vector<std::uint32_t>{0, rare} : std::vector<std::uint32_t>{rare, 0});
   }
-  for (std::int64_t i = 0; i < n && inverse; ++i) group.word[i] ^= inverse;
   return d;
 }
 

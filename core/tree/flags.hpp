@@ -25,6 +25,7 @@ struct FlagGroup {
   std::uint32_t n_flags = 0;
   std::uint32_t is_further[kFlags] = {};  // all bits if the flag before is of the same column, else 0
   LargeMemory<std::uint64_t> word;        // (n)
+  std::uint64_t inverse = 0;              // flags to be turned around once all are written
 
   // Where in a word a flag is. So 64 flags are counted as eight numbers of 8 bytes: see `FlagCounts::add_up`.
   static std::uint32_t bit(std::uint32_t flag) { return 8 * (flag % 8) + flag / 8; }

@@ -726,8 +726,8 @@ void Grower::write(const Open& node, const std::vector<Open>& children, Output& 
   output.push_back(node.as_inner(weights, column.n_codes, threshold));
 }
 
-// Nodes to have room for from the start, since moving them takes as long as finding some. What is not used costs nothing:
-// such memory is touched page by page.
+// Nodes to have room for from the start, since moving them takes as long as finding some. What is not used costs
+// nothing: such memory is touched page by page.
 std::size_t Grower::most_nodes() const {
   constexpr std::int64_t kMostNodes = 1 << 17;  // 20 MiB
   constexpr std::int64_t kDeep = 16;            // levels that have as many

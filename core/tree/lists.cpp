@@ -46,6 +46,10 @@ Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const st
       mode_value_(columns.size()),
       cuts_(columns.size()) {
   tags_ = tags_for(label, n, n_classes);
+  // A word for each row has to replace at least one element of a list.
+  std::int64_t stored = 0;
+  for (const Column& column : columns) stored += column.stored;
+  may_flag_sparse_ = may_flag && n_bins == 0 && stored >= n * length(columns) / FlagGroup::kFlags;
   for (const Column& column : columns)
     most_ += 2 * static_cast<std::size_t>(is_sparse(column.cells) ? column.stored : n);
 }
@@ -151,8 +155,9 @@ void Lists::sort_some(std::size_t first, std::size_t last, SortSpace& space) {
       end = std::min(j + most_fetched(), last);
       bits = space.fetch(columns_.subspan(j, end - j), n_);
     }
+    if (is_sparse(columns_[j].cells) && flag_sparse(j, group)) continue;
     if (is_sparse(columns_[j].cells))
-      sort_sparse(j, space);
+      close(group), sort_sparse(j, space);
     else if (columns_[j].cells == CellKind::code || !columns_[j].cuts.empty())
       sort_codes(j, space);
     else
@@ -211,8 +216,29 @@ bool Lists::flag(std::size_t j, const FewValues& few, FlagGroup& group) {
   return true;
 }
 
+// The same for a sparse column, whose stored numbers must be one and the same.
+bool Lists::flag_sparse(std::size_t j, FlagGroup& group) {
+  const Column& column = columns_[j];
+  if (!may_flag_sparse_ || column.stored == 0 || column.stored == n_) return false;
+  const double x = column.number(0);
+  for (std::int64_t i = 0; i < column.stored; ++i)
+    if (column.number(i) != x) return false;
+  if (x == 0) return false;
+  if (group.n_flags == FlagGroup::kFlags) close(group);
+  if (!group.word) group.make_words(n_);
+  const std::uint64_t own = std::uint64_t{1} << FlagGroup::bit(group.n_flags);
+  std::int64_t zero = 0;  // a row of it: the first that is not stored
+  while (zero < column.stored && column.row[zero] == zero) ++zero;
+  const auto some = static_cast<std::uint32_t>(column.row[0]), other = static_cast<std::uint32_t>(zero);
+  for (std::int64_t i = 0; i < column.stored; ++i) group.word[column.row[i]] |= own;
+  if (x > 0) group.inverse |= own;
+  group.add(static_cast<std::uint32_t>(j), x < 0 ? std::vector{some, other} : std::vector{other, some});
+  return true;
+}
+
 void Lists::close(FlagGroup& group) {
   if (group.members.empty()) return;
+  for (std::int64_t i = 0; i < n_ && group.inverse; ++i) group.word[i] ^= group.inverse;
   const std::lock_guard lock(asking_);
   for (const FlagGroup::Member& member : group.members)
     group_of_[member.column] = static_cast<std::int32_t>(groups_.size());

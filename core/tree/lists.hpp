@@ -85,6 +85,7 @@ class Lists {
   void sort_some(std::size_t first, std::size_t last, SortSpace& space);
   void sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space, FlagGroup& group);
   bool flag(std::size_t j, const FewValues& few, FlagGroup& group);
+  bool flag_sparse(std::size_t j, FlagGroup& group);
   void close(FlagGroup& group);
   void list_few(std::size_t j, const FewValues& few);
   void sort_codes(std::size_t j, SortSpace& space);
@@ -97,7 +98,7 @@ class Lists {
   std::int64_t n_;
   std::span<const std::int32_t> label_;
   int n_bins_;
-  bool may_leave_out_, may_flag_ = false, is_sorted_ = false;
+  bool may_leave_out_, may_flag_ = false, may_flag_sparse_ = false, is_sorted_ = false;
   int threads_;
   std::atomic<std::int64_t> next_{0};   // of the groups of columns that are sorted in one go
   std::unique_ptr<SortSpaces> spaces_;  // while they are sorted

@@ -200,6 +200,21 @@ def test_flags_grow_the_tree_of_lists(n_classes, has_missing):
         assert len(found) == 1, growth
 
 
+def test_flags_of_a_sparse_matrix_grow_the_tree_of_lists():
+    """Columns with one number besides zero, above or below it, and in every row but one; one with two numbers."""
+    rng = np.random.default_rng(2)
+    n, d = 1500, 90
+    X = (rng.random((n, d)) < rng.choice([0.01, 0.3, 0.9], d)) * rng.choice([-2, 1, 5], d).astype(np.float32)
+    X[:, 3], X[:, 4], X[:, 5], X[7, 4], X[7, 6] = 0, 2, 2, 0, 8
+    target = (X[:, :20].sum(axis=1) + rng.normal(size=n) > 2).astype(np.int32) + (X[:, 30] != 0)
+    columns = tuple(TreeColumn(f"x{j}") for j in range(d))
+    cells = Cells(columns, n, sparse=sp.csc_matrix(X))
+    kinds = (cells, replace(cells, kept={}), Cells(columns, n, tuple(X.T), block=X))
+    for growth in (Growth("gini"), Growth("entropy", min_samples_leaf=3)):
+        problems = [TreeProblem(kind, target.astype(np.int32), 3, None, growth) for kind in kinds]
+        assert len({fingerprint(native(problem, n_jobs)) for problem in problems for n_jobs in (1, 2)}) == 1
+
+
 FINGERPRINTS = """
 from tests.tree.test_native_engine import fingerprint, large_problems, native
 print(*(fingerprint(native(problem, 2)) for problem in large_problems()), sep="\\n")
