@@ -59,6 +59,11 @@ class FlagCounts {
   std::uint32_t left(std::uint32_t flag) const { return left_[flag]; }  // rows
   double score(std::uint32_t flag) const { return score_[flag]; }       // negative where a branch has too few rows
   double best() const { return best_; }
+  // Whether a test of the column has at least this score.
+  bool has_above(const FlagGroup::Member& member, double bar) const {
+    const double* first = score_ + member.first;
+    return std::any_of(first, first + member.n_tests(), [bar](double score) { return score >= bar; });
+  }
   std::uint32_t n_tests() const { return n_tests_; }  // that tell rows of the node apart, without repetitions
   bool is_two() const { return is_two_; }
   std::span<const std::uint32_t> classes() const { return classes_; }  // that occur in the node

@@ -146,16 +146,22 @@ double score_bar(const ScanRules& rules, const NodeSums& node, double floor) {
 
 void choose_flags(const ScanRules& rules, const FlagGroup& group, const FlagCounts& counts, const NodeSums& node,
                   double bar, ScanSpace& space, Candidate& candidate, Chooser& chooser) {
-  if (counts.best() < bar) {
-    candidate.excess = kNoFloor;
-    candidate.n_tests = counts.n_tests();
-    candidate.levels = {};
-    return chooser.add(group.members[0].column, candidate);
+  if (chooser.takes_largest()) {
+    // Each column that is chosen before a better one may be a tolerance above it: see `SmallTrees::search`.
+    const auto n = static_cast<double>(node.rows);
+    bar = std::max(bar, counts.best() * (1 - kEqualGain) - FlagGroup::kFlags * kEqualGain * n * n);
   }
+  double others = counts.n_tests();
   for (const FlagGroup::Member& member : group.members) {
+    if (!counts.has_above(member, bar)) continue;
     scan_flags(rules, member, counts, node, chooser.floor(), space, candidate);
+    others -= candidate.n_tests;
     chooser.add(member.column, candidate);
   }
+  candidate.excess = kNoFloor;
+  candidate.n_tests = others;
+  candidate.levels = {};
+  chooser.add(group.members[0].column, candidate);
 }
 
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth) {
