@@ -163,7 +163,7 @@ SortedColumns::SortedColumns(Columns columns, std::int64_t n, int n_bins, bool m
     : owners_(columns), columns_(columns_of(columns, n)) {
   require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
   require_codes(columns_, n);
-  lists_ = std::make_unique<tree::Lists>(columns_, n, std::span<const std::int32_t>{}, 0, n_bins, may_leave_out,
+  lists_ = std::make_unique<tree::Lists>(columns_, n, std::span<const std::int32_t>{}, 0, n_bins, may_leave_out, false,
                                          std::max(threads, 1));
 }
 

@@ -75,7 +75,7 @@ std::vector<ColumnTest> best_column_tests(std::span<const Column> columns, std::
   std::vector<ColumnTest> tests(columns.size());
   for (std::size_t first = 0; first < columns.size(); first += kBatch) {
     const auto batch = columns.subspan(first, std::min(kBatch, columns.size() - first));
-    Lists lists(batch, n, label, n_classes, n_bins, true, threads);
+    Lists lists(batch, n, label, n_classes, n_bins, true, false, threads);
     lists.sort(std::chrono::steady_clock::time_point::max());
     rules.tags = lists.tags();
     parallel_for(length(batch), threads, [&](std::int64_t r) {

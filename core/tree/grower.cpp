@@ -55,7 +55,8 @@ void add_weighted_two(const ScanRules& rules, NodeSums& sums, const std::uint32_
 
 }  // namespace
 
-// A node's piece of a column's list. Column d stands for the list of all rows.
+// A node's piece of a column's list. Column d stands for the list of all rows. Of columns with flags their group has
+// one, under its first column.
 struct Grower::Range {
   std::uint32_t column, begin, size;
 };
@@ -76,6 +77,7 @@ struct Grower::Space {
   std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
   std::vector<Range> parts;
   Candidate candidate;
+  FlagCounts counts;
   std::vector<double> floors;  // of each branch of a shared node: what this thread knows a column must surpass
   std::optional<SmallTrees> small;
   Job* job = nullptr;
@@ -121,6 +123,10 @@ const List& Grower::list(std::uint32_t column) const {
   return has_copied_ ? copies_[column] : lists_->lists()[column];
 }
 
+const FlagGroup* Grower::group_of(const Range& range) const {
+  return range.column < columns_.size() ? lists_->group_of(range.column) : nullptr;
+}
+
 void Grower::copy_lists() {
   const std::span<const List> lists = lists_->lists();
   if (copies_.empty()) {
@@ -156,10 +162,25 @@ void Grower::scan_range(const Range& range, const Open& node, double floor, Spac
   scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found, draw);
 }
 
+void Grower::count(const FlagGroup& group, const Open& node, FlagCounts& counts) const {
+  const std::uint32_t* tag = rows_.tag + node.rows.begin;
+  const auto size = static_cast<std::uint32_t>(node.sums.rows);
+  std::uint64_t* words = counts.words(size);
+  for (std::uint32_t i = 0; i < size; ++i) words[i] = group.word[rules_.tags.row(tag[i])];
+  counts.count(group, node.sums.seen, rules_.min_rows, rules_.measure.criterion == Criterion::gini,
+               is_of_two_classes(node.sums));
+}
+
+void Grower::choose(const Range& range, const FlagCounts& counts, const Open& node, Chooser& chooser,
+                    Space& space) const {
+  choose_flags(rules_, *group_of(range), counts, node.sums, score_bar(rules_, node.sums, chooser.floor()), space.scan,
+               space.candidate, chooser);
+}
+
 bool Grower::can_share(const Open& node) const {
   if (threads_ == 1) return false;
   std::size_t listed_cells = 0;
-  for (const Range& range : node.ranges) listed_cells += range.size;
+  for (const Range& range : node.ranges) listed_cells += group_of(range) ? node.sums.rows : range.size;
   return static_cast<double>(listed_cells) >= kSharedWork;
 }
 
@@ -167,12 +188,23 @@ bool Grower::can_share_runs() const {
   return threads_ > 1 && static_cast<double>(n_) * static_cast<double>(columns_.size()) >= kSharedRuns;
 }
 
+// Whether columns may have flags: rows count the same, each node looks at all columns, and there is one tree.
+bool Grower::may_flag() const {
+  const Criterion criterion = rules_.measure.criterion;
+  return (criterion == Criterion::gini || criterion == Criterion::entropy) && !rules_.measure.has_several() &&
+         rules_.weight.empty() && rules_.min_weight <= 0 && rules_.thresholds == Thresholds::every &&
+         !growth_.is_shuffled && !growth_.keeps_order &&
+         std::all_of(columns_.begin(), columns_.end(),
+                     [](const Column& column) { return column.test == Test::threshold && column.monotone == 0; });
+}
+
 void Grower::prepare() {
   const bool may_leave_out = rules_.measure.criterion != Criterion::absolute_error;
   if (growth_.sorted && growth_.sorted->can_serve(n_, columns_.size(), growth_.n_bins, may_leave_out))
     lists_ = std::make_unique<Lists>(*growth_.sorted, columns_, label_, n_classes_, threads_);
   else
-    lists_ = std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins, may_leave_out, threads_);
+    lists_ =
+        std::make_unique<Lists>(columns_, n_, label_, n_classes_, growth_.n_bins, may_leave_out, may_flag(), threads_);
   rules_.tags = lists_->tags();
   rules_.prepare(n_);
   if (!rules_.weight.empty() && rules_.measure.criterion == Criterion::gini && n_classes_) {
@@ -181,11 +213,17 @@ void Grower::prepare() {
   }
 }
 
-// Lists all rows in their order.
+// Lists all rows in their order; class by class, unless sums of weights or numbers depend on it.
 void Grower::list_rows(Open& root) {
   row_memory_.resize(2 * n_);
   rows_ = {row_memory_.data(), row_memory_.data() + n_, static_cast<std::uint32_t>(n_), kNoMode};
-  for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
+  if (sums_rows()) {
+    for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[i] = lists_->tag_of(i);
+  } else {
+    std::vector<std::uint32_t> place(root.sums.seen.size(), 0);
+    std::exclusive_scan(root.sums.seen.begin(), root.sums.seen.end(), place.begin(), 0u);
+    for (std::uint32_t i = 0; i < n_; ++i) rows_.tag[place[label_[i]]++] = lists_->tag_of(i);
+  }
   root.rows = {static_cast<std::uint32_t>(columns_.size()), 0, static_cast<std::uint32_t>(n_)};
 }
 
@@ -223,11 +261,11 @@ bool Grower::start(Time until) {
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
   const std::span<const List> lists = lists_->lists();
   may_be_small_ = SmallTrees::can_grow(columns_, lists, rules_, growth_);
-  if (may_be_small_) {
+  if (may_be_small_)
     for (auto& space : spaces_) space->small.emplace(columns_, *lists_, rules_, growth_, n_, weight_);
-    const auto leaves_out = [](const List& l) { return l.mode != kNoMode; };
-    if (!sums_rows() && std::any_of(lists.begin(), lists.end(), leaves_out)) list_rows(stack_.back());
-  }
+  const auto leaves_out = [](const List& l) { return l.mode != kNoMode; };
+  const bool needs_rows = lists_->has_flags() || (may_be_small_ && std::any_of(lists.begin(), lists.end(), leaves_out));
+  if (!sums_rows() && needs_rows) list_rows(stack_.back());
   open_root();
   return true;
 }
@@ -236,7 +274,13 @@ bool Grower::start(Time until) {
 void Grower::open_root() {
   Open& root = stack_.back();
   if (is_closed(root.sums, 0, rules_, growth_)) return;
-  for (std::uint32_t j = 0; j < columns_.size(); ++j) root.ranges.push_back({j, 0, lists_->lists()[j].size});
+  for (std::uint32_t j = 0; j < columns_.size(); ++j) {
+    const FlagGroup* group = lists_->group_of(j);
+    if (!group)
+      root.ranges.push_back({j, 0, lists_->lists()[j].size});
+    else if (group->members[0].column == j)
+      root.ranges.push_back({j, 0, 0});
+  }
   weigh(root);
   if (coarse_) coarse_->add_up(whole_weight_.data(), can_share_runs() ? threads_ : 1);
   search(root, *spaces_[0]);
@@ -265,6 +309,11 @@ void Grower::summarise(Open& node) const {
   if (!n_classes_) return summarise_rows(rules_, {row, node.rows.size}, node.sums);
   if (sums_rows()) add_rows(node.sums, row, node.rows.size);
   summarise_classes(rules_, node.sums);
+}
+
+void Grower::make_room_to_share(std::size_t scans) {
+  found_.resize(std::max(found_.size(), scans));
+  if (lists_->has_flags()) counts_.resize(std::max(counts_.size(), scans));
 }
 
 // body(place in node.ranges, the thread's space) for each column, on all threads.
@@ -306,17 +355,28 @@ void Grower::search(Open& node, Space& space) {
       kept.push_back(range);
       chooser.add(range.column, candidate);
     };
+    const auto take_group = [&](const Range& range, const FlagCounts& counts) {
+      kept.push_back(range);
+      choose(range, counts, node, chooser, space);
+    };
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
-      found_.resize(std::max(found_.size(), node.ranges.size()));
+      make_room_to_share(node.ranges.size());
       share_columns(node, 1, [&](std::size_t at, Space& own) {
+        if (const FlagGroup* group = group_of(node.ranges[at])) return count(*group, node, counts_[at]);
         scan_range(node.ranges[at], node, own.floors[0], own, found_[at]);
         own.raise_floor(0, found_[at], node.sums, chooser);
       });
-      for (std::size_t r = 0; r < node.ranges.size(); ++r) take(node.ranges[r], found_[r]);
+      for (std::size_t r = 0; r < node.ranges.size(); ++r)
+        group_of(node.ranges[r]) ? take_group(node.ranges[r], counts_[r]) : take(node.ranges[r], found_[r]);
     } else {
       for (const Range& range : node.ranges) {
-        scan_range(range, node, chooser.floor(), space, space.candidate);
-        take(range, space.candidate);
+        if (const FlagGroup* group = group_of(range)) {
+          count(*group, node, space.counts);
+          take_group(range, space.counts);
+        } else {
+          scan_range(range, node, chooser.floor(), space, space.candidate);
+          take(range, space.candidate);
+        }
       }
     }
   }
@@ -328,6 +388,7 @@ void Grower::search(Open& node, Space& space) {
 
 // Finds out where the rows go, marks them, and adds up the children.
 Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<Open>& children) const {
+  if (const FlagGroup* group = lists_->group_of(node.column)) return branch_by_flag(node, *group, space, children);
   const Range& range =
       *std::find_if(node.ranges.begin(), node.ranges.end(), [&](const Range& r) { return r.column == node.column; });
   const Column& column = columns_[node.column];
@@ -385,19 +446,58 @@ Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<
     }
     if (!sums_rows()) add_rows(children[b].sums, part.tag + begin, end - begin);
   }
-  if (!sums_rows()) {
-    NodeSums& sums = children[implied].sums;
-    sums.sum = node.sums.sum;
-    sums.seen = node.sums.seen;
-    sums.weight = node.sums.weight;
-    for (std::uint32_t b = 0; b < branches.count; ++b) {
-      if (b == implied) continue;
-      sums.weight -= children[b].sums.weight;
-      for (std::size_t k = 0; k < sums.sum.size(); ++k) sums.sum[k] -= children[b].sums.sum[k];
-      for (std::size_t k = 0; k < sums.seen.size(); ++k) sums.seen[k] -= children[b].sums.seen[k];
-    }
-  }
+  if (!sums_rows()) imply(node, implied, children);
   for (std::uint32_t b = 0; b < branches.count; ++b) children[b].sums.rows = rows[b];
+  return branches;
+}
+
+// The counts of the implied branch: what the others leave of the node's.
+void Grower::imply(const Open& node, std::uint32_t implied, std::vector<Open>& children) {
+  NodeSums& sums = children[implied].sums;
+  sums.sum = node.sums.sum;
+  sums.seen = node.sums.seen;
+  sums.weight = node.sums.weight;
+  for (std::uint32_t b = 0; b < children.size(); ++b) {
+    if (b == implied) continue;
+    sums.weight -= children[b].sums.weight;
+    for (std::size_t k = 0; k < sums.sum.size(); ++k) sums.sum[k] -= children[b].sums.sum[k];
+    for (std::size_t k = 0; k < sums.seen.size(); ++k) sums.seen[k] -= children[b].sums.seen[k];
+  }
+}
+
+// The same for a column that has flags.
+Grower::Branches Grower::branch_by_flag(const Open& node, const FlagGroup& group, Space& space,
+                                        std::vector<Open>& children) const {
+  const std::span<const std::uint32_t> tags{rows_.tag + node.rows.begin, node.rows.size};
+  const std::uint32_t bit = FlagGroup::bit(group.member(node.column).first + node.test.cut_key);
+  const std::uint64_t* word = group.word.get();
+  std::uint32_t left = 0;
+  for (const std::uint32_t tag : tags) left += word[rules_.tags.row(tag)] >> bit & 1;
+  const auto size = static_cast<std::uint32_t>(tags.size());
+  Branches branches;
+  branches.column = static_cast<std::uint32_t>(columns_.size());  // no list is divided beforehand
+  branches.implied = 2 * left > size ? 0 : 1;
+  children.assign(2, Open{});
+  NodeSums& sums = children[1 - branches.implied].sums;
+  sums.sum.assign(node.sums.sum.size(), 0.0);
+  sums.seen.assign(node.sums.seen.size(), 0);
+  space.marked.resize(std::min(left, size - left) + 1);  // and one behind them, which is written in vain
+  std::uint32_t n_marked = 0, i = 0;
+  for (std::size_t k = 0; k < node.sums.seen.size(); ++k) {
+    const std::uint32_t before = n_marked;
+    for (const std::uint32_t end = i + node.sums.seen[k]; i < end; ++i) {
+      const std::uint32_t row = rules_.tags.row(tags[i]);
+      space.marked[n_marked] = row;
+      n_marked += (word[row] >> bit & 1) == branches.implied;
+    }
+    sums.sum[k] = sums.seen[k] = n_marked - before;
+  }
+  space.marked.pop_back();
+  for (const std::uint32_t row : space.marked) space.marks.set(row);
+  sums.weight = n_marked;
+  imply(node, branches.implied, children);
+  children[0].sums.rows = left;
+  children[1].sums.rows = size - left;
   return branches;
 }
 
@@ -420,6 +520,10 @@ void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t si
 
 // The parts of a piece that belong to the branches.
 void Grower::partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const {
+  if (group_of(range)) {
+    space.parts.assign(2, range);
+    return;
+  }
   if (range.column == branches.column && branches.is_in_place) {
     space.parts.resize(2);
     space.parts[0] = {range.column, range.begin, branches.left};
@@ -524,10 +628,18 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
   if (!is_shared) {
     for (const Range& range : node.ranges) {
       partition(range, branches, space, space);
+      const FlagGroup* group = group_of(range);
       for (std::uint32_t b = 0; b < branches.count; ++b) {
         if (!children[b].is_open) continue;
         if (children[b].is_small) {
           children[b].ranges.push_back(space.parts[b]);
+          continue;
+        }
+        if (group) {
+          count(*group, children[b], space.counts);
+          if (space.counts.n_tests() == 0) continue;
+          children[b].ranges.push_back(space.parts[b]);
+          choose(range, space.counts, children[b], choosers[b], space);
           continue;
         }
         scan_range(space.parts[b], children[b], choosers[b].floor(), space, space.candidate);
@@ -537,7 +649,7 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       }
     }
   } else {
-    found_.resize(std::max(found_.size(), node.ranges.size() * branches.count));
+    make_room_to_share(node.ranges.size() * branches.count);
     std::vector<Range> parts(node.ranges.size() * branches.count);
     share_columns(node, branches.count, [&](std::size_t at, Space& own) {
       const std::size_t first = at * branches.count;
@@ -545,6 +657,10 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
       std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
       for (std::uint32_t b = 0; b < branches.count; ++b) {
         if (children[b].is_small || !children[b].is_open) continue;
+        if (const FlagGroup* group = group_of(node.ranges[at])) {
+          count(*group, children[b], counts_[first + b]);
+          continue;
+        }
         Candidate& found = found_[first + b];
         scan_range(parts[first + b], children[b], own.floors[b], own, found);
         own.raise_floor(b, found, children[b].sums, choosers[b]);
@@ -553,7 +669,10 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t b = at % branches.count;
       if (!children[b].is_open) continue;
-      if (!children[b].is_small) {
+      if (!children[b].is_small && group_of(parts[at])) {
+        if (counts_[at].n_tests() == 0) continue;
+        choose(parts[at], counts_[at], children[b], choosers[b], space);
+      } else if (!children[b].is_small) {
         if (found_[at].is_constant) continue;
         choosers[b].add(parts[at].column, found_[at]);
       }
@@ -584,6 +703,10 @@ bool Grower::finish(const Open& node, Output& output, Space* space) {
   const auto size = static_cast<std::size_t>(node.sums.rows);
   small.begin({rows ? rows : piece(node.ranges.front()).tag, size});
   for (const Range& range : node.ranges) {
+    if (const FlagGroup* group = group_of(range)) {
+      small.add(*group);
+      continue;
+    }
     const Piece part = piece(range);
     const bool is_constant = part.size == 0 || (part.size == size && part.key[0] == part.key[size - 1]);
     if (!is_constant) small.add(range.column, part);
@@ -603,11 +726,21 @@ void Grower::write(const Open& node, const std::vector<Open>& children, Output& 
   output.push_back(node.as_inner(weights, column.n_codes, threshold));
 }
 
+// Nodes to have room for from the start, since moving them takes as long as finding some. What is not used costs
+// nothing: such memory is touched page by page.
+std::size_t Grower::most_nodes() const {
+  constexpr std::int64_t kMostNodes = 1 << 17;  // 20 MiB
+  constexpr std::int64_t kDeep = 16;            // levels that have as many
+  const std::int64_t levels = std::min(growth_.max_depth, kDeep) + 1;
+  return static_cast<std::size_t>(std::min({2 * n_, kMostNodes, std::int64_t{1} << levels}));
+}
+
 bool Grower::run(double seconds) {
   const Time until = in_seconds(seconds);
   if (!is_started_ && !(is_started_ = start(until))) return false;
   if (growth_.max_leaves) return run_best_first(until);
   std::vector<Open> children;
+  if (output_.empty()) output_.reserve(most_nodes());
   while (!stack_.empty()) {
     if (std::chrono::steady_clock::now() >= until) return false;
     Open node = std::move(stack_.back());

@@ -52,6 +52,7 @@ class Grower : public Growing {
   bool has_row_list() const { return rows_.tag != nullptr; }
   void prepare();
   void list_rows(Open& root);
+  bool may_flag() const;
   void plant();
   bool start(Time until);
   void open_root();
@@ -60,13 +61,19 @@ class Grower : public Growing {
   void summarise(Open& node) const;
   bool can_share(const Open& node) const;
   bool can_share_runs() const;
+  void make_room_to_share(std::size_t scans);
   template <class Body>
   void share_columns(const Open& node, std::size_t n_branches, Body body);
   void search(Open& node, Space& space);
+  // What a node's rows are by the flags of a group.
+  void count(const FlagGroup& group, const Open& node, FlagCounts& counts) const;
+  void choose(const Range& range, const FlagCounts& counts, const Open& node, Chooser& chooser, Space& space) const;
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
   // Writes the node with its test down, and finds its children with theirs.
   void split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children);
   Branches branch_out(const Open& node, Space& space, std::vector<Open>& children) const;
+  Branches branch_by_flag(const Open& node, const FlagGroup& group, Space& space, std::vector<Open>& children) const;
+  static void imply(const Open& node, std::uint32_t implied, std::vector<Open>& children);
   void add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const;
   void bound_children(const Open& node, std::vector<Open>& children) const;
   void search_children(const Open& node, const Branches& branches, std::vector<Open>& children, Space& space,
@@ -75,9 +82,11 @@ class Grower : public Growing {
   void leave(const Open& node, Output& output);
   // Writes down a leaf, or a subtree of few rows. False if the node has to be split.
   bool finish(const Open& node, Output& output, Space* space);
+  std::size_t most_nodes() const;
   void write(const Open& node, const std::vector<Open>& children, Output& output) const;
   void copy_lists();
   const List& list(std::uint32_t column) const;
+  const FlagGroup* group_of(const Range& range) const;
   Piece piece(const Range& range) const;
 
   std::vector<Column> columns_;
@@ -100,6 +109,7 @@ class Grower : public Growing {
   double weight_ = 0;
   std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread
   std::vector<Candidate> found_;                // of a node that the threads share, kept: there may be thousands
+  std::vector<FlagCounts> counts_;              // the same of its groups
   std::vector<Open> stack_;
   Output output_;
   std::vector<std::unique_ptr<Job>> jobs_;

@@ -138,6 +138,32 @@ bool Chooser::decide(double weight) {
   return gain >= growth_.min_gain && node_.weight / weight * gain >= growth_.min_impurity_decrease;
 }
 
+double score_bar(const ScanRules& rules, const NodeSums& node, double floor) {
+  if (floor == kNoFloor || rules.measure.criterion != Criterion::gini) return kNoFloor;
+  const double bar = is_of_two_classes(node) ? floor * static_cast<double>(node.rows) / 2 : floor + node.purity;
+  return bar * (1 - kEqualGain);
+}
+
+void choose_flags(const ScanRules& rules, const FlagGroup& group, const FlagCounts& counts, const NodeSums& node,
+                  double bar, ScanSpace& space, Candidate& candidate, Chooser& chooser) {
+  if (chooser.takes_largest()) {
+    // Each column that is chosen before a better one may be a tolerance above it: see `SmallTrees::search`.
+    const auto n = static_cast<double>(node.rows);
+    bar = std::max(bar, counts.best() * (1 - kEqualGain) - FlagGroup::kFlags * kEqualGain * n * n);
+  }
+  double others = counts.n_tests();
+  for (const FlagGroup::Member& member : group.members) {
+    if (!counts.has_above(member, bar)) continue;
+    scan_flags(rules, member, counts, node, chooser.floor(), space, candidate);
+    others -= candidate.n_tests;
+    chooser.add(member.column, candidate);
+  }
+  candidate.excess = kNoFloor;
+  candidate.n_tests = others;
+  candidate.levels = {};
+  chooser.add(group.members[0].column, candidate);
+}
+
 bool is_closed(const NodeSums& sums, std::int64_t depth, const ScanRules& rules, const GrowthRules& growth) {
   if (sums.is_pure || depth >= growth.max_depth || sums.rows < growth.min_rows_to_split) return true;
   if (sums.rows < 2 * rules.min_rows || sums.weight < 2 * rules.min_weight) return true;
@@ -192,10 +218,41 @@ TargetSums sums_of(const ScanRules& rules, std::span<const std::uint32_t> rows, 
   }
 }
 
+// `summarise_rows` of one target under squared error, where rows count the same: deep trees have many small nodes.
+void summarise_numbers(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums) {
+  const double* number = rules.number.data();
+  const double first = number[rows[0]];
+  double sum = 0, squares = 0;
+  bool is_pure = true;
+  for (const std::uint32_t row : rows) {
+    is_pure &= number[row] == first;
+    sum += number[row];
+  }
+  sums.rows = length(rows);
+  sums.weight = static_cast<double>(rows.size());
+  sums.is_pure = is_pure;
+  sums.shift = sum / sums.weight;
+  sum = 0;
+  for (const std::uint32_t row : rows) {
+    const double y = number[row] - sums.shift;
+    sum += y;
+    squares += y * y;
+  }
+  sums.sum.resize(2);
+  sums.sum[0] = sum;
+  sums.sum[1] = squares;
+  sums.purity = number_purity(Criterion::squared_error, sum, squares, sums.weight, 0);
+  sums.centre = sums.shift + sum / sums.weight;
+  sums.mass = squares_around_mean(sums.sum.data(), sums.weight);
+  sums.tolerance = kEqualGain * std::abs(sums.mass);
+}
+
 }  // namespace
 
 void summarise_rows(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums) {
   const Measure& measure = rules.measure;
+  if (measure.criterion == Criterion::squared_error && !measure.has_several() && rules.weight.empty())
+    return summarise_numbers(rules, rows, sums);
   const std::size_t n_targets = measure.n_targets();
   const bool has_classes = !rules.labels.empty();
   sums.rows = length(rows);

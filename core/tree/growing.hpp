@@ -92,6 +92,12 @@ class Chooser {
   std::vector<Charged> all_;
 };
 
+// The score of a group's test (flags.hpp) below which its excess is less than `floor`.
+double score_bar(const ScanRules& rules, const NodeSums& node, double floor);
+// Offers the chooser the tests of a group. Those with scores below `bar` cannot be chosen.
+void choose_flags(const ScanRules& rules, const FlagGroup& group, const FlagCounts& counts, const NodeSums& node,
+                  double bar, ScanSpace& space, Candidate& candidate, Chooser& chooser);
+
 // What a grower knows of a node that is not written down yet.
 struct OpenNode {
   NodeSums sums;

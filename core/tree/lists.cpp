@@ -33,17 +33,23 @@ Tags tags_for(std::span<const std::int32_t> label, std::int64_t n, int n_classes
 }
 
 Lists::Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
-             int n_bins, bool may_leave_out, int threads)
+             int n_bins, bool may_leave_out, bool may_flag, int threads)
     : columns_(columns),
       n_(n),
       label_(label),
       n_bins_(n_bins),
       may_leave_out_(may_leave_out),
+      may_flag_(may_flag),
       threads_(threads),
       lists_(columns.size()),
+      group_of_(columns.size(), -1),
       mode_value_(columns.size()),
       cuts_(columns.size()) {
   tags_ = tags_for(label, n, n_classes);
+  // A word for each row has to replace at least one element of a list.
+  std::int64_t stored = 0;
+  for (const Column& column : columns) stored += column.stored;
+  may_flag_sparse_ = may_flag && n_bins == 0 && stored >= n * length(columns) / FlagGroup::kFlags;
   for (const Column& column : columns)
     most_ += 2 * static_cast<std::size_t>(is_sparse(column.cells) ? column.stored : n);
 }
@@ -74,6 +80,7 @@ Lists::Lists(const Lists& sorted, std::span<const Column> columns, std::span<con
       threads_(threads),
       tags_(tags_for(label, sorted.n_, n_classes)),
       lists_(sorted.lists_),
+      group_of_(sorted.group_of_),
       mode_value_(sorted.mode_value_),
       cuts_(sorted.cuts_) {
   std::size_t total = 0;
@@ -98,37 +105,78 @@ bool Lists::can_serve(std::int64_t n, std::size_t columns, int n_bins, bool may_
          may_leave_out_ == may_leave_out;
 }
 
+// Columns fetched in one go.
+std::size_t Lists::most_fetched() const {
+  constexpr std::size_t kMostFetched = std::size_t{4} << 20;  // numbers, 16 MiB, unless a line of floats is more
+  return std::max(SortSpace::kTogether, std::min(2 * SortSpace::kTogether, kMostFetched / n_));
+}
+
 bool Lists::sort(std::chrono::steady_clock::time_point until) {
   if (is_sorted_) return true;
   // Columns sorted in one go: as few as leave a group to each thread, but four lie side by side in a vector.
   const std::size_t share = (columns_.size() / static_cast<std::size_t>(threads_) + 3) / 4 * 4;
-  constexpr std::size_t kMostFetched = std::size_t{4} << 20;  // numbers, 16 MiB, unless a line of floats is more
-  const std::size_t most = std::max(SortSpace::kTogether, std::min(2 * SortSpace::kTogether, kMostFetched / n_));
-  const std::size_t size = std::clamp<std::size_t>(share, 4, most);
+  const std::size_t size = std::clamp<std::size_t>(share, 4, may_flag_ ? FlagGroup::kFlags : most_fetched());
   if (!spaces_) spaces_ = std::make_unique<SortSpaces>(static_cast<std::size_t>(n_), threads_);
   is_sorted_ = go_on(next_, (columns_.size() + size - 1) / size, threads_, until, [&](std::int64_t g) {
     SortSpace& space = spaces_->own();
     const std::size_t first = g * size, last = std::min(first + size, columns_.size());
-    const auto bits = space.fetch(columns_.subspan(first, last - first), n_);
-    for (std::size_t j = first; j < last; ++j) {
-      if (is_sparse(columns_[j].cells))
-        sort_sparse(j, space);
-      else if (columns_[j].cells == CellKind::code || !columns_[j].cuts.empty())
-        sort_codes(j, space);
-      else
-        sort_numbers(j, bits[j - first], space);
+    std::vector<bool> is_two(last - first, false);
+    if (may_flag_ && n_bins_ == 0) is_two = seem_two_valued(columns_.subspan(first, last - first), n_);
+    for (std::size_t j = first, end; j < last;) {
+      for (end = j; end < last && is_two[end - first] == is_two[j - first];) ++end;
+      if (!is_two[j - first]) {
+        sort_some(j, end, space);
+      } else {
+        end = std::min<std::size_t>(end, j + FlagGroup::kFlags);
+        FlagGroup group;
+        const std::size_t reached = flag_two_values(columns_.subspan(j, end - j), n_, j, group);
+        if (j + reached < end) {  // again, without this column
+          is_two[j + reached - first] = false;
+          drop_short_runs(is_two);
+          continue;
+        }
+        for (std::size_t k = j; k < end; ++k) lists_[k].mode = 0;  // of columns that turn out to be constant
+        close(group);
+      }
+      j = end;
     }
   });
   if (is_sorted_) spaces_.reset();
   return is_sorted_;
 }
 
+void Lists::sort_some(std::size_t first, std::size_t last, SortSpace& space) {
+  FlagGroup group;
+  std::vector<ColumnBits> bits;
+  std::size_t fetched = first, end = first;
+  for (std::size_t j = first; j < last; ++j) {
+    if (j == end) {
+      fetched = j;
+      end = std::min(j + most_fetched(), last);
+      bits = space.fetch(columns_.subspan(j, end - j), n_);
+    }
+    if (is_sparse(columns_[j].cells) && flag_sparse(j, group)) continue;
+    if (is_sparse(columns_[j].cells))
+      close(group), sort_sparse(j, space);
+    else if (columns_[j].cells == CellKind::code || !columns_[j].cuts.empty())
+      sort_codes(j, space);
+    else
+      sort_numbers(j, bits[j - fetched], space, group);
+  }
+  close(group);
+}
+
 // Numbers, dense: keys are ranks, or bins.
-void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space) {
+void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space, FlagGroup& group) {
   const Column& column = columns_[j];
   List& list = lists_[j];
   const std::size_t n = n_;
-  if (n_bins_ == 0 && space.few.find(bits.narrow)) return list_few(j, space.few);
+  if (n_bins_ == 0 && space.few.find(bits.narrow)) {
+    if (flag(j, space.few, group)) return;
+    if (space.few.ordered_codes().size() > 1) close(group);
+    return list_few(j, space.few);
+  }
+  close(group);
   const std::uint64_t* pairs = ranked_rows(bits, space);
   make_room(j, n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -147,6 +195,55 @@ void Lists::sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space
     cuts_[j] = binning.cuts();
   }
   settle(j, n);
+}
+
+// Adds a column to the group, or to another one if it has no room there. False if it needs a list.
+bool Lists::flag(std::size_t j, const FewValues& few, FlagGroup& group) {
+  if (!may_flag_ || few.missing() || few.n_ranks() < 2 || few.n_ranks() > FlagGroup::kFlags + 1) return false;
+  const std::uint32_t n_tests = few.n_ranks() - 1;
+  if (group.n_flags + n_tests > FlagGroup::kFlags) close(group);
+  if (!group.word) group.make_words(n_);
+  std::vector<std::uint64_t> flags(few.n_codes());
+  std::vector<std::uint32_t> row(few.n_ranks());
+  std::uint64_t own = 0;
+  for (std::uint32_t rank = few.n_ranks(); rank-- > 0;) {
+    if (rank < n_tests) own |= std::uint64_t{1} << FlagGroup::bit(group.n_flags + rank);
+    flags[few.ordered_codes()[rank]] = own;
+    row[rank] = few.a_row(rank);
+  }
+  for (std::int64_t i = 0; i < n_; ++i) group.word[i] |= flags[few.code(i)];
+  group.add(static_cast<std::uint32_t>(j), std::move(row));
+  return true;
+}
+
+// The same for a sparse column, whose stored numbers must be one and the same.
+bool Lists::flag_sparse(std::size_t j, FlagGroup& group) {
+  const Column& column = columns_[j];
+  if (!may_flag_sparse_ || column.stored == 0 || column.stored == n_) return false;
+  const double x = column.number(0);
+  for (std::int64_t i = 0; i < column.stored; ++i)
+    if (column.number(i) != x) return false;
+  if (x == 0) return false;
+  if (group.n_flags == FlagGroup::kFlags) close(group);
+  if (!group.word) group.make_words(n_);
+  const std::uint64_t own = std::uint64_t{1} << FlagGroup::bit(group.n_flags);
+  std::int64_t zero = 0;  // a row of it: the first that is not stored
+  while (zero < column.stored && column.row[zero] == zero) ++zero;
+  const auto some = static_cast<std::uint32_t>(column.row[0]), other = static_cast<std::uint32_t>(zero);
+  for (std::int64_t i = 0; i < column.stored; ++i) group.word[column.row[i]] |= own;
+  if (x > 0) group.inverse |= own;
+  group.add(static_cast<std::uint32_t>(j), x < 0 ? std::vector{some, other} : std::vector{other, some});
+  return true;
+}
+
+void Lists::close(FlagGroup& group) {
+  if (group.members.empty()) return;
+  for (std::int64_t i = 0; i < n_ && group.inverse; ++i) group.word[i] ^= group.inverse;
+  const std::lock_guard lock(asking_);
+  for (const FlagGroup::Member& member : group.members)
+    group_of_[member.column] = static_cast<std::int32_t>(groups_.size());
+  groups_.push_back(std::move(group));
+  group = {};
 }
 
 // A column of few values: rows are counted into place.

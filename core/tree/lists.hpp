@@ -7,6 +7,8 @@
 //
 // Where more than half of the rows have the same key (zeros of a sparse column, one-hot columns), these rows are left
 // out of the list: the column's *mode*. What is in a node and not in the list has the mode's key.
+//
+// A column of few values may have flags in place of a list (flags.hpp).
 #pragma once
 
 #include <atomic>
@@ -19,6 +21,7 @@
 
 #include "large_memory.hpp"
 #include "tree/column.hpp"
+#include "tree/flags.hpp"
 #include "tree/sorting.hpp"
 
 namespace margrove::tree {
@@ -47,9 +50,10 @@ struct List {
 class Lists {
  public:
   // `label` is empty where the target is a number. With `n_bins` > 0 thresholds are cut into bins (`Binning`). Unless
-  // `may_leave_out`, lists hold all rows. There are none before they are sorted.
+  // `may_leave_out`, lists hold all rows. There are none before they are sorted. `may_flag`: flags may take their
+  // place.
   Lists(std::span<const Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes, int n_bins,
-        bool may_leave_out, int threads);
+        bool may_leave_out, bool may_flag, int threads);
 
   // The same columns as `sorted`, which was made without classes, for rows of these classes: nothing is sorted again.
   Lists(const Lists& sorted, std::span<const Column> columns, std::span<const std::int32_t> label, int n_classes,
@@ -62,6 +66,11 @@ class Lists {
 
   std::span<const List> lists() const { return lists_; }
   std::span<const Column> columns() const { return columns_; }
+  bool has_flags() const { return !groups_.empty(); }
+  // The group that a column is in, or null.
+  const FlagGroup* group_of(std::size_t column) const {
+    return group_of_[column] < 0 ? nullptr : &groups_[group_of_[column]];
+  }
   const Tags& tags() const { return tags_; }
   std::uint32_t tag_of(std::uint32_t row) const {
     return label_.empty() || tags_.label ? row : row << tags_.shift | static_cast<std::uint32_t>(label_[row]);
@@ -72,7 +81,12 @@ class Lists {
   double threshold(std::size_t column, std::uint32_t left_key, std::uint32_t left_row, std::uint32_t right_row) const;
 
  private:
-  void sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space);
+  std::size_t most_fetched() const;
+  void sort_some(std::size_t first, std::size_t last, SortSpace& space);
+  void sort_numbers(std::size_t j, const ColumnBits& bits, SortSpace& space, FlagGroup& group);
+  bool flag(std::size_t j, const FewValues& few, FlagGroup& group);
+  bool flag_sparse(std::size_t j, FlagGroup& group);
+  void close(FlagGroup& group);
   void list_few(std::size_t j, const FewValues& few);
   void sort_codes(std::size_t j, SortSpace& space);
   void sort_sparse(std::size_t j, SortSpace& space);
@@ -84,7 +98,7 @@ class Lists {
   std::int64_t n_;
   std::span<const std::int32_t> label_;
   int n_bins_;
-  bool may_leave_out_, is_sorted_ = false;
+  bool may_leave_out_, may_flag_ = false, may_flag_sparse_ = false, is_sorted_ = false;
   int threads_;
   std::atomic<std::int64_t> next_{0};   // of the groups of columns that are sorted in one go
   std::unique_ptr<SortSpaces> spaces_;  // while they are sorted
@@ -95,6 +109,8 @@ class Lists {
   std::size_t n_free_ = 0, most_ = 0;  // there, and what all lists need at most
   std::mutex asking_;
   std::vector<List> lists_;
+  std::vector<FlagGroup> groups_;
+  std::vector<std::int32_t> group_of_;     // of each column; -1: it has a list
   std::vector<double> mode_value_;         // of each column that has a mode
   std::vector<std::vector<double>> cuts_;  // of each column that is binned
 };

@@ -20,6 +20,8 @@ MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::ui
 
 namespace {
 
+constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
+
 // ---- Two classes, gini, all weights one.
 // With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
 
@@ -432,7 +434,8 @@ struct SquaredError : Walk {
     record(key, left_row, next_key, right_row, nl, wl);
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
-    if (weight) return false;
+    constexpr std::uint32_t kFewRows = 16;  // of which each is looked at as soon as all. Chosen, not measured
+    if (weight || size < kFewRows) return false;
     double sums[kChunk];
     const Sight sight = look_at_numbers(key, row, size, number, shift, s, wl, node.weight, total, bar * kAlmost, sums);
     if (sight.may_win) {
@@ -521,7 +524,16 @@ void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* t
   for (std::size_t k = 0; k < node.seen.size(); ++k) sum[k] += space.left[k];
 }
 
-constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
+// As a scan begins.
+void reset(Candidate& found) {
+  found.excess = -std::numeric_limits<double>::infinity();
+  found.n_tests = 0;
+  found.has_missing = false;
+  found.levels = {};
+  found.theta = std::numeric_limits<double>::quiet_NaN();
+  found.keys.clear();
+  found.branch.clear();
+}
 
 // Whether any threshold may be taken, and rows count the same.
 bool is_plain_scan(const ScanRules& rules, const Column& column) {
@@ -625,15 +637,63 @@ void ScanRules::prepare(std::int64_t n) {
     x_log_x[x] = std::llround(std::ldexp(margrove::tree::x_log_x(static_cast<double>(x)), bits));
 }
 
+bool is_of_two_classes(const NodeSums& node) { return node.sum.size() == 2 && node.rows < kExactSquares; }
+
+void scan_flags(const ScanRules& rules, const FlagGroup::Member& member, const FlagCounts& counts, const NodeSums& node,
+                double floor, ScanSpace& space, Candidate& found) {
+  reset(found);
+  const std::uint32_t first = member.first, n_tests = member.n_tests(), n = node.rows;
+  const auto judge = [&](auto&& kernel, auto may_win, auto set) {
+    for (std::uint32_t t = 0, before = 0; t < n_tests; before = counts.left(first + t++)) {
+      const std::uint32_t flag = first + t, left = counts.left(flag);
+      if (left == before || left == n) continue;
+      if (!may_win(kernel, counts.score(flag))) {
+        ++kernel.boundaries;
+        continue;
+      }
+      std::uint32_t next = t + 1;
+      while (next < n_tests && counts.left(first + next) == left) ++next;
+      kernel.nl = left;
+      set(kernel, flag);
+      kernel.consider(t, member.row[t], next, member.row[next]);
+    }
+    keep(kernel, Parts{n}, found);
+  };
+  const auto is_near = [](const auto& kernel, double score) { return !(score < kernel.best * kAlmost); };
+  const std::span<const std::uint32_t> classes = counts.classes();
+  if (rules.measure.criterion == Criterion::entropy) {
+    judge(
+        Entropy<true>(rules, node, space, floor), [](const auto&, double) { return true; },
+        [&](auto& kernel, std::uint32_t flag) {
+          kernel.sum = 0;
+          for (std::size_t k = 0; k < classes.size(); ++k) {
+            const std::uint32_t l = counts.count_of(k, flag);
+            kernel.sum += kernel.f[l] + kernel.f[node.seen[classes[k]] - l];
+          }
+        });
+  } else if (is_of_two_classes(node)) {
+    judge(TwoClasses<true>(rules, node, space, floor), is_near,
+          [&](auto& kernel, std::uint32_t flag) { kernel.l1 = counts.count_of(1, flag); });
+  } else {
+    const bool is_comparable = !counts.is_two();
+    judge(
+        ManyClasses<true>(rules, node, space, floor),
+        [&](const auto& kernel, double score) { return !is_comparable || is_near(kernel, score); },
+        [&](auto& kernel, std::uint32_t flag) {
+          kernel.l2 = kernel.m = 0;
+          for (std::size_t k = 0; k < classes.size(); ++k) {
+            const std::int64_t l = counts.count_of(k, flag);
+            kernel.l2 += l * l;
+            kernel.m += l * node.seen[classes[k]];
+          }
+        });
+  }
+}
+
 void scan(const ScanRules& rules, const Column& column, Mode left_out_rows, const Piece& piece, const NodeSums& node,
           double floor, ScanSpace& space, Candidate& found, std::uint64_t draw) {
   const std::uint32_t mode = left_out_rows.key;
-  found.excess = -std::numeric_limits<double>::infinity();
-  found.n_tests = 0;
-  found.levels = {};
-  found.theta = std::numeric_limits<double>::quiet_NaN();
-  found.keys.clear();
-  found.branch.clear();
+  reset(found);
   Parts parts{piece.size};
   while (parts.present > 0 && piece.key[parts.present - 1] == kMissing) --parts.present;
   const std::int64_t left_out = node.rows - piece.size;

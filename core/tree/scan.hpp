@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tree/flags.hpp"
 #include "tree/lists.hpp"
 #include "tree/measure.hpp"
 
@@ -124,6 +125,12 @@ struct Piece {
 // `draw` is a random number of the node and the column, from which a random threshold is made.
 void scan(const ScanRules& rules, const Column& column, Mode mode, const Piece& piece, const NodeSums& node,
           double floor, ScanSpace& space, Candidate& best, std::uint64_t draw = 0);
+
+// The same of a column whose tests have been counted. Only criteria of class counts, without weights.
+void scan_flags(const ScanRules& rules, const FlagGroup::Member& member, const FlagCounts& counts, const NodeSums& node,
+                double floor, ScanSpace& space, Candidate& best);
+// Whether gini of such a node is looked at by `TwoClasses`.
+bool is_of_two_classes(const NodeSums& node);
 
 // The tests on categories and intervals (levels.cpp).
 void scan_levels(const ScanRules& rules, const Column& column, std::uint32_t mode_key, const Piece& piece,

@@ -186,6 +186,8 @@ void SmallTrees::begin(std::span<const std::uint32_t> tags) {
   for (std::size_t i = 0; i < tags_.size(); ++i)
     place_of_row_[rules_.tags.row(tags_[i])] = static_cast<std::uint8_t>(i);
   taken_.clear();
+  groups_.clear();
+  flags_.clear();
 }
 
 void SmallTrees::add(std::uint32_t column, const Piece& piece) {
@@ -214,6 +216,25 @@ void SmallTrees::add(std::uint32_t column, const Piece& piece) {
   taken_.push_back(column);
 }
 
+void SmallTrees::add(const FlagGroup& group) {
+  std::uint64_t in_some = 0, in_all = ~std::uint64_t{0};
+  for (const std::uint32_t tag : tags_) {
+    const std::uint64_t own = group.word[rules_.tags.row(tag)];
+    flags_.push_back(own);
+    in_some |= own;
+    in_all &= own;
+  }
+  if (in_some == in_all)
+    flags_.resize(flags_.size() - tags_.size());  // these columns are constant here
+  else
+    groups_.push_back(&group);
+}
+
+// Where the group of a column is among them; behind them all if it has none.
+std::size_t SmallTrees::group_with(std::uint32_t column) const {
+  return std::find(groups_.begin(), groups_.end(), lists_.group_of(column)) - groups_.begin();
+}
+
 void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector<Node>& output) {
   const auto size = static_cast<std::uint32_t>(tags_.size());
   places_.resize(size);
@@ -222,6 +243,7 @@ void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector
   has_classes_ ? cells_.resize(blocks * kLanes * size) : wide_cells_.resize(blocks * kLanes * size);
   score_.resize(blocks * kLanes);
   n_tests_.resize(blocks * kLanes);
+  counts_.resize(std::max(counts_.size(), groups_.size()));
   waiting_.assign(1, {0, size, root.branch, root.depth, root.parent});
   while (!waiting_.empty()) {
     const Waiting at = waiting_.back();
@@ -239,8 +261,7 @@ void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector
       output.back().first_row = first_row + at.begin;
       continue;
     }
-    const std::size_t c = std::lower_bound(taken_.begin(), taken_.end(), node_.column) - taken_.begin();
-    const std::uint32_t left = divide(at, c), right = at.size - left;
+    const std::uint32_t left = divide(at), right = at.size - left;
     const double weights[] = {static_cast<double>(left), static_cast<double>(right)};
     const auto id = length(output);
     output.push_back(node_.as_inner(weights, 0, threshold_of(lists_, node_.column, node_.test)));
@@ -277,9 +298,15 @@ void SmallTrees::search(const Waiting& node) {
   has_classes_ ? score_classes(node.begin, m) : score_numbers(node.begin, m);
   float best = -1;
   for (std::size_t c = 0; c < taken_.size(); ++c) best = std::max(best, score_[c]);
+  const std::vector<std::uint32_t>& seen = node_.sums.seen;
+  const bool is_two = has_classes_ && length(seen) - std::count(seen.begin(), seen.end(), 0u) == 2;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    count_flags(node, g, is_two);
+    best = std::max(best, static_cast<float>(counts_[g].best()));
+  }
   // The chooser treats columns within one tolerance as equal, so that the chosen one may be up to d tolerances below
   // the best.
-  const auto d = static_cast<float>(taken_.size()), n = static_cast<float>(m);
+  const auto d = static_cast<float>(columns_.size()), n = static_cast<float>(m);
   float enough;
   if (has_classes_) {
     enough = best * kAlmostSingle - static_cast<float>(kEqualGain) * d * n * n;
@@ -288,8 +315,15 @@ void SmallTrees::search(const Waiting& node) {
     enough = root * root;
   }
   Chooser chooser(growth_, node_.sums, columns_.size());
+  std::size_t g = 0;
+  const auto choose_groups = [&](std::uint32_t before) {
+    for (; g < groups_.size() && groups_[g]->members[0].column < before; ++g)
+      if (counts_[g].n_tests() > 0)
+        choose_flags(rules_, *groups_[g], counts_[g], node_.sums, enough, scan_, candidate_, chooser);
+  };
   for (std::size_t c = 0; c < taken_.size(); ++c) {
     if (n_tests_[c] == 0) continue;
+    choose_groups(taken_[c]);
     if (score_[c] < enough) {
       candidate_.excess = kNoFloor;
       candidate_.n_tests = n_tests_[c];
@@ -298,7 +332,15 @@ void SmallTrees::search(const Waiting& node) {
     }
     chooser.add(taken_[c], candidate_);
   }
+  choose_groups(length(columns_));
   node_.settle(chooser, weight_);
+}
+
+void SmallTrees::count_flags(const Waiting& node, std::size_t g, bool is_two) {
+  const std::uint64_t* flags = flags_of(g);
+  std::uint64_t* words = counts_[g].words(node.size);
+  for (std::uint32_t i = 0; i < node.size; ++i) words[i] = flags[places_[node.begin + i]];
+  counts_[g].count(*groups_[g], node_.sums.seen, rules_.min_rows, true, is_two);
 }
 
 // Of two rows every column that tells them apart does so equally well: the first is taken.
@@ -311,7 +353,30 @@ void SmallTrees::search_pair(const Waiting& node) {
     chosen = c;
     ++count;
   }
+  Chooser chooser(growth_, node_.sums, columns_.size());
+  std::size_t from = groups_.size();  // the group of the first, if it comes before the first of the others
+  const FlagGroup::Member* member = nullptr;
+  for (std::size_t g = groups_.size(); g-- > 0;) {
+    const std::uint64_t* flags = flags_of(g);
+    const std::uint64_t between = flags[places_[node.begin]] ^ flags[places_[node.begin + 1]];
+    if (between == 0) continue;
+    const auto is_told = [&](const FlagGroup::Member& m) { return (m.flags & between) != 0; };
+    const auto& members = groups_[g]->members;
+    count += std::count_if(members.begin(), members.end(), is_told);
+    const auto first = std::find_if(members.begin(), members.end(), is_told);
+    if (chosen < taken_.size() && taken_[chosen] < first->column) continue;
+    from = g;
+    member = &*first;
+  }
   if (count == 0) return;
+  if (member) {
+    count_flags(node, from, true);
+    scan_flags(rules_, *member, counts_[from], node_.sums, kNoFloor, scan_, candidate_);
+    chooser.add(member->column, candidate_);
+    node_.settle(chooser, weight_);
+    node_.n_candidates = static_cast<double>(count);
+    return;
+  }
   const std::uint8_t* rank = rank_of(chosen);
   const std::uint32_t is_swapped = rank[first] > rank[second];
   for (std::uint32_t i = 0; i < 2; ++i) {
@@ -319,7 +384,6 @@ void SmallTrees::search_pair(const Waiting& node) {
     key_[i] = rank[place * kLanes];
     tag_[i] = tags_[place];
   }
-  Chooser chooser(growth_, node_.sums, columns_.size());
   scan(rules_, columns_[taken_[chosen]], {kNoMode, 0}, {key_.data(), tag_.data(), 2}, node_.sums, kNoFloor, scan_,
        candidate_);
   chooser.add(taken_[chosen], candidate_);
@@ -400,17 +464,26 @@ void SmallTrees::scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t siz
 }
 
 // Puts the rows of the left branch before the others. Returns how many they are.
-std::uint32_t SmallTrees::divide(const Waiting& node, std::size_t c) {
-  const std::uint8_t* rank = rank_of(c);
+std::uint32_t SmallTrees::divide(const Waiting& node) {
   std::uint8_t* place = places_.data() + node.begin;
   std::uint32_t left = 0, right = 0;
-  for (std::uint32_t i = 0; i < node.size; ++i) {
-    const std::uint8_t p = place[i];
-    const bool is_left = rank[p * kLanes] <= node_.test.cut_key;
-    place[left] = p;
-    spare_[right] = p;
-    left += is_left;
-    right += !is_left;
+  const auto put = [&](auto is_left_at) {
+    for (std::uint32_t i = 0; i < node.size; ++i) {
+      const std::uint8_t p = place[i];
+      const bool is_left = is_left_at(p);
+      place[left] = p;
+      spare_[right] = p;
+      left += is_left;
+      right += !is_left;
+    }
+  };
+  const std::uint32_t cut = node_.test.cut_key;
+  if (const std::size_t g = group_with(node_.column); g < groups_.size()) {
+    const std::uint32_t bit = FlagGroup::bit(groups_[g]->member(node_.column).first + cut);
+    put([bit, flags = flags_of(g)](std::uint8_t p) { return (flags[p] >> bit & 1) != 0; });
+  } else {
+    const std::size_t c = std::lower_bound(taken_.begin(), taken_.end(), node_.column) - taken_.begin();
+    put([cut, rank = rank_of(c)](std::uint8_t p) { return rank[p * kLanes] <= cut; });
   }
   std::copy_n(spare_.data(), right, place + left);
   return left;

@@ -35,6 +35,7 @@ class SmallTrees {
   void begin(std::span<const std::uint32_t> tags);
   // ... and its columns one by one, ascending: the part of the list that belongs to its rows.
   void add(std::uint32_t column, const Piece& piece);
+  void add(const FlagGroup& group);
   // Grows it below `root`, whose rows have been summed up, and writes its nodes down. The rows of a leaf begin at
   // `first_row` + its place in `tags()`.
   void grow(const OpenNode& root, std::uint32_t first_row, std::vector<Node>& output);
@@ -53,8 +54,11 @@ class SmallTrees {
   std::uint8_t* rank_of(std::size_t c) { return ranks_.data() + c / kLanes * kLanes * tags_.size() + c % kLanes; }
   void score_classes(std::uint32_t begin, std::uint32_t size);
   void score_numbers(std::uint32_t begin, std::uint32_t size);
+  void count_flags(const Waiting& node, std::size_t g, bool is_two);
+  const std::uint64_t* flags_of(std::size_t g) const { return flags_.data() + g * tags_.size(); }
+  std::size_t group_with(std::uint32_t column) const;
   void scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found);
-  std::uint32_t divide(const Waiting& node, std::size_t c);
+  std::uint32_t divide(const Waiting& node);
 
   std::span<const Column> columns_;
   const Lists& lists_;
@@ -67,6 +71,10 @@ class SmallTrees {
   std::vector<std::uint32_t> tags_;         // of the subtree's rows, by place: rows of a class are side by side
   std::vector<std::uint32_t> taken_;        // the columns
   std::vector<std::uint8_t> ranks_;         // (taken / kLanes, places, kLanes)
+
+  std::vector<const FlagGroup*> groups_;  // of columns that are not among those
+  std::vector<std::uint64_t> flags_;      // (groups, places)
+  std::vector<FlagCounts> counts_;        // of each group at a node
 
   std::vector<Waiting> waiting_;
   std::vector<std::uint8_t> places_, spare_;  // those of a node side by side

@@ -137,8 +137,10 @@ MARGROVE_CLONES bool are_floats(const std::uint64_t* wide, std::size_t n, std::u
   return true;
 }
 
-// Whether these are whole numbers of which the largest is less than `most` above the least: `low`.
-MARGROVE_CLONES bool are_whole(const std::uint32_t* bits, std::size_t n, std::int32_t most, std::int32_t& low) {
+// If these are whole numbers of which the largest is less than `most` above the least, `low`: how many codes they need.
+// Else 0.
+MARGROVE_CLONES std::int32_t whole_codes(const std::uint32_t* bits, std::size_t n, std::int32_t most,
+                                         std::int32_t& low) {
   constexpr float kLargest = 1 << 24;  // of the floats between which there is no other whole number
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), largest = -least;
   for (std::size_t first = 0, last; first < n; first = last) {
@@ -152,10 +154,10 @@ MARGROVE_CLONES bool are_whole(const std::uint32_t* bits, std::size_t n, std::in
       least = std::min(least, whole);
       largest = std::max(largest, whole);
     }
-    if (is_other || largest - least >= most) return false;
+    if (is_other || largest - least >= most) return 0;
   }
   low = least;
-  return true;
+  return largest - least + 1;
 }
 
 MARGROVE_CLONES void write_offsets(const std::uint32_t* bits, std::size_t n, std::int32_t low, std::uint16_t* code) {
@@ -250,9 +252,10 @@ bool FewValues::find_whole(std::span<const std::uint32_t> bits) {
   constexpr std::size_t kMostWhole = std::size_t{1} << 16;
   const auto most = static_cast<std::int32_t>(std::min(kMostWhole, std::max(bits.size(), kPlaces)));
   std::int32_t low = 0;
-  if (!are_whole(bits.data(), bits.size(), most, low)) return false;
+  const std::int32_t n_codes = whole_codes(bits.data(), bits.size(), most, low);
+  if (n_codes == 0) return false;
   write_offsets(bits.data(), bits.size(), low, code_.data());
-  count(bits, most);
+  count(bits, n_codes);
   return true;
 }
 

@@ -163,6 +163,58 @@ def test_the_tree_is_the_same_for_any_number_of_threads():
             assert fingerprint(native(problem, n_jobs)) == one, (problem.growth, n_jobs)
 
 
+def columns_of_few_values(n, has_missing):
+    """Two to 66 values; seldom a second, third or missing one, in a row that a look at some rows misses; constants."""
+    rng = np.random.default_rng(8)
+    two = [np.where(rng.random(n) < rng.choice([0.003, 0.2, 0.9]), *rng.permutation([-1.5, 2.0])) for _ in range(150)]
+    two[20], two[50], two[90] = np.full(n, 3.0), np.where(np.arange(n) == 1, 1.0, 0.0), np.full(n, -0.0)
+    two[70][n - 1] = 7.0
+    two[140][n - 1] = np.nan if has_missing else 7.0
+    two[10][::2] *= -1
+    few = [rng.choice(rng.normal(size=size) if size < 9 else np.arange(size), n) for size in (3, 5, 17, 65, 66, 2)]
+    columns = [*two[:75], few[0], rng.normal(size=n), *few[1:], *two[75:], rng.normal(size=n), np.zeros(n)]
+    return np.ascontiguousarray(np.column_stack(columns), np.float32)
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3, 30])
+def test_flags_grow_the_tree_of_lists(n_classes, has_missing):
+    """Columns that are sorted for several trees have lists; those of few values have flags otherwise."""
+    rng = np.random.default_rng(n_classes)
+    n = 2500
+    X = columns_of_few_values(n, has_missing)
+    target = np.argsort(np.argsort(X[:, 75:83].sum(axis=1) + X[:, :4].sum(axis=1) + rng.normal(size=n)))
+    target = (np.where(rng.random(n) < 0.1, rng.integers(0, n, n), target) * n_classes // n).astype(np.int32)
+    columns = tuple(TreeColumn(f"x{j}") for j in range(X.shape[1]))
+    for growth in (
+        Growth("gini"),
+        Growth("gini", min_samples_leaf=7, max_depth=9),
+        Growth("gini", split_score="gain_ratio", max_leaf_nodes=60),
+        Growth("gini", complexity=0.1),
+        Growth("entropy"),
+    ):
+        flags = TreeProblem(Cells(columns, n, tuple(X.T), block=X), target, n_classes, None, growth)
+        lists = replace(flags, cells=replace(flags.cells, kept={}))
+        wide = replace(flags, cells=Cells(columns, n, tuple(X.astype(float).T)))
+        found = {fingerprint(native(problem, n_jobs)) for problem in (flags, lists, wide) for n_jobs in (1, 2)}
+        assert len(found) == 1, growth
+
+
+def test_flags_of_a_sparse_matrix_grow_the_tree_of_lists():
+    """Columns with one number besides zero, above or below it, and in every row but one; one with two numbers."""
+    rng = np.random.default_rng(2)
+    n, d = 1500, 90
+    X = (rng.random((n, d)) < rng.choice([0.01, 0.3, 0.9], d)) * rng.choice([-2, 1, 5], d).astype(np.float32)
+    X[:, 3], X[:, 4], X[:, 5], X[7, 4], X[7, 6] = 0, 2, 2, 0, 8
+    target = (X[:, :20].sum(axis=1) + rng.normal(size=n) > 2).astype(np.int32) + (X[:, 30] != 0)
+    columns = tuple(TreeColumn(f"x{j}") for j in range(d))
+    cells = Cells(columns, n, sparse=sp.csc_matrix(X))
+    kinds = (cells, replace(cells, kept={}), Cells(columns, n, tuple(X.T), block=X))
+    for growth in (Growth("gini"), Growth("entropy", min_samples_leaf=3)):
+        problems = [TreeProblem(kind, target.astype(np.int32), 3, None, growth) for kind in kinds]
+        assert len({fingerprint(native(problem, n_jobs)) for problem in problems for n_jobs in (1, 2)}) == 1
+
+
 FINGERPRINTS = """
 from tests.tree.test_native_engine import fingerprint, large_problems, native
 print(*(fingerprint(native(problem, 2)) for problem in large_problems()), sep="\\n")
