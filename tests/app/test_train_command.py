@@ -114,7 +114,10 @@ def test_a_device_may_take_the_model(run: Run, flowers: str, folder: Path) -> No
 
 def test_accuracy_no_better_than_the_baseline_is_reported(run: Run, folder: Path) -> None:
     (folder / "noise.csv").write_text("x,y\n" + "1,a\n1,b\n2,a\n2,b\n" * 5)
-    assert "Its accuracy is no better than the baseline. A permutation test finds no relation" in run("train", "noise.csv", "--model", "basic").stdout
+    assert (
+        "Its accuracy is no better than the baseline. A permutation test finds no relation"
+        in run("train", "noise.csv", "--model", "basic").stdout
+    )
 
 
 def test_options_of_the_table_are_passed_on_and_repeated_in_the_next_commands(run: Run, folder: Path) -> None:

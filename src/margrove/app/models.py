@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from margrove.calibrate.classifier import CalibratedClassifier
 from margrove.data import Table, TableEncoder
 from margrove.data.formats import Format
 from margrove.errors import InputError
@@ -61,6 +62,11 @@ def columns_of(model: Any) -> list[dict[str, Any]] | None:
 def last_step_of(model: Any) -> Any:
     """Return the learner, the last step of a pipeline."""
     return model[-1] if isinstance(model, Pipeline) else model
+
+
+def uncalibrated(learner: Any) -> Any:
+    """Return the learner whose probabilities are calibrated; of another learner itself."""
+    return learner.estimator_ if isinstance(learner, CalibratedClassifier) else learner
 
 
 def is_classifier(learner: Any) -> bool:

@@ -55,8 +55,6 @@ class Training:
         if self.task == NUMBERS.name and (self.is_balanced or self.has_probabilities):
             option = "--balanced" if self.is_balanced else "--probabilities"
             raise ParameterError(f"{option} is about classes, and a number is predicted.")
-        if self.metric is not None and metric_named(self.metric).needs == "probabilities":
-            object.__setattr__(self, "has_probabilities", True)
         if self.task is not None:
             check_choice("--task", self.task, TASKS)
         if self.prefer not in PREFERENCES:
@@ -114,7 +112,9 @@ class Training:
             weights == "balanced" and self.has_probabilities
         ):  # which say how frequent a class is, and not what it weighs
             tuned_for = BALANCED.name
-        return replace(self, class_weight=weights, is_balanced=weights == "balanced", tuned_for=tuned_for)
+        settled = replace(self, class_weight=weights, is_balanced=weights == "balanced", tuned_for=tuned_for)
+        is_probable = self.has_probabilities or self.kind.metric.needs == "probabilities"
+        return replace(settled, has_probabilities=is_probable)
 
     def by_balanced(self, labels: Labels, reason: str) -> Training:
         """Return the training with balanced accuracy as its metric, for this reason."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.history import History, ScoredRows
-from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of
+from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of, uncalibrated
 from margrove.certificate import Certificate, at_the_end
 from margrove.data import Table
 from margrove.data.alignment import with_trained_parts
@@ -38,9 +38,9 @@ class Subject:
     or be absent."""
 
     def __init__(self, model: Any, table: Table) -> None:
-        self.model, self.learner, self.explanation = model, last_step_of(model), explanation_of(model)
+        self.model, self.learner, self.explanation = model, uncalibrated(last_step_of(model)), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
-        self.certificate: Certificate | None = getattr(self.learner, "certificate_", None)
+        self.certificate: Certificate | None = getattr(last_step_of(model), "certificate_", None)
         self.history = History(getattr(model, "training_record_", None))
         self.measure = "R²" if self.classes is None else "accuracy"
         if self.history.metric is not None:

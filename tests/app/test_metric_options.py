@@ -1,0 +1,129 @@
+"""``--metric``, ``--balanced`` and ``--probabilities`` on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import margrove
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def rare(folder: Path) -> str:
+    """300 rows, of which 18 are Yes: they lie together, among twice as many others."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 2))
+    odds = 2.5 * x[:, 0] - 4.5
+    answer = np.where(rng.random(300) < 1 / (1 + np.exp(-odds)), "Yes", "No")
+    lines = [f"{a:.3f},{b:.3f},{c}" for (a, b), c in zip(x, answer, strict=True)]
+    (folder / "rare.csv").write_text("\n".join(["u,v,answer", *lines]) + "\n")
+    return "rare.csv"
+
+
+def document(result: Any) -> dict[str, Any]:
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_a_rare_class_is_judged_by_balanced_accuracy(run: Run, rare: str) -> None:
+    result = run("train", rare, "--model", "linear", "--no-report")
+    assert "of the rows are 'Yes': models are judged by balanced accuracy" in " ".join(result.stdout.split())
+    assert "Balanced accuracy on unseen rows" in result.stdout
+    assert "Accuracy: " in result.stdout
+    model = margrove.load("rare.margrove")
+    assert model[-1].class_weight == "balanced"
+    assert (model.predict(margrove.read_table(rare, target="answer")) == "Yes").sum() > 18
+
+
+def test_a_class_that_is_never_predicted_is_named_first(run: Run, rare: str) -> None:
+    result = run("train", rare, "--model", "basic", "--metric", "accuracy")
+    assert "never predicts" not in result.stderr
+    result = run(
+        "train",
+        rare,
+        "--model",
+        "tree",
+        "--metric",
+        "accuracy",
+        "--param",
+        "max_depth=1",
+        "--param",
+        "min_samples_leaf=140",
+    )
+    assert "This model never predicts 'Yes'" in result.stderr
+    page = run("report", "rare.margrove", rare, "--format", "md", "-o", "-").stdout
+    first = page.index("This model never predicts 'Yes'")
+    assert first < page.index("It predicts")
+
+
+@pytest.mark.parametrize("metric", ["f1", "roc_auc", "average_precision", "log_loss", "cost:Yes>No=20"])
+def test_every_metric_trains_compares_and_reports(run: Run, rare: str, metric: str) -> None:
+    options = ["--metric", metric, "--folds", "3"]
+    record = document(run("train", rare, "--model", "linear", *options, "--json"))["estimate"]
+    assert record["metric"] == metric
+    assert record["mean"] == pytest.approx(np.mean(record["scores"]))
+    assert record["low"] <= record["mean"] <= record["high"]
+    entries = document(run("compare", rare, *options, "--json"))["learners"]
+    shown = run("show", "rare.margrove").stdout
+    words = {"f1": "F1", "roc_auc": "ROC AUC", "log_loss": "log loss"}.get(metric, metric.partition(":")[0])
+    assert words.replace("_", " ") in shown
+    assert any(entry["cross_validation"] for entry in entries)
+    assert run("report", "rare.margrove", rare, "--format", "md", "-o", "-").exit_code == 0
+
+
+def test_auto_chooses_by_the_metric(run: Run, rare: str) -> None:
+    record = document(run("train", rare, "--metric", "roc_auc", "--budget", "4s", "--json", "--no-report"))
+    scores = [line["score"] for line in record["leaderboard"] if line["score"] is not None]
+    assert scores == sorted(scores, reverse=True)
+    assert record["estimate"]["measure"] == "ROC AUC"
+
+
+def test_costs_move_the_boundary(run: Run, rare: str) -> None:
+    table = margrove.read_table(rare, target="answer")
+    counts = []
+    for metric in ("cost:Yes>No=1", "cost:Yes>No=50"):
+        run("train", rare, "--model", "linear", "--metric", metric, "--no-report", "--param", "C=1")
+        counts.append(int((margrove.load("rare.margrove").predict(table) == "Yes").sum()))
+    assert counts[0] < counts[1]
+
+
+def test_probabilities_are_calibrated_on_request(run: Run, rare: str) -> None:
+    refused = run("train", rare, "--model", "adaboost", "--metric", "accuracy", "--no-report")
+    assert refused.exit_code == 0
+    result = run("predict", "rare.margrove", rare, "--probabilities")
+    assert result.exit_code == 2
+    assert "those of AdaBoost are not calibrated. Train it with --probabilities" in result.stderr
+    run("train", rare, "--model", "adaboost", "--metric", "accuracy", "--no-report", "--probabilities")
+    lines = run("predict", "rare.margrove", rare, "--probabilities", "--quiet").stdout.splitlines()
+    assert lines[0] == "answer,probability No,probability Yes"
+    mean = np.mean([float(line.split(",")[2]) for line in lines[1:]])
+    share = np.mean(margrove.read_table(rare, target="answer").labels() == "Yes")
+    assert mean == pytest.approx(share, abs=0.03)
+    assert run("certify", "rare.margrove", rare).exit_code == 0
+
+
+def test_f1_tunes_the_threshold(run: Run, rare: str) -> None:
+    run("train", rare, "--model", "linear", "--metric", "f1", "--no-report", "--param", "C=1")
+    learner = margrove.load("rare.margrove")[-1]
+    assert learner.tuned_for == "f1:Yes"
+    assert learner.held_out_score_[1] >= learner.held_out_score_[0]
+    assert run("certify", "rare.margrove", rare).exit_code == 0
+
+
+def test_numbers_are_judged_by_their_metrics(run: Run, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    lines = [f"{a:.3f},{3 * a + rng.normal():.3f}" for a in x]
+    (folder / "n.csv").write_text("\n".join(["u,size", *lines]) + "\n")
+    result = run("train", "n.csv", "--model", "linear", "--metric", "rmse", "--no-report")
+    assert "root mean squared error" in result.stdout
+    result = run("train", "n.csv", "--model", "linear", "--balanced", "--task", "regress")
+    assert "--balanced is about classes, and a number is predicted" in result.stderr
