@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -112,7 +113,7 @@ def test_a_report_that_does_not_fit_into_the_budget_is_announced(
     def too_long(*given: object) -> None:
         raise BudgetOverError
 
-    monkeypatch.setattr("margrove.app.report.write_report", too_long)
+    monkeypatch.setattr(import_module("margrove.app.report"), "write_report", too_long)
     result = run("train", "-o", "m.margrove", "--report")
     assert result.exit_code == 0
     words = " ".join(result.output.split())

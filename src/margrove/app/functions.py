@@ -78,7 +78,7 @@ def auto(
     >>> import margrove
     >>> model = margrove.auto(margrove.load_penguins(), model="tree", budget=10)
     >>> f"{model.training_record_['estimate']['value']:.2f}"
-    '0.95'
+    '0.98'
     """
     table = _with_target(X, y, target)
     if target is not None and y is None and table.target is None:
