@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 import json
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What ``margrove train`` and ``margrove report`` do, as functions on tables in memory."""
+"""`auto` and `report`: ``margrove train`` and ``margrove report`` for tables in memory."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _OF_ROWS = ("lead", "path_tests", "votes", "support", "share_alike", "is_trained
 
 
 class Calibrated(Explanation):
-    """What the estimator learned; scores are calibrated probabilities."""
+    """The explanation of the estimator, with calibrated probabilities as scores."""
 
     is_probable = True
     has_margins = False

@@ -69,7 +69,7 @@ _USUAL: dict[str, Callable[[Floats], Floats]] = {  # matrices (m, K, K) → valu
 }
 
 
-class _Told(ClassifierMixin, BaseEstimator):
+class _Given(ClassifierMixin, BaseEstimator):
     """A classifier of 0 … K − 1 whose rows are its predictions, for scikit-learn's scorers."""
 
     def __init__(self, n_classes: int) -> None:
@@ -112,16 +112,16 @@ class Metric:
         return np.array([self._called(table) for table in tables]) if formula is None else formula(tables)
 
     def _called(self, table: Floats) -> float:
-        true, told = np.nonzero(table)
-        weight, metric = table[true, told], self.tuned_for
+        true, predicted = np.nonzero(table)
+        weight, metric = table[true, predicted], self.tuned_for
         if isinstance(metric, str):
             if metric.startswith("f1:"):
                 raise ValueError(f"there is no class {metric[3:]!r}")
-            return float(get_scorer(metric)(_Told(len(table)), told[:, None], true, sample_weight=weight))
+            return float(get_scorer(metric)(_Given(len(table)), predicted[:, None], true, sample_weight=weight))
         if self.takes_weights:
-            return float(metric(self.classes[true], self.classes[told], sample_weight=weight))
+            return float(metric(self.classes[true], self.classes[predicted], sample_weight=weight))
         counts = weight.round().astype(int)
-        return float(metric(self.classes[true.repeat(counts)], self.classes[told.repeat(counts)]))
+        return float(metric(self.classes[true.repeat(counts)], self.classes[predicted.repeat(counts)]))
 
     def check(self, codes: Codes, weight: Floats) -> None:
         """Raise `ParameterError` if it cannot judge predictions for rows of these classes."""

@@ -1,4 +1,4 @@
-"""How people write numbers and dates: the format of a column, by which its cells are read and shown.
+"""The formats of numbers and dates: by the format of a column its cells are read and shown.
 
 A `NumberFormat` says which signs stand for the decimal point and between thousands, and which unit or currency stands
 beside the number. A `DateFormat` says in which order day, month and year are written. Both are plain values, kept in

@@ -80,8 +80,8 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")
     writer.writerows([*cells[:width], *[""] * (width - len(cells))] for _, cells in kept)
     lines = [line for line, _ in kept]
-    told = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
-    return content.replaced(text.getvalue().encode()), told
+    tidy = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
+    return content.replaced(text.getvalue().encode()), tidy
 
 
 def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
