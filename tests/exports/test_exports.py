@@ -8,8 +8,7 @@ from tests.exports.cases import cases, differences
 
 # Read otherwise than expected. Of the first two an unnamed column that numbers the rows is left out, which a note says.
 # The last has the expected cells but lacks a note on #DIV/0!, which the reader of workbooks gives as an empty cell.
-# psql's listing, with a line below the names, is refused.
-OTHERWISE = {"psql-listing.txt", "exam-duplicate-names.csv", "ledger-codes.csv", "crop-yield-formulas.xlsx"}
+OTHERWISE = {"exam-duplicate-names.csv", "ledger-codes.csv", "crop-yield-formulas.xlsx"}
 
 
 @pytest.mark.parametrize("path", [*cases("open"), *cases("sealed"), *cases("fresh")], ids=lambda path: path.name)

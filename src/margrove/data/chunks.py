@@ -308,12 +308,12 @@ class DelimitedChunks(TableChunks):
 
     def __init__(self, file: _TextFile, options: TextOptions, **common: Any) -> None:
         super().__init__(file.head, **common)
-        head, self._dialect = options.sniffed(file.head)
+        self._content, self._dialect = options.sniffed(file.head)
         self._body = replace(self._dialect, body=0, above=0)  # that of a block of rows
         self._file = file
         self._kinds = options.kinds
         self._size = _block_size(file.head.data, self.rows)
-        self._skipped = _lines_in(head.data[: self._dialect.body])
+        self._skipped = _lines_in(self._content.data[: self._dialect.body])
         self._parsed_rows: _ParsedRows | None = None  # all of them, once a pass has reached the end
         self._can_keep = True
         self._settle()

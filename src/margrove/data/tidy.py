@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import clip
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
-from margrove.data.header import filled, is_formatted
+from margrove.data.header import filled, is_formatted, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 
@@ -50,6 +50,7 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     for line, cells in rows:
         if any(cell.strip() for cell in cells[width:]):
             raise ragged(content, dialect, line, cells)
+    _refuse_another(content, rows, dialect)
     is_blank = np.array([filled(cells) == 0 for _, cells in rows], dtype=bool)
     is_name = _repeated_names(rows, dialect)
     is_sum, is_called = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
@@ -82,6 +83,20 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     lines = [line for line, _ in kept]
     tidy = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
     return content.replaced(text.getvalue().encode()), tidy
+
+
+def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
+    """Refuse a file in which the names of another table follow a blank line: words in all cells, above numbers."""
+    for i in range(1, len(rows) - 1):
+        (before, above), (line, cells) = rows[i - 1], rows[i]
+        follows = filled(above) == 0 or line > before + 1 + sum(cell.count("\n") for cell in above)
+        if not follows or filled(cells) < max(2, dialect.typical) or any(map(is_formatted, cells)):
+            continue
+        if [*map(str.strip, cells)] != [*map(str.strip, dialect.header)] and names_numbers(
+            [c for _, c in rows[i:]], [""]
+        ):
+            problem = "there are several tables in the file: another one seems to begin here"
+            raise content.error(problem, line=line, cure="Save each as a file of its own.")
 
 
 def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
