@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, load, save
 from margrove.data import TableEncoder, read_chunks, read_table
-from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat, written_date, written_number
+from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat
 from margrove.data.inspection import is_identifier
+from margrove.data.written import written_date, written_number
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning
 
 
@@ -288,7 +289,7 @@ def test_faults_of_given_kinds(tmp_path):
         column_of(tmp_path, ["1,5", "seven"], kinds={"x": "number"})
     with pytest.raises(InputError, match=r"the cell '03/04/2024' is not a date"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "ymd"})
-    with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy'} or 'mdy'"):
+    with pytest.raises(InputError, match=r"'03/04/2024' the day or the month may stand first.*'dmy'} or 'mdy'"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
     with pytest.raises(InputError, match=r"there is no column 'y', whose kind is given"):
         column_of(tmp_path, ["1"], kinds={"y": "number"})

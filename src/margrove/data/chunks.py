@@ -372,8 +372,7 @@ class DelimitedChunks(TableChunks):
         rows = Rows(self._content.replaced(data), self._body)
         raw = table_from_arrow(parse_block(rows.content, self._body, None), source=self.source)
         given = {name: kind for name, kind in self._kinds.items() if kind != "ignore"}
-        comma = self._body.decimal_point == ","
-        table = infer_columns(raw, given, rows.columns, has_zeros=rows.has_leading_zeros, decimal_comma=comma)
+        table = infer_columns(raw, given, rows)
         kinds: dict[str, Any] = {name: kind for name, kind in self._kinds.items() if kind == "ignore"}
         for before, column in zip(raw, table, strict=True):
             if before.kind != "category" and column.kind == "category":

@@ -102,14 +102,7 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
     table = table_from_arrow(arrow, source=content.name, notes=notes, is_valid=True)
     rows = Rows(content, dialect)
     check_finite(table, rows.line)
-    table = infer_columns(
-        _without_unnamed(table, dialect),
-        options.kinds,
-        rows.columns,
-        has_zeros=rows.has_leading_zeros,
-        decimal_comma=dialect.decimal_point == ",",
-        line_of=rows.line,
-    )
+    table = infer_columns(_without_unnamed(table, dialect), options.kinds, rows, rows.line)
     return table, rows
 
 
