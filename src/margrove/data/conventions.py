@@ -123,7 +123,7 @@ class Numbers:
     @classmethod
     def of(cls, text: Text) -> Numbers | None:
         """Return the column as numbers; None if it is none, or has words behind its numbers or classes such as <50K."""
-        written = text.parsed(written_number)
+        written = text.parsed(readable_number)
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
@@ -192,6 +192,14 @@ class Numbers:
         ]
         notes = [f"Column {self.text.name!r} is read as numbers: {', '.join(how)}."] if how else []
         return [*notes, *([f"Column {self.text.name!r}: read {some(marked, 3)}."] if marked else [])]
+
+
+def readable_number(text: str) -> WrittenNumber | None:
+    """Return a cell as a number; None where it is none in any format, as 1.2.3."""
+    cell = written_number(text)
+    if cell is None or cell.body.isdigit() or any(_may_be_decimal(cell, sign) for sign in ".,"):
+        return cell
+    return None
 
 
 def _may_be_decimal(cell: WrittenNumber, sign: str) -> bool:

@@ -88,13 +88,13 @@ def infer_columns(
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            if column.name in as_text and _has_codes(Text(as_text[column.name])):
+            text = Text(as_text.get(column.name, column))
+            if column.name in as_text and _has_codes(text):
                 found[column.name] = as_text[column.name]
                 words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
                 notes.append(Advice(words, "If it holds numbers, set ", given_kind(column.name, "number"), "."))
-            elif SAYS_DATE.search(column.name) and (compact := _compact_dates(column)) is not None:
-                found[column.name] = compact
-                notes.append(f"Column {column.name!r} holds dates written as YYYYMMDD.")
+            elif column.name in as_text and _may_be_dates(column):
+                texts[column.name] = text
             else:
                 plain.append(column)
                 notes += _rounded(column, rows)
@@ -149,7 +149,9 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             return False
         if kind is None:
             is_plain = column.kind == "numeric" and column.format is None
-            return is_plain and is_whole(_first(column)) and has_zeros() and _is_whole(column)
+            return _may_be_dates(column) or (
+                is_plain and is_whole(_first(column)) and has_zeros() and _is_whole(column)
+            )
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -177,6 +179,14 @@ def _is_whole(column: Column) -> bool:
     return is_whole(_first(column)) and is_whole(column.values[~np.isnan(column.values)])
 
 
+def _may_be_dates(column: Column) -> bool:
+    """Return whether whole numbers such as 20240304 are called dates."""
+    if column.kind != "numeric" or column.format is not None or not SAYS_DATE.search(column.name):
+        return False
+    known = column.values[~column.is_missing]
+    return known.size > 0 and known.min() > 19_000_100 and known.max() < 21_001_232 and _is_whole(column)
+
+
 def _has_codes(text: Text) -> bool:
     """Return whether whole numbers have leading zeros, or look like 12E4, as codes do, and not shorter numbers more
     often than these."""
@@ -185,21 +195,6 @@ def _has_codes(text: Text) -> bool:
         return False
     lengths = np.array(list(map(len, text.texts)))
     return bool(text.counts[lengths < lengths[padded].min()].sum() <= text.counts[padded].sum())
-
-
-def _compact_dates(column: Column) -> Column | None:
-    """Return whole numbers such as 20240304 as dates; None where one of them is no date."""
-    present = ~column.is_missing
-    values = column.values[present]
-    if not values.size or np.any(values != np.floor(values)) or values.min() < 19_000_101 or values.max() > 21_001_231:
-        return None
-    numbers, places = np.unique(values.astype(np.int64), return_inverse=True)
-    days = np.array([DateFormat().parse(str(number)) for number in numbers.tolist()])
-    if np.isnan(days).any():
-        return None
-    cells = np.full(len(column), np.nan)
-    cells[present] = days[places]
-    return Column(column.name, "numeric", cells, format=DateFormat())
 
 
 def _rounded(column: Column, rows: Rows | None) -> list[str]:

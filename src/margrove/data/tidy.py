@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from margrove.data.columns import clip
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
+from margrove.data.formats import NumberFormat
 from margrove.data.header import filled, is_formatted, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
+from margrove.data.written import written_number
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -208,12 +210,8 @@ def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bo
 
 def _amount(cell: str, decimal: str) -> float:
     """Return the number in a cell, NaN if there is none."""
-    digits = re.search(r"\d[\d.,'’\s]*", cell)
-    number = re.sub(rf"[^\d{decimal}]", "", digits[0]).rstrip(decimal) if digits else ""
-    if digits is None or number.count(decimal) > 1:
-        return math.nan
-    is_negative = re.match(r"\s*[-−(]", cell) or re.search(r"[-−]\s*$", cell)
-    return (-1.0 if is_negative else 1.0) * float(number.replace(decimal, "."))
+    written = written_number(cell)
+    return math.nan if written is None else NumberFormat(decimal, "," if decimal == "." else ".").value(written)
 
 
 def _check_short(content: Content, dialect: Dialect, rows: list[Row], short: list[Row]) -> None:
