@@ -70,13 +70,18 @@ class Text:
         """The rows that have each text."""
         return np.bincount(self.column.values[self.column.values >= 0], minlength=len(self.texts))
 
+    @property
+    def sample(self) -> list[str]:
+        """Some texts of all over the column, by which most columns of words are known."""
+        return self.texts[:: max(1, len(self.texts) // _SAMPLE)]
+
     def first(self, places: Iterable[int]) -> int:
         """Return that of some texts which stands first in the column."""
         return int(self.column.values[np.argmax(np.isin(self.column.values, list(places)))])
 
     def parsed(self, parse: Callable[[str], T | None]) -> list[T | None] | None:
         """Return each text parsed, None for those that cannot be; None if more than a few cannot."""
-        sample = self.texts[:: max(1, len(self.texts) // _SAMPLE)]  # most columns of words are known by some of them
+        sample = self.sample
         if len(sample) > _SAMPLE // 2 and sum(parse(cell) is None for cell in sample) > len(sample) // 4:
             return None
         found = [parse(cell) for cell in self.texts]

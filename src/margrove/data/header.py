@@ -96,7 +96,7 @@ def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
 
 def filled(row: Sequence[str]) -> int:
     """Return the number of cells that are not blank."""
-    return sum(not cell.isspace() and cell != "" for cell in row)
+    return sum(map(bool, map(str.strip, row)))
 
 
 def typical_of(rows: list[list[str]]) -> int:

@@ -260,8 +260,8 @@ def _decided(cells: Dates | Numbers | Column, elsewhere: set[Any]) -> tuple[Colu
 
 def _without_marks(column: Column) -> Column:
     """Return the words without the signs that keep a spreadsheet from changing them, where all have them: ="01"."""
-    marked = [_MARKED.fullmatch(str(level)) for level in column.levels]
-    if not all(marked):
+    marked = [_MARKED.fullmatch(str(level)) for level in column.levels if str(column.levels[0])[:1] in "='"]
+    if not marked or not all(marked):
         return column
     plain = np.array(["", *(next(filter(None, found.groups()), "") for found in marked if found)])
     return text_column(column.name, plain[column.values + 1])
@@ -269,13 +269,19 @@ def _without_marks(column: Column) -> Column:
 
 def _named_words(text: Text) -> list[str]:
     """Return a note on the words in a column that mostly holds numbers or dates."""
-    is_word = np.array([written_number(cell) is None and written_date(cell) is None for cell in text.texts])
+    if 2 * sum(map(_is_word, text.sample)) > len(text.sample):
+        return []
+    is_word = np.array(list(map(_is_word, text.texts)))
     n_words, n_rows = int(text.counts[is_word].sum()), int(text.counts.sum())
     if not is_word.any() or n_rows - n_words < _MOSTLY * n_rows or len(text.texts) - is_word.sum() < 5:
         return []
     cell = text.texts[int(np.argmax(np.where(is_word, text.counts, 0)))]
     words = f"Column {text.name!r} stays text: {n_words:,} of {n_rows:,} cells are words, such as {clip(cell)!r}. "
     return [Advice(words, "If they mark missing cells, set ", Setting("missing", cell), ".")]
+
+
+def _is_word(cell: str) -> bool:
+    return written_number(cell) is None and written_date(cell) is None
 
 
 # --- kinds that are given ---

@@ -90,15 +90,19 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
     """Refuse a file in which the names of another table follow a blank line: words in all cells, above numbers."""
     for i in range(1, len(rows) - 1):
-        (before, above), (line, cells) = rows[i - 1], rows[i]
-        follows = filled(above) == 0 or line > before + 1 + sum(cell.count("\n") for cell in above)
-        if not follows or filled(cells) < max(2, dialect.typical) or any(map(is_formatted, cells)):
+        line, cells = rows[i]
+        if not _follows_blank(rows, i) or filled(cells) < max(2, dialect.typical) or any(map(is_formatted, cells)):
             continue
-        if [*map(str.strip, cells)] != [*map(str.strip, dialect.header)] and names_numbers(
-            [c for _, c in rows[i:]], [""]
-        ):
+        is_header = [*map(str.strip, cells)] == [*map(str.strip, dialect.header)]
+        if not is_header and names_numbers([below for _, below in rows[i:]], [""]):
             problem = "there are several tables in the file: another one seems to begin here"
             raise content.error(problem, line=line, cure="Save each as a file of its own.")
+
+
+def _follows_blank(rows: list[Row], i: int) -> bool:
+    """Return whether a blank line, or a row without cells, stands above a row."""
+    (before, above), (line, _) = rows[i - 1], rows[i]
+    return filled(above) == 0 or line > before + 1 + sum(cell.count("\n") for cell in above)
 
 
 def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
@@ -123,9 +127,9 @@ def _first_note(rows: list[Row], dialect: Dialect, is_blank: Flags, is_sum: Flag
         start -= 1
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
-        (before, above), (line, cells) = rows[i - 1], rows[i]
+        cells = rows[i][1]
         words = " ".join(cells).strip()
-        follows = is_blank[i - 1] or is_sum[i - 1] or line > before + 1 + sum(cell.count("\n") for cell in above)
+        follows = is_sum[i - 1] or _follows_blank(rows, i)
         is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
         is_long = filled(cells) == 1 and len(words) > max(longest, 12)
         if _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
