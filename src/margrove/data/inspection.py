@@ -90,6 +90,7 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
             words = stray_words(column)
             if words:
                 found["stray words"].append(column.name)
+            if words and not any(str(note).startswith(f"Column {column.name!r} stays text") for note in table.notes):
                 _warn(
                     f"{table.source}: column {column.name!r} is read as categories because of "
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers",
