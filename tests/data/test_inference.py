@@ -79,6 +79,7 @@ TEXTS = {
     "plus and minus": ["+", "-"],
     "letters before digits": ["EUR6", "EUR4"],
     "names of genes": ["rs98241", "rs12"],
+    "telephones with a plus": ["+34 600 112 233", "+34 91 655 431"],
     "groups of one length": ["529.769.414", "104.555.010", "311.020.007"],
     "short versions": ["1.10.24", "2.11.24"],
     "year or day": ["24-03-04", "24-03-17", "23-12-31", "23-11-30"],
@@ -105,6 +106,7 @@ def test_what_cannot_be_decided_stays_text(tmp_path, name):
 DATES = {
     "day first": (["17/03/2024", "03/04/2024"], ["2024-03-17", "2024-04-03"]),
     "month first": (["03/17/2024", "03/04/2024"], ["2024-03-17", "2024-03-04"]),
+    "points behind all parts": (["2024.03.15.", "2023. 11. 27."], ["2024-03-15", "2023-11-27"]),
     "points": (["03.04.2024", "4.5.2024"], ["2024-04-03", "2024-05-04"]),
     "two digits": (["17.03.24", "03.04.99"], ["2024-03-17", "1999-04-03"]),
     "names": (["4 Mar 2024", "17 December 2023"], ["2024-03-04", "2023-12-17"]),
@@ -133,6 +135,10 @@ def test_eight_digits_are_a_date_where_the_name_says_so(tmp_path):
     cells = ["20200109", "20211231"]
     assert column_of(tmp_path, cells, name="order date")[0].cells() == ["2020-01-09", "2021-12-31"]
     assert column_of(tmp_path, cells, name="part")[0].cells() == [20200109, 20211231]
+    days = [f"2024{month:02}{month + 10}" for month in range(1, 8)]  # or where all are days
+    assert column_of(tmp_path, days, name="checked")[0].is_date
+    assert not column_of(tmp_path, days, name="invoice no")[0].is_date
+    assert not column_of(tmp_path, [*days, "20240231"], name="checked")[0].is_date
 
 
 def test_another_column_settles_the_order(tmp_path):

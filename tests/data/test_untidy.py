@@ -30,6 +30,8 @@ UNTIDY = {
     ),
     "a title with commas": (f"Sales, by Ann, of 2024, all\n{ROWS}", "1 line above the column names is left out: 1."),
     "a ruled table": ("| a | b | c |\n|---|:--|--:|\n| 1 | x | 2 |\n| 3 | y | 4 |\n| 5 | x | 7 |\n", "Line 1 holds"),
+    "a remark between": ("a,b,c\n1,x,2\n# restarted\n3,y,4\n5,x,7\n", "1 line beginning with '#' is left out: 3."),
+    "a line of dashes": ("a,b,c\n-------\n1,x,2\n3,y,4\n5,x,7\n", "Line 1 holds"),
     "mean": (f"{ROWS}Average,,4.33\n", "1 line with totals, such as 'Average', is left out: 5."),
 }
 
@@ -43,7 +45,16 @@ def test_what_is_no_row_is_left_out_and_noted(write, case):
     assert any(said.startswith(note) for said in table.notes), table.notes
 
 
-ABOVE = {"titles", "padded titles", "sep", "comments", "blank columns", "a title with commas", "a ruled table"}
+ABOVE = {
+    "titles",
+    "padded titles",
+    "sep",
+    "comments",
+    "blank columns",
+    "a title with commas",
+    "a ruled table",
+    "a line of dashes",
+}
 
 
 @pytest.mark.parametrize("case", sorted(ABOVE))

@@ -11,6 +11,9 @@ from tests.exports.cases import cases, differences
 OTHERWISE = {"exam-duplicate-names.csv", "ledger-codes.csv", "crop-yield-formulas.xlsx"}
 
 
-@pytest.mark.parametrize("path", [*cases("open"), *cases("sealed"), *cases("fresh")], ids=lambda path: path.name)
+FILES = [path for part in ("open", "sealed", "fresh", "blind") for path in cases(part)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_export_is_read_as_a_careful_reader_would(path):
     assert bool(differences(path)) == (path.name in OTHERWISE), differences(path)

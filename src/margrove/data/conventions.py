@@ -143,6 +143,7 @@ class Numbers:
         cells = [cell for cell, _ in self.known]
         has_zeros = any(body[0] == "0" and len(body) > 1 and body[1] not in ".," for body in self.bodies)
         are_groups = len(cells) > 2 and len(set(map(len, cells))) == 1 and all(map(_GROUPS.fullmatch, cells))
+        are_groups |= all(cell[0] == "+" and " " in cell for cell in cells)
         if has_zeros or are_groups or all(map(_LETTERED.fullmatch, cells)):
             problem = f"{cells[0]!r} may be a code or a number"
             raise UnclearError(problem, "If it is a number, set ", given_kind(self.text.name, "number"), ".")

@@ -40,7 +40,8 @@ HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature lat
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-_RULE = re.compile(rb"(?m)^[ \t|+:]*(?:[-=]{2,}[ \t|+:]+)+(?:[-=]{2,}[ \t|+:]*)?(?=\r?$)")  # a line below the names
+# Lines that rule a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes.
+_RULE = re.compile(rb"(?m)^[ \t|+:]*(?:[-=_]{5,}|(?:[-=]{2,}[ \t|+:]+)+(?:[-=]{2,}[ \t|+:]*)?)(?=\r?$)")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 

@@ -31,6 +31,7 @@ from margrove.data.conventions import (
     read,
 )
 from margrove.data.formats import DateFormat, EmptyFormat, Format, NumberFormat, Order, format_from_json
+from margrove.data.inspection import IDENTIFIER
 from margrove.data.spelling import as_trained_spelling, joined, without_dashes
 from margrove.data.table import Table
 from margrove.data.written import clock_hours, is_no_value, unit_name, written_date, written_number
@@ -180,11 +181,16 @@ def _is_whole(column: Column) -> bool:
 
 
 def _may_be_dates(column: Column) -> bool:
-    """Return whether whole numbers such as 20240304 are called dates."""
-    if column.kind != "numeric" or column.format is not None or not SAYS_DATE.search(column.name):
+    """Return whether whole numbers may be dates such as 20240304: they are called so, or several are all days."""
+    if column.kind != "numeric" or column.format is not None or not column.values.size:
         return False
-    known = column.values[~column.is_missing]
-    return known.size > 0 and known.min() > 19_000_100 and known.max() < 21_001_232 and _is_whole(column)
+    ends = np.fmin.reduce(column.values), np.fmax.reduce(column.values)
+    if not 19_000_100 < ends[0] <= ends[1] < 21_001_232 or not _is_whole(column):
+        return False
+    is_called_otherwise = IDENTIFIER.search(column.name) is not None
+    days = {str(int(value)) for value in _first(column)}
+    are_days = len(days) > 4 and all(not math.isnan(DateFormat().parse(day)) for day in days)
+    return SAYS_DATE.search(column.name) is not None or (are_days and not is_called_otherwise)
 
 
 def _has_codes(text: Text) -> bool:

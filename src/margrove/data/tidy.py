@@ -58,20 +58,21 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     is_sum, is_called = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
     is_note = np.zeros(len(rows), dtype=bool)
     is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
-    is_note &= ~(is_blank | is_name | is_sum)
+    is_comment = np.array([len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows], dtype=bool)
+    is_note &= ~(is_blank | is_name | is_sum | is_comment)
     totals = "with totals"
     if is_sum.any():
         label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
         totals = f"with totals, such as {clip(label)!r},"
     kinds = {"without cells": is_blank, "with the column names again": is_name, totals: is_sum}
-    kinds["below the rows"] = is_note
+    kinds |= {"below the rows": is_note, "beginning with '#'": is_comment}
     notes = [
         on_lines([rows[i][0] for i in np.flatnonzero(found)], what) for what, found in kinds.items() if found.any()
     ]
     if is_called.any():
         lines = [rows[i][0] for i in np.flatnonzero(is_called)]
         notes.append(on_lines(lines, KEPT, "kept"))
-    kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note))]
+    kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note | is_comment))]
     short = [row for row in kept if len(row[1]) < width]
     if short:
         _check_short(content, dialect, kept, short)

@@ -107,7 +107,7 @@ _WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
 _DATES = [
     re.compile(rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\.?,?\s)?{pattern}{_TIME}")
     for pattern in (
-        r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?P=sep)(?P<d>\d{1,2})",
+        r"(?P<y>\d{4})(?P<sep>[-/.])\s?(?P<m>\d{1,2})(?P=sep)\s?(?P<d>\d{1,2})\.?",
         r"(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日",
         r"(?P<a>\d{1,2})(?P<sep>[-/.])\s?(?P<b>\d{1,2})(?P=sep)\s?(?P<y>\d{4}|\d{2})",
         rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th|er)?[-/\s]?(?:de )?{_WORD}[-/\s,]\s?(?:de )?(?P<y>\d{{4}}|\d{{2}})",
