@@ -13,6 +13,8 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,26 +55,11 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
         if any(cell.strip() for cell in cells[width:]):
             raise ragged(content, dialect, line, cells)
     _refuse_another(content, rows, dialect)
-    is_blank = np.array([filled(cells) == 0 for _, cells in rows], dtype=bool)
-    is_name = _repeated_names(rows, dialect)
-    is_sum, is_called = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
-    is_note = np.zeros(len(rows), dtype=bool)
-    is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
-    is_comment = np.array([len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows], dtype=bool)
-    is_note &= ~(is_blank | is_name | is_sum | is_comment)
-    totals = "with totals"
-    if is_sum.any():
-        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
-        totals = f"with totals, such as {clip(label)!r},"
-    kinds = {"without cells": is_blank, "with the column names again": is_name, totals: is_sum}
-    kinds |= {"below the rows": is_note, "beginning with '#'": is_comment}
-    notes = [
-        on_lines([rows[i][0] for i in np.flatnonzero(found)], what) for what, found in kinds.items() if found.any()
-    ]
+    why, is_called = _reasons(rows, dialect, is_part=is_part)
+    notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     if is_called.any():
-        lines = [rows[i][0] for i in np.flatnonzero(is_called)]
-        notes.append(on_lines(lines, KEPT, "kept"))
-    kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note | is_comment))]
+        notes.append(on_lines([rows[i][0] for i in np.flatnonzero(is_called)], KEPT, "kept"))
+    kept = [row for row, what in zip(rows, why, strict=True) if not what]
     short = [row for row in kept if len(row[1]) < width]
     if short:
         _check_short(content, dialect, kept, short)
@@ -86,6 +73,22 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     lines = [line for line, _ in kept]
     tidy = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
     return content.replaced(text.getvalue().encode()), tidy
+
+
+def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[NDArray[Any], Flags]:
+    """Return why each row is left out, "" for those of the table, and which of these are only called a total."""
+    width = len(dialect.columns)
+    why = np.full(len(rows), "", dtype=object)
+    why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
+    why[_repeated_names(rows, dialect)] = "with the column names again"
+    is_sum, is_called = _find_sums([cells for _, cells in rows], why != "", width, is_part=is_part)
+    if is_sum.any():
+        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
+        why[is_sum] = f"with totals, such as {clip(label)!r},"
+    why[[len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
+    below = np.arange(len(rows)) >= _first_note(rows, dialect, is_sum)
+    why[below & (why == "")] = "below the rows"
+    return why, is_called
 
 
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
@@ -121,10 +124,10 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     return found
 
 
-def _first_note(rows: list[Row], dialect: Dialect, is_blank: Flags, is_sum: Flags) -> int:
+def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags) -> int:
     """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum."""
     start = len(rows)
-    while start > 0 and (is_blank[start - 1] or is_sum[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+    while start > 0 and (is_sum[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
         start -= 1
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
@@ -144,34 +147,33 @@ class _Sums:
     def __init__(self, rows: list[list[str]], skipped: Flags) -> None:
         self.rows, self.skipped = rows, skipped
         self.start = 0  # the row after the last sum
-        self._columns: dict[tuple[int, str], tuple[Numbers, Numbers]] = {}
         self._left_out: list[int] = []
+        self._column = cache(self._sums_of)
 
     def leave_out(self, i: int) -> None:
         """Take a row as a sum of others."""
         self._left_out.append(i)
         self.start = i + 1
 
-    def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
-        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum."""
-        return any(self._fits(i, j, decimal, is_called=is_called, is_mean=is_mean) for decimal in ".,")
+    def _sums_of(self, j: int, decimal: str) -> tuple[Numbers, Numbers]:
+        """Return the numbers of a column, and down to each row their sum and how many there are."""
+        amounts = np.array([_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows])
+        used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
+        return amounts, np.vstack([used, used != 0]).cumsum(axis=1)
 
-    def _fits(self, i: int, j: int, decimal: str, *, is_called: bool, is_mean: bool) -> bool:
-        if (j, decimal) not in self._columns:
-            cells = [_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows]
-            amounts = np.array(cells)
-            used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
-            self._columns[j, decimal] = amounts, np.vstack([used, used != 0]).cumsum(axis=1)
-        amounts, sums = self._columns[j, decimal]
-        before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
-        group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
-        unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
-        if is_mean:
-            return any(abs(total / n - amounts[i]) <= 0.51 * unit for total, n in (before, group) if n)
-        # The cells of a report may be rounded, and its sum that of the cells before.
-        return any(
-            abs(total - amounts[i]) <= 0.51 * unit * (n if is_called else 1) for total, n in (before, group) if n
-        )
+    def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
+        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum. The cells of a
+        report may be rounded, and its sum that of the cells before."""
+        for decimal in ".,":
+            amounts, sums = self._column(j, decimal)
+            before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
+            group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
+            unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
+            for total, n in (before, group):
+                wanted, slack = (total / max(n, 1), 1) if is_mean else (total, n if is_called else 1)
+                if n and abs(wanted - amounts[i]) <= 0.51 * unit * slack:
+                    return True
+        return False
 
 
 def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> tuple[Flags, Flags]:
