@@ -115,8 +115,10 @@ def _parse(content: Content, dialect: Dialect) -> tuple[pa.Table, Content, Diale
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     arrow, reason = _parse_fast(content, dialect, block, n_lines)
-    has_blank = arrow is not None and arrow.num_rows < n_lines and content.size <= REPORT  # or a cell with a line break
     is_tidy = arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect))
+    # A blank line between the rows, below which another table may begin.
+    has_blank = arrow is not None and arrow.num_rows < n_lines and content.size <= REPORT
+    has_blank = has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
     if is_tidy and not has_blank:
         return arrow, content, dialect
     if not content.data[dialect.body :].strip():

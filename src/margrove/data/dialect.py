@@ -40,8 +40,8 @@ HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature lat
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
-# Lines that rule a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes.
-_RULE = re.compile(rb"(?m)^[ \t|+:]*(?:[-=_]{5,}|(?:[-=]{2,}[ \t|+:]+)+(?:[-=]{2,}[ \t|+:]*)?)(?=\r?$)")
+_RULE = re.compile(rb"(?m)^[-=_+|: \t]{3,}(?=\r?$)")
+_RULE_CELL = re.compile(rb"[-=]{3,}|:-+:?|-+:")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 
@@ -90,8 +90,9 @@ class TextOptions:
 
     def sniffed(self, content: Content) -> tuple[Content, Dialect]:
         """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
-        if _RULE.search(content.head()):
-            content = content.replaced(_RULE.sub(b"", content.data))
+        head = content.head()
+        if b'"' not in head and any(map(_is_rule, _RULE.findall(head))):  # within quotes it is text
+            content = content.replaced(_RULE.sub(lambda line: b"" if _is_rule(line[0]) else line[0], content.data))
         dialect = sniff(content, self)
         if dialect.delimiter == " ":
             content = content.replaced(squeezed(content.data))
@@ -252,6 +253,12 @@ def squeezed(data: bytes) -> bytes:
     if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
         return data
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data))
+
+
+def _is_rule(line: bytes) -> bool:
+    """Return whether a line rules a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes."""
+    cells = re.findall(rb"[^ \t|+]+", line)
+    return re.search(rb"[-=_]{5}", line) is not None or (len(cells) > 1 and all(map(_RULE_CELL.fullmatch, cells)))
 
 
 def _find_delimiter(head: str, hint: str) -> str:

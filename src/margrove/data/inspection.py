@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrove.advice import Advice, InPython, Part, Setting
 from margrove.data.columns import Column, clip, is_number, is_whole, named
-from margrove.data.table import Table
 from margrove.errors import DataWarning
+
+if TYPE_CHECKING:
+    from margrove.data.table import Table
 
 LEAST_ROWS = 10  # below, all cells of a real category may differ by chance
 MOSTLY_DISTINCT = 0.95  # the share of distinct cells beyond which a category names its rows: 1,307 of 1,309 in titanic
