@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +13,8 @@ from margrove import _core
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.slices import run_in_slices
-from margrove.run.threads import blas_held_back, threads_allowed
+from margrove.run.threads import blas_held_back
+from margrove.run.threads import threads_for as threads_for
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
 
@@ -28,18 +28,6 @@ core.set_symmetric_blas(
     cython_lapack.__pyx_capi__["dpotrf"],
     cython_lapack.__pyx_capi__["dpotrs"],
 )
-
-
-_MOST_PER_CORE = 4  # threads: more only take turns
-
-
-def threads_for(n_jobs: int | None) -> int:
-    """Return the number of threads: all that `threads_allowed` counts, or ``n_jobs`` as scikit-learn has it."""
-    available = threads_allowed()
-    if n_jobs is None:
-        return available
-    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
-    return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))
 
 
 def given_or_nothing(values: ArrayLike | None) -> NDArray[np.float64]:
