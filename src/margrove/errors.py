@@ -19,7 +19,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import warnings
@@ -202,6 +201,8 @@ def shown(value: Any) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question that names the known names most like this one, and a space; empty if there are none."""
+    import difflib  # 13 ms
+
     by_letters = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_letters, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(repr(by_letters[each]) for each in near)}? " if near else ""

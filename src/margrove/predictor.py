@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.given import Given
+from margrove.errors import UnseenCategoryWarning
 from margrove.learner import learner_named, loaded
 from margrove.store.container import Tensors
 from margrove.store.fault import FaultError, shown
@@ -93,7 +95,9 @@ def _predictor(record: Any, tensors: Tensors) -> Predictor:
     try:
         rule = _rule(Saved(record, tensors))
         numbers = np.zeros((1, rule.d))
-        rule.predict(Given(numbers, rule.d, rule.names))  # the core checks that the arrays fit together
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenCategoryWarning)
+            rule.predict(Given(numbers, rule.d, rule.names))  # the core checks that the arrays fit together
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise FaultError(f"its parts do not fit together ({type(error).__name__}: {error})") from error
     return Predictor(rule)
