@@ -81,7 +81,6 @@ def estimator(cls: C) -> C:
     dataclass(kw_only=True, eq=False, repr=False)(cls)
     declared = [each for each in fields(cls) if "rule" in each.metadata]
     cls._rules = [(each.name, each.metadata["rule"], each.metadata["also"]) for each in declared]  # type: ignore[attr-defined]
-    cls.predictor = _predictor  # type: ignore[attr-defined]
     init: Any = vars(cls)["__init__"]
     signature = inspect.signature(init)
     first, *parameters = signature.parameters.values()
@@ -90,13 +89,6 @@ def estimator(cls: C) -> C:
     parameters.sort(key=lambda each: (each.kind, each.kind is each.KEYWORD_ONLY and each.name not in own))
     init.__signature__ = signature.replace(parameters=[first, *parameters])
     return cls
-
-
-def _predictor(self: BaseEstimator) -> Any:
-    """Return a light `margrove.predictor.Predictor` of the fitted model."""
-    from margrove.predictor import predictor_of
-
-    return predictor_of(self)
 
 
 class Interruptible:

@@ -18,10 +18,10 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 
 # From the bottom up: modules, packages with all that is in them (name/), or modules of any family (*.name).
 LAYERS = (
-    "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
-    "data/ onnx/",
+    "_core advice errors convergence status visible problem estimator learner explanation certificate run/ store/",
+    "data/ onnx/ predictor",
     "search.grid search.folds *.problem *.model *.kernels *.layout *.codes *.proximal *.stream_problem "
-    "*.search_problem *.r2 *.impurity *.association",
+    "*.search_problem *.r2 *.impurity *.association *.predictor",
     "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -59,7 +61,7 @@ def boosted(saved: Saved) -> Rule:
 
     def decision_function(given: Given) -> Floats:
         rows = cells(given)
-        count = core.votes_of_rows if "points" in rows else core.votes_of_columns
+        count: Any = core.votes_of_rows if "points" in rows else core.votes_of_columns
         whose = {"start": grove.start, "label": grove.label, "vote": vote, "n_classes": len(classes)}
         return decided(count(trees, **rows, **whose, threads=threads_for(n_jobs)), float(vote.sum()))
 

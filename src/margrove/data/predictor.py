@@ -22,7 +22,8 @@ def encoder(saved: Saved) -> Rule:
 
     def transform(given: Given) -> NDArray[Any]:
         dtype = np.float64 if given.block is None else given.block.dtype
-        return np.concatenate([_encoded(given, column) for column in kept], axis=1).astype(dtype, copy=False)
+        encoded = np.concatenate([_encoded(given, column) for column in kept], axis=1)
+        return np.asarray(encoded, dtype)
 
     return saved.rule(transform, names=tuple(names) if saved.record["has_names"] else None)
 
@@ -34,8 +35,8 @@ def standard_scaler(saved: Saved) -> Rule:
 
     def transform(given: Given) -> NDArray[Any]:
         rows = given.matrix()
-        rows = rows if mean is None else rows - mean.astype(rows.dtype)
-        return rows if scale is None else rows / scale.astype(rows.dtype)
+        rows = rows if mean is None else np.subtract(rows, mean.astype(rows.dtype))
+        return np.asarray(rows if scale is None else rows / scale.astype(rows.dtype))
 
     return saved.rule(transform)
 
@@ -55,7 +56,7 @@ def _encoded(given: Given, column: dict[str, Any]) -> NDArray[Any]:
         codes, n_levels = given.codes(j, column["levels"]), len(column["levels"])
         if column["missing_seen"]:
             codes = np.where(codes == MISSING, n_levels, codes)
-        return (codes[:, None] == np.arange(n_levels + int(column["missing_seen"]))).astype(np.float64)
+        return np.asarray(codes[:, None] == np.arange(n_levels + column["missing_seen"]), dtype=np.float64)
     if column["kind"] == "boolean":
         codes = given.codes(j, (False, True))
         numbers = np.where(codes < 0, np.nan, codes)

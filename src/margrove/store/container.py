@@ -165,8 +165,9 @@ def _tensor(name: str, entry: dict[str, Any], raw: bytearray, start: int) -> NDA
     kind, shape, (begin, end) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
     if not isinstance(kind, str) or kind not in _DTYPES:
         raise FaultError(f"array {name!r} is of type {shown(kind)}, which no model uses")
-    is_shape = isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
-    if not is_shape or math.prod(shape) * np.dtype(_DTYPES[kind]).itemsize != end - begin:
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise FaultError(f"array {name!r} has an impossible shape")
+    if math.prod(shape) * np.dtype(_DTYPES[kind]).itemsize != end - begin:
         raise FaultError(f"array {name!r} has the shape {shown(shape)}, which is not that of its {end - begin:,} bytes")
     try:  # a copy: writable, aligned
         flat = np.frombuffer(raw, _DTYPES[kind], math.prod(shape), start + begin).copy()

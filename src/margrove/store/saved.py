@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,8 @@ class Rule:
     predict: Callable[[Any], NDArray[Any]]
     decision_function: Callable[[Any], NDArray[Any]] | None = None
     predict_proba: Callable[[Any], NDArray[Any]] | None = None
-    classes: NDArray[Any] | None = None
-    names: tuple[str, ...] | None = None  # of the columns
+    classes: NDArray[Any] | None = field(default=None, kw_only=True)
+    names: tuple[str, ...] | None = field(default=None, kw_only=True)  # of the columns
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def decided(
         values = _away_from_zero(values, order, code_matrix(multiclass, n_classes))
     if n_classes > 2 and isinstance(multiclass, str) and multiclass == "ovo" and not break_ties:
         votes = votes_of(values > 0, code_matrix("ovo", n_classes))
-        return votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)]
+        return np.asarray(votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)])
     scores = scores_of(values, n_classes, multiclass, shape)
     # LIBSVM gives a row on the boundary to the second class.
     return (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

@@ -104,7 +104,9 @@ def _support(
     def points(part: slice, dtype: Any) -> core.Points:
         at = start[part.start : part.stop + 1].astype(np.int64)
         cells = slice(int(at[0]), int(at[-1]))
-        return core.csr_points(data[cells].astype(dtype), column[cells].astype(np.int32), at - at[0], saved.d)
+        return core.csr_points(
+            data[cells].astype(dtype), column[cells].astype(np.int32), at - at[0], saved.record["n_features_in"]
+        )
 
     return points, None, data.dtype
 
