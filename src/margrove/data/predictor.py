@@ -30,8 +30,8 @@ def encoder(saved: Saved) -> Rule:
 
 def standard_scaler(saved: Saved) -> Rule:
     """Return scikit-learn's StandardScaler."""
-    arrays = saved.record["arrays"]
-    mean, scale = (saved.array(name) if name in arrays else None for name in ("mean_", "scale_"))
+    of = {"with_mean": "mean_", "with_std": "scale_"}
+    mean, scale = (saved.array(name) if saved.parameter(switch) else None for switch, name in of.items())
 
     def transform(given: Given) -> NDArray[Any]:
         rows = given.matrix()
