@@ -100,8 +100,13 @@ def unpack(stream: BinaryIO) -> tuple[Header, Tensors]:
         words = "is cut off: it ends" if len(raw) < whole else "goes on"
         raise FaultError(f"the file {words} after {min(len(raw), whole):,} of {whole:,} bytes")
     _check_digest(raw, place)
-    entries = [(name, entry) for name, entry in layout.items() if name != "__metadata__"]
-    return header, {name: _tensor(name, entry, raw, start) for name, entry in entries}
+    del layout["__metadata__"]
+    end = 0
+    for begin, stop in sorted(entry["data_offsets"] for entry in layout.values()):
+        if begin != end:
+            raise FaultError("its arrays do not lie end to end")
+        end = stop
+    return header, {name: _tensor(name, entry, raw, start) for name, entry in layout.items()}
 
 
 def _read(stream: BinaryIO, raw: bytearray, size: int) -> None:
@@ -125,21 +130,17 @@ def _json_object(text: str | bytearray, damaged: str, other: str, cure: str | No
 
 
 def _data_bytes(layout: dict[str, Any]) -> int:
-    """Return the end of the last array; all lie end to end."""
-    positions = []
+    """Return the end of the last array."""
+    ends = [0]
     for name, entry in layout.items():
         if name == "__metadata__":
             continue
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        if not isinstance(offsets, list) or [type(offset) for offset in offsets] != [int, int]:
+        is_pair = isinstance(offsets, list) and [type(offset) for offset in offsets] == [int, int]
+        if not is_pair or min(offsets) < 0:
             raise FaultError("its header is damaged: an array has no valid position in the file")
-        positions.append(tuple(offsets))
-    end = 0
-    for begin, stop in sorted(positions):
-        if begin != end or stop < begin:
-            raise FaultError("its header is damaged: an array has no valid position in the file")
-        end = stop
-    return end
+        ends.append(offsets[1])
+    return max(ends)
 
 
 def _digest_place(raw: bytearray) -> slice:
@@ -164,7 +165,7 @@ def _check_digest(raw: bytearray, place: slice) -> None:
 def _tensor(name: str, entry: dict[str, Any], raw: bytearray, start: int) -> NDArray[np.generic]:
     kind, shape, (begin, end) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
     if not isinstance(kind, str) or kind not in _DTYPES:
-        raise FaultError(f"array {name!r} is of type {shown(kind)}, which no model uses")
+        raise FaultError(f"array {name!r} is of type {str(kind)[:20]}, which no model uses")
     if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
         raise FaultError(f"array {name!r} has an impossible shape")
     if math.prod(shape) * np.dtype(_DTYPES[kind]).itemsize != end - begin:
