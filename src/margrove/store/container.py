@@ -136,8 +136,7 @@ def _data_bytes(layout: dict[str, Any]) -> int:
         if name == "__metadata__":
             continue
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        is_pair = isinstance(offsets, list) and [type(offset) for offset in offsets] == [int, int]
-        if not is_pair or min(offsets) < 0:
+        if not isinstance(offsets, list) or [type(offset) for offset in offsets] != [int, int] or min(offsets) < 0:
             raise FaultError("its header is damaged: an array has no valid position in the file")
         ends.append(offsets[1])
     return max(ends)
