@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from margrove.advice import Advice, Setting
-from margrove.boost.model import Grove
 from margrove.data.memory import free_memory
 from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, threads_for
 from margrove.engine.registry import Engine, register
@@ -23,6 +22,7 @@ from margrove.status import Status
 from margrove.tree.groups import Measure
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
+from margrove.tree.predictor import trees_for_core as trees_for_core
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
 
 
@@ -152,21 +152,6 @@ def columns_for_core(cells: Cells) -> list[core.Column | core.NumberColumns | co
             )
         )
     return found
-
-
-def trees_for_core(model: TreeModel | Grove, n_trees: int = 1) -> core.Trees:
-    """Return the arrays of a tree, or of several one behind the other, that send rows down."""
-    return core.Trees(
-        feature=model.feature,
-        threshold=model.threshold,
-        child_start=model.child_start,
-        child=model.child,
-        level_start=model.level_start,
-        level_branch=model.level_branch,
-        missing_branch=model.missing_branch,
-        default_branch=model.default_branch,
-        n_trees=n_trees,
-    )
 
 
 def rows_for_core(cells: Cells) -> core.Points | None:
