@@ -53,6 +53,16 @@ void add_weighted_two(const ScanRules& rules, NodeSums& sums, const std::uint32_
   sums.seen[1] += seen;
 }
 
+// What a further column must surpass, where one found this.
+void raise_floor(double& floor, const Candidate& found, const NodeSums& sums, const Chooser& chooser) {
+  if (chooser.takes_largest()) floor = std::max(floor, found.excess - kClearlyBetter * sums.tolerance);
+}
+
+// Whether some of these columns tells rows apart.
+bool is_any_told(const std::vector<Candidate>& found) {
+  return std::any_of(found.begin(), found.end(), [](const Candidate& one) { return !one.is_constant; });
+}
+
 }  // namespace
 
 // A node's piece of a column's list. Column d stands for the list of all rows. Of columns with flags their group has
@@ -78,13 +88,12 @@ struct Grower::Space {
   std::vector<Range> parts;
   Candidate candidate;
   FlagCounts counts;
+  CodedSums sums;
+  std::vector<Candidate> of_block;
   std::vector<double> floors;  // of each branch of a shared node: what this thread knows a column must surpass
   std::optional<SmallTrees> small;
   Job* job = nullptr;
   explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
-  void raise_floor(std::size_t b, const Candidate& found, const NodeSums& sums, const Chooser& chooser) {
-    if (chooser.takes_largest()) floors[b] = std::max(floors[b], found.excess - kClearlyBetter * sums.tolerance);
-  }
 };
 
 struct Grower::Job {
@@ -127,13 +136,19 @@ const FlagGroup* Grower::group_of(const Range& range) const {
   return range.column < columns_.size() ? lists_->group_of(range.column) : nullptr;
 }
 
+const CodedBlock* Grower::block_of(const Range& range) const {
+  return coded_ && range.column < columns_.size() ? coded_->block_of(range.column) : nullptr;
+}
+
 void Grower::copy_lists() {
   const std::span<const List> lists = lists_->lists();
   if (copies_.empty()) {
-    std::size_t total = 0;
-    for (const List& l : lists) total += 2 * static_cast<std::size_t>(l.size);
-    copy_memory_ = large_memory<std::uint32_t>(total);
     copies_.assign(lists.begin(), lists.end());
+    for (std::size_t j = 0; coded_ && j < copies_.size(); ++j)
+      if (coded_->block_of(j)) copies_[j].size = 0;
+    std::size_t total = 0;
+    for (const List& l : copies_) total += 2 * static_cast<std::size_t>(l.size);
+    copy_memory_ = large_memory<std::uint32_t>(total);
     std::uint32_t* next = copy_memory_.get();
     for (List& l : copies_) {
       l.key = next;
@@ -143,8 +158,8 @@ void Grower::copy_lists() {
   }
   parallel_for(length(lists), threads_, [&](std::int64_t r) {
     const std::size_t j = r;
-    std::copy_n(lists[j].key, lists[j].size, copies_[j].key);
-    std::copy_n(lists[j].tag, lists[j].size, copies_[j].tag);
+    std::copy_n(lists[j].key, copies_[j].size, copies_[j].key);
+    std::copy_n(lists[j].tag, copies_[j].size, copies_[j].tag);
   });
   has_copied_ = true;
 }
@@ -177,11 +192,31 @@ void Grower::choose(const Range& range, const FlagCounts& counts, const Open& no
                space.candidate, chooser);
 }
 
+void Grower::search_block(const CodedBlock& block, const Open& node, Space& space, const Chooser& chooser,
+                          double& floor, std::vector<Candidate>& found) const {
+  coded_->add_up(block, rules_, node.sums, {rows_.tag + node.rows.begin, node.rows.size}, space.sums);
+  found.resize(block.members.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    coded_->search(block.members[i], rules_, node.sums, floor, space.sums, space.scan, found[i]);
+    raise_floor(floor, found[i], node.sums, chooser);
+  }
+}
+
+void Grower::offer_block(const CodedBlock& block, std::vector<Candidate>& found, Chooser& chooser) {
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (!found[i].is_constant) chooser.add(block.members[i].column, found[i]);
+}
+
 bool Grower::can_share(const Open& node) const {
   if (threads_ == 1) return false;
-  std::size_t listed_cells = 0;
-  for (const Range& range : node.ranges) listed_cells += group_of(range) ? node.sums.rows : range.size;
-  return static_cast<double>(listed_cells) >= kSharedWork;
+  double cells = 0;
+  for (const Range& range : node.ranges) {
+    if (const CodedBlock* block = block_of(range))
+      cells += block->per_row() * static_cast<double>(node.sums.rows);
+    else
+      cells += group_of(range) ? static_cast<double>(node.sums.rows) : range.size;
+  }
+  return cells >= kSharedWork;
 }
 
 bool Grower::can_share_runs() const {
@@ -258,6 +293,8 @@ bool Grower::start(Time until) {
   }
   if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
   if (!lists_->sort(until)) return false;
+  if (growth_.keeps_order && !growth_.is_shuffled && rules_.whole_weight && rules_.thresholds == Thresholds::every)
+    coded_ = std::make_unique<Coded>(*lists_, n_, static_cast<std::size_t>(n_classes_), threads_);
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
   const std::span<const List> lists = lists_->lists();
   may_be_small_ = SmallTrees::can_grow(columns_, lists, rules_, growth_);
@@ -276,7 +313,9 @@ void Grower::open_root() {
   if (is_closed(root.sums, 0, rules_, growth_)) return;
   for (std::uint32_t j = 0; j < columns_.size(); ++j) {
     const FlagGroup* group = lists_->group_of(j);
-    if (!group)
+    if (const CodedBlock* block = block_of({j, 0, 0})) {
+      if (block->members[0].column == j) root.ranges.push_back({j, 0, 0});
+    } else if (!group)
       root.ranges.push_back({j, 0, lists_->lists()[j].size});
     else if (group->members[0].column == j)
       root.ranges.push_back({j, 0, 0});
@@ -314,6 +353,7 @@ void Grower::summarise(Open& node) const {
 void Grower::make_room_to_share(std::size_t scans) {
   found_.resize(std::max(found_.size(), scans));
   if (lists_->has_flags()) counts_.resize(std::max(counts_.size(), scans));
+  if (coded_) of_block_.resize(std::max(of_block_.size(), scans));
 }
 
 // body(place in node.ranges, the thread's space) for each column, on all threads.
@@ -359,20 +399,35 @@ void Grower::search(Open& node, Space& space) {
       kept.push_back(range);
       choose(range, counts, node, chooser, space);
     };
+    const auto take_block = [&](const Range& range, const CodedBlock& block, std::vector<Candidate>& found) {
+      if (!is_any_told(found)) return;
+      kept.push_back(range);
+      offer_block(block, found, chooser);
+    };
     if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
       make_room_to_share(node.ranges.size());
       share_columns(node, 1, [&](std::size_t at, Space& own) {
         if (const FlagGroup* group = group_of(node.ranges[at])) return count(*group, node, counts_[at]);
+        if (const CodedBlock* block = block_of(node.ranges[at]))
+          return search_block(*block, node, own, chooser, own.floors[0], of_block_[at]);
         scan_range(node.ranges[at], node, own.floors[0], own, found_[at]);
-        own.raise_floor(0, found_[at], node.sums, chooser);
+        raise_floor(own.floors[0], found_[at], node.sums, chooser);
       });
-      for (std::size_t r = 0; r < node.ranges.size(); ++r)
-        group_of(node.ranges[r]) ? take_group(node.ranges[r], counts_[r]) : take(node.ranges[r], found_[r]);
+      for (std::size_t r = 0; r < node.ranges.size(); ++r) {
+        if (const CodedBlock* block = block_of(node.ranges[r]))
+          take_block(node.ranges[r], *block, of_block_[r]);
+        else
+          group_of(node.ranges[r]) ? take_group(node.ranges[r], counts_[r]) : take(node.ranges[r], found_[r]);
+      }
     } else {
       for (const Range& range : node.ranges) {
         if (const FlagGroup* group = group_of(range)) {
           count(*group, node, space.counts);
           take_group(range, space.counts);
+        } else if (const CodedBlock* block = block_of(range)) {
+          double floor = chooser.floor();
+          search_block(*block, node, space, chooser, floor, space.of_block);
+          take_block(range, *block, space.of_block);
         } else {
           scan_range(range, node, chooser.floor(), space, space.candidate);
           take(range, space.candidate);
@@ -389,6 +444,7 @@ void Grower::search(Open& node, Space& space) {
 // Finds out where the rows go, marks them, and adds up the children.
 Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<Open>& children) const {
   if (const FlagGroup* group = lists_->group_of(node.column)) return branch_by_flag(node, *group, space, children);
+  if (const CodedBlock* block = block_of({node.column, 0, 0})) return branch_by_code(node, *block, space, children);
   const Range& range =
       *std::find_if(node.ranges.begin(), node.ranges.end(), [&](const Range& r) { return r.column == node.column; });
   const Column& column = columns_[node.column];
@@ -501,6 +557,35 @@ Grower::Branches Grower::branch_by_flag(const Open& node, const FlagGroup& group
   return branches;
 }
 
+// The same for a column of few values, where nodes are summed up from their rows.
+Grower::Branches Grower::branch_by_code(const Open& node, const CodedBlock& block, Space& space,
+                                        std::vector<Open>& children) const {
+  const CodedBlock::Member& member = block.member(node.column);
+  const List& list = lists_->lists()[node.column];  // of all rows, whichever node they are in
+  Branches branches;
+  branches.column = static_cast<std::uint32_t>(columns_.size());  // no list is divided beforehand
+  space.marked.clear();
+  if (static_cast<double>(node.sums.rows) * block.per_row() < list.size) {
+    branches.implied = 1;
+    for (const std::uint32_t tag : std::span(rows_.tag + node.rows.begin, node.rows.size))
+      if (is_left(block, member, node.test.cut_key, rules_.tags.row(tag))) space.marked.push_back(rules_.tags.row(tag));
+  } else {
+    const auto middle =
+        static_cast<std::uint32_t>(std::upper_bound(list.key, list.key + list.size, node.test.cut_key) - list.key);
+    const bool is_left_implied = member.mode == kNoMode ? 2 * middle > list.size : member.mode <= node.test.cut_key;
+    branches.implied = is_left_implied ? 0 : 1;
+    for (std::uint32_t i = is_left_implied ? middle : 0; i < (is_left_implied ? list.size : middle); ++i)
+      space.marked.push_back(rules_.tags.row(list.tag[i]));
+  }
+  for (const std::uint32_t row : space.marked) space.marks.set(row);
+  children.assign(2, Open{});
+  for (Open& child : children) {
+    child.sums.sum.assign(node.sums.sum.size(), 0.0);
+    child.sums.seen.assign(node.sums.seen.size(), 0);
+  }
+  return branches;
+}
+
 void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const {
   if (rules_.weight.empty()) {
     for (std::uint32_t i = 0; i < size; ++i) ++sums.seen[rules_.tags.label_of(tag[i])];
@@ -509,19 +594,23 @@ void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t si
     return;
   }
   if (n_classes_ == 2 && !rules_.tags.label) return add_weighted_two(rules_, sums, tag, size);
+  double* sum = sums.sum.data();
+  double weight = sums.weight;  // in a register: it is in no class's way
+  std::uint32_t* seen = sums.seen.data();
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t k = rules_.tags.label_of(tag[i]);
     const double w = rules_.weight[rules_.tags.row(tag[i])];
-    sums.sum[k] += w;
-    sums.weight += w;
-    ++sums.seen[k];
+    sum[k] += w;
+    weight += w;
+    ++seen[k];
   }
+  sums.weight = weight;
 }
 
 // The parts of a piece that belong to the branches.
 void Grower::partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const {
-  if (group_of(range)) {
-    space.parts.assign(2, range);
+  if (group_of(range) || block_of(range)) {
+    space.parts.assign(branches.count, range);
     return;
   }
   if (range.column == branches.column && branches.is_in_place) {
@@ -561,7 +650,10 @@ void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std
   const auto id = length(output);
   if (has_row_list()) {
     partition(node.rows, branches, space, space);
-    for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
+    for (std::uint32_t b = 0; b < branches.count; ++b) {
+      children[b].rows = space.parts[b];
+      children[b].sums.rows = space.parts[b].size;
+    }
   }
   bool is_any_open = false;
   for (std::uint32_t b = 0; b < branches.count; ++b) {
@@ -629,8 +721,16 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
     for (const Range& range : node.ranges) {
       partition(range, branches, space, space);
       const FlagGroup* group = group_of(range);
+      const CodedBlock* block = block_of(range);
       for (std::uint32_t b = 0; b < branches.count; ++b) {
         if (!children[b].is_open) continue;
+        if (block) {
+          double floor = choosers[b].floor();
+          search_block(*block, children[b], space, choosers[b], floor, space.of_block);
+          if (is_any_told(space.of_block)) children[b].ranges.push_back(range);
+          offer_block(*block, space.of_block, choosers[b]);
+          continue;
+        }
         if (children[b].is_small) {
           children[b].ranges.push_back(space.parts[b]);
           continue;
@@ -661,15 +761,22 @@ void Grower::search_children(const Open& node, const Branches& branches, std::ve
           count(*group, children[b], counts_[first + b]);
           continue;
         }
+        if (const CodedBlock* block = block_of(node.ranges[at])) {
+          search_block(*block, children[b], own, choosers[b], own.floors[b], of_block_[first + b]);
+          continue;
+        }
         Candidate& found = found_[first + b];
         scan_range(parts[first + b], children[b], own.floors[b], own, found);
-        own.raise_floor(b, found, children[b].sums, choosers[b]);
+        raise_floor(own.floors[b], found, children[b].sums, choosers[b]);
       }
     });
     for (std::size_t at = 0; at < parts.size(); ++at) {
       const std::size_t b = at % branches.count;
       if (!children[b].is_open) continue;
-      if (!children[b].is_small && group_of(parts[at])) {
+      if (const CodedBlock* block = block_of(parts[at])) {
+        if (!is_any_told(of_block_[at])) continue;
+        offer_block(*block, of_block_[at], choosers[b]);
+      } else if (!children[b].is_small && group_of(parts[at])) {
         if (counts_[at].n_tests() == 0) continue;
         choose(parts[at], counts_[at], children[b], choosers[b], space);
       } else if (!children[b].is_small) {
@@ -815,7 +922,8 @@ void Grower::restart(std::span<const double> weight) {
   is_started_ = !spaces_.empty();  // the columns are sorted
   if (!is_started_) return;
   if (rules_.whole_weight && rules_.thresholds == Thresholds::every && !coarse_)
-    coarse_ = std::make_unique<Coarse>(*lists_, n_, label_, static_cast<std::size_t>(n_classes_), threads_);
+    coarse_ =
+        std::make_unique<Coarse>(*lists_, coded_.get(), n_, label_, static_cast<std::size_t>(n_classes_), threads_);
   open_root();
 }
 
