@@ -22,6 +22,13 @@ namespace {
 
 constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
 
+// The lowest bits of some tags, added up.
+MARGROVE_CLONES std::uint32_t add_lowest_bits(const std::uint32_t* tag, std::uint32_t size) {
+  std::uint32_t ones = 0;
+  for (std::uint32_t i = 0; i < size; ++i) ones += tag[i] & 1;
+  return ones;
+}
+
 // ---- Two classes, gini, all weights one.
 // With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
 
@@ -71,6 +78,11 @@ struct TwoClasses : Walk {
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (!IsPacked || best < 0) return false;
+    if (key[0] == key[size]) {  // keys ascend: no test here
+      l1 += add_lowest_bits(tag, size);
+      nl += size;
+      return true;
+    }
     const auto l = static_cast<double>(l1), left = static_cast<double>(nl);
     const Sight sight = has_sixteen() ? look_by_sixteen(key, tag, size, l, left, n, t1, best * kAlmost)
                                       : look_at_two(rules.tags, key, tag, size, l, left, n, t1, best * kAlmost);
@@ -373,6 +385,21 @@ MARGROVE_INLINE void add_up_numbers(const std::uint32_t* row, std::uint32_t size
   for (std::uint32_t i = 0; i < size; ++i) sums[i] = sum += sums[i];
 }
 
+// The last of these sums alone, to the last bit.
+MARGROVE_CLONES double sum_numbers(const std::uint32_t* row, std::uint32_t size, const double* number, double shift,
+                                   double sum) {
+  constexpr std::uint32_t kQuarter = kChunk / 4;
+  if (size == kChunk) {
+    double part[4] = {};
+    for (std::uint32_t i = 0; i < kQuarter; ++i)
+      for (std::uint32_t p = 0; p < 4; ++p) part[p] += number[row[p * kQuarter + i]] - shift;
+    for (const double p : part) sum += p;
+    return sum;
+  }
+  for (std::uint32_t i = 0; i < size; ++i) sum += number[row[i]] - shift;
+  return sum;
+}
+
 // Writes the sums up to each row, and looks whether the test behind one of them may be above the bar.
 MARGROVE_CLONES Sight look_at_numbers(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size,
                                       const double* number, double shift, double sum, double nl, double n, double total,
@@ -436,6 +463,12 @@ struct SquaredError : Walk {
   bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
     constexpr std::uint32_t kFewRows = 16;  // of which each is looked at as soon as all. Chosen, not measured
     if (weight || size < kFewRows) return false;
+    if (key[0] == key[size]) {  // keys ascend: no test here
+      s = sum_numbers(row, size, number, shift, s);
+      nl += size;
+      wl = static_cast<double>(nl);
+      return true;
+    }
     double sums[kChunk];
     const Sight sight = look_at_numbers(key, row, size, number, shift, s, wl, node.weight, total, bar * kAlmost, sums);
     if (sight.may_win) {
@@ -498,16 +531,21 @@ double random_cut(const ScanRules& rules, const Column& column, Mode left_out, c
   return cut < high ? std::max(cut, low) : low;
 }
 
-// The lowest bits of some tags, added up.
-MARGROVE_CLONES std::uint32_t add_lowest_bits(const std::uint32_t* tag, std::uint32_t size) {
-  std::uint32_t ones = 0;
-  for (std::uint32_t i = 0; i < size; ++i) ones += tag[i] & 1;
-  return ones;
-}
-
 // The sums of some elements.
 void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size,
             ScanSpace& space, double* sum, double& weight) {
+  if (rules.measure.criterion == Criterion::squared_error && !rules.measure.has_several() && rules.weight.empty()) {
+    double s = sum[0], squares = sum[1];  // in registers: deep trees have many such
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const double y = rules.number[tag[i]] - node.shift;
+      s += y;
+      squares += y * y;
+    }
+    sum[0] = s;
+    sum[1] = squares;
+    weight += size;
+    return;
+  }
   if (!rules.weight.empty() || node.seen.empty()) {
     for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
     return;
