@@ -17,13 +17,16 @@ namespace {
 
 // Below, comparing beats counting digits. No measurement recorded.
 constexpr std::size_t kFewRows = 64;
-// Below, two digits of 8 or of 10 bits, and a last look, take less than all digits. Chosen from 569 to 60,000 rows.
-constexpr std::size_t kShortRows = 1024, kMiddleRows = 8192, kManyRows = 32768;
+// Below, two digits of 8 bits and a last look take less than four digits. Of more rows so many share these bits that
+// putting them in order takes longer (magic04).
+constexpr std::size_t kFewDigits = 1024;
+// Below, adding up the counters of 11 bits, 6,144 of them, takes longer than a fourth pass over the rows.
+constexpr std::size_t kShortRows = 4096;
 
 // See `sort_pairs`. By the highest bits in which the numbers differ, as many as two digits have; what is then out of
 // order, which is little unless numbers crowd together, is moved into place.
-template <int kBits>
 std::uint64_t* sort_by_two_digits(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  constexpr int kBits = 8;
   constexpr std::size_t kSize = std::size_t{1} << kBits, kMovesForEach = 4;
   std::uint64_t low = pairs[0], high = low;
   for (std::size_t i = 1; i < n; ++i) {
@@ -216,10 +219,9 @@ std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_
     std::sort(pairs, pairs + n);
     return pairs;
   }
-  if (n < kShortRows) return sort_by_two_digits<8>(pairs, other, n);
-  if (n < kMiddleRows) return sort_by_two_digits<10>(pairs, other, n);
-  if (n < kManyRows) return sort_by_two_digits<11>(pairs, other, n);
-  return sort_by_digits<11>(pairs, other, n);  // 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1
+  if (n < kFewDigits) return sort_by_two_digits(pairs, other, n);
+  // Digits of 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1.
+  return n < kShortRows ? sort_by_digits<8>(pairs, other, n) : sort_by_digits<11>(pairs, other, n);
 }
 
 std::vector<ColumnBits> SortSpace::fetch(std::span<const Column> columns, std::size_t n) {
