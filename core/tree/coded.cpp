@@ -22,7 +22,7 @@ constexpr double kLeastPerRow = 8, kLeastShare = 0.09, kMostHaveOne = 0.5;
 constexpr std::size_t kMostSums = std::size_t{1} << 16;
 
 // How many keys a column has, 0 if its list is kept.
-std::uint32_t keys_of(const List& list, const Column& column, std::int64_t n) {
+std::uint32_t keys_of(const List& list, const Column& column, std::int64_t n, std::size_t n_classes) {
   if (column.test != Test::threshold || column.monotone != 0 || list.mode == kMissing) return 0;
   std::uint32_t n_keys = list.mode == kNoMode ? 0 : list.mode + 1;
   if (list.size > 0) {
@@ -30,7 +30,7 @@ std::uint32_t keys_of(const List& list, const Column& column, std::int64_t n) {
     if (last >= kMostKeys) return 0;  // a missing cell is the largest of all
     n_keys = std::max(n_keys, last + 1);
   }
-  return n_keys <= kMostKeys && n_keys <= n / kRowsOfKey ? n_keys : 0;
+  return n_keys <= kMostKeys && n_keys <= n / kRowsOfKey && n_keys * n_classes <= kMostSums ? n_keys : 0;
 }
 
 // Adds rows to the sums of their slots.
@@ -90,7 +90,7 @@ Coded::Coded(const Lists& lists, std::int64_t n, std::size_t n_classes, int thre
   bool is_open = false;
   for (std::uint32_t j = 0; j < block_of_.size(); ++j) {
     const List& list = lists.lists()[j];
-    const std::uint32_t n_keys = keys_of(list, lists.columns()[j], n);
+    const std::uint32_t n_keys = keys_of(list, lists.columns()[j], n, n_classes);
     is_open = is_open && n_keys > 0 && (blocks_.back().n_slots + n_keys) * n_classes <= kMostSums &&
               listed + list.size <= std::numeric_limits<std::uint32_t>::max();
     if (n_keys == 0) continue;
