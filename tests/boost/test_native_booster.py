@@ -79,7 +79,8 @@ def test_sums_of_few_values_find_the_tree_of_lists(kind, growth, n_classes, rng)
     n = 2000
     columns = [rng.integers(0, size, n).astype(np.float32) for size in (2, 5, 16, 40, 60) * 3]
     if kind == "one-hot":
-        columns = [(code == value).astype(np.float32) for code in columns[1:3] for value in range(int(code.max()) + 1)]
+        columns = [code == value for code in rng.integers(0, 4, (12, n)) for value in range(4)]
+        columns = [column.astype(np.float32) for column in columns]
     if kind == "mixed":
         columns[7] = rng.normal(size=n).astype(np.float32)
         columns[3][rng.random(n) < 0.8] = 7
