@@ -13,8 +13,6 @@
 namespace margrove::forest {
 namespace {
 
-// Rows on their way at a time: one's wait for memory is another's step.
-constexpr int kSideBySide = 16;
 // Cells of the rows of a turn: with a tree they stay in the second cache, 1 MiB of most processors.
 constexpr std::int64_t kCellBytes = std::int64_t{1} << 19;
 
@@ -59,7 +57,7 @@ class Packed : public PackedTrees {
   void sums(const AnyRows& rows, const LeafValues& values, int threads, double* out) const override {
     const std::int64_t width = values.width;
     for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
-      std::vector<std::int32_t> leaf(size + 1);
+      std::vector<std::int32_t> leaf(size);
       double* own = out + begin * width;
       std::fill_n(own, size * width, 0.0);
       for (std::int64_t t = 0; t + 1 < length(start_); ++t) {
@@ -76,7 +74,7 @@ class Packed : public PackedTrees {
   void leaves(const AnyRows& rows, int threads, std::int32_t* out) const override {
     const std::int64_t n_trees = length(start_) - 1;
     for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
-      std::vector<std::int32_t> leaf(size + 1);
+      std::vector<std::int32_t> leaf(size);
       for (std::int64_t t = 0; t < n_trees; ++t) {
         walk(t, cells, d, size, leaf.data());
         for (std::int64_t i = 0; i < size; ++i) out[(begin + i) * n_trees + t] = leaf[i];
@@ -106,39 +104,46 @@ class Packed : public PackedTrees {
     for (std::int64_t k = 0; k < width; ++k) sum[k] += value[k];
   }
 
+  // All rows of a block take a step, those that are not at a leaf yet go on to the next, and so on. Nothing here is a
+  // branch that could be guessed wrong.
   template <bool kHasMissing>
-  void walk_rows(const Step<T, Word>* steps, const T* cells, std::int64_t d, std::int64_t size,
+  void walk_rows(const Step<T, Word>* steps, const T* cells, std::int64_t d, std::int64_t size, std::uint32_t* at,
                  std::int32_t* leaf) const {
-    std::int64_t slot[kSideBySide];  // of each walker's row; behind the last they go on in vain
-    const T* row[kSideBySide];
-    std::uint32_t at[kSideBySide] = {};
-    const T* last = cells + (size - 1) * d;
-    for (std::int64_t r = 0; r < kSideBySide; ++r) {
-      slot[r] = std::min(r, size);
-      row[r] = std::min(cells + r * d, last);
+    std::uint32_t* row = at + size;
+    for (std::int64_t i = 0; i < size; ++i) {
+      at[i] = 0;
+      row[i] = static_cast<std::uint32_t>(i);
     }
-    std::int64_t next = kSideBySide;
-    for (std::int64_t arrived = 0; arrived < size;) {
-      for (int r = 0; r < kSideBySide; ++r) {
-        const Step<T, Word> step = steps[at[r]];
-        const T x = row[r][step.word >> column_shift_ & column_mask_];
-        const bool is_leaf = step.word & kLeaf;
+    const int shift = column_shift_;
+    const Word number_mask = number_mask_, column_mask = column_mask_;
+    for (std::int64_t walking = size; walking > 0;) {
+      std::int64_t going_on = 0;
+      for (std::int64_t i = 0; i < walking; ++i) {
+        const std::uint32_t node = at[i], own = row[i];
+        const Step<T, Word> step = steps[node];
+        const T x = cells[own * d + static_cast<std::int64_t>(step.word >> shift & column_mask)];
         bool goes_left = x <= step.threshold;
         if constexpr (kHasMissing) goes_left |= (x != x) & ((step.word & kMissingLeft) != 0);
-        const auto number = static_cast<std::uint32_t>(step.word & number_mask_);
-        leaf[slot[r]] = static_cast<std::int32_t>(number);
-        arrived += is_leaf & (slot[r] < size);
-        at[r] = is_leaf ? 0 : goes_left ? at[r] + 1 : number;
-        slot[r] = is_leaf ? std::min(next, size) : slot[r];
-        row[r] = is_leaf ? std::min(cells + next * d, last) : row[r];
-        next += is_leaf;
+        const auto number = static_cast<std::uint32_t>(step.word & number_mask);
+        leaf[own] = static_cast<std::int32_t>(number);
+        const std::uint32_t left = -static_cast<std::uint32_t>(goes_left);
+        at[going_on] = (left & (node + 1)) | (~left & number);
+        row[going_on] = own;
+        going_on += (step.word & kLeaf) == 0;
       }
+      walking = going_on;
     }
   }
 
   void walk(std::int64_t t, const T* cells, std::int64_t d, std::int64_t size, std::int32_t* leaf) const {
+    constexpr std::int64_t kRows = 512;  // on their way at a time: what is kept of them, 4 KiB, stays in L1
+    std::uint32_t at[2 * kRows];
     const Step<T, Word>* steps = steps_.get() + start_[t];
-    has_missing_ ? walk_rows<true>(steps, cells, d, size, leaf) : walk_rows<false>(steps, cells, d, size, leaf);
+    for (std::int64_t begin = 0; begin < size; begin += kRows) {
+      const std::int64_t some = std::min(kRows, size - begin);
+      has_missing_ ? walk_rows<true>(steps, cells + begin * d, d, some, at, leaf + begin)
+                   : walk_rows<false>(steps, cells + begin * d, d, some, at, leaf + begin);
+    }
   }
 
   // body(cells, d, the first row, how many), a block of rows at a time.
