@@ -31,14 +31,25 @@ class RankTable {
     return f(reinterpret_cast<const std::uint32_t*>(own.memory.get()));
   }
   std::uint32_t n_ranks(std::size_t j) const { return columns_[j].n_ranks; }
-  std::uint32_t most_ranks() const;  // of all columns
+  // Columns of two values have a flag for each row, set where the value is the larger: 64 of them share a word.
+  struct Flag {
+    std::int32_t group = -1;  // -1: the column has none
+    int bit = 0;
+  };
+  Flag flag(std::size_t j) const { return columns_[j].flag; }
+  std::size_t n_groups() const { return words_.size(); }
+  std::span<const std::uint32_t> group(std::size_t g) const { return members_[g]; }  // its columns, by bit
+  const std::uint64_t* words(std::size_t g) const { return words_[g].get(); }        // (n)
+  std::uint32_t most_ranks() const;                                                  // of all columns
 
  private:
   struct Ranks {
     LargeMemory<std::byte> memory;
     int bytes = 1;
     std::uint32_t n_ranks = 0;
+    Flag flag;
   };
+  void gather_flags();
   void rank_some(std::size_t first, std::size_t last, tree::SortSpace& space);
   void rank_one(const tree::ColumnBits& bits, tree::SortSpace& space, Ranks& own) const;
 
@@ -48,6 +59,8 @@ class RankTable {
   std::vector<Ranks> columns_;
   std::atomic<std::int64_t> next_{0};
   std::unique_ptr<tree::SortSpaces> spaces_;
+  std::vector<LargeMemory<std::uint64_t>> words_;
+  std::vector<std::vector<std::uint32_t>> members_;
 };
 
 }  // namespace margrove::forest

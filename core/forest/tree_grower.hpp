@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "forest/column_draw.hpp"
+#include "forest/gini_search.hpp"
 #include "forest/kernels.hpp"
 #include "forest/task.hpp"
 
@@ -62,6 +63,8 @@ class TreeGrower {
 
   // The best test of the node's columns. False if there is none that gains enough.
   bool search(const Open& node, std::uint32_t& column, Found& best);
+  bool search_columns(const Open& node, std::uint32_t& column, Found& best);
+  bool list_alive(const Open& node);
   // The best test of a column that surpasses `floor`. False if it is constant.
   bool scan_column(const Open& node, std::uint32_t column, double floor, Found& found);
   bool scan_random(const Open& node, std::uint32_t column, Found& found);
@@ -92,6 +95,8 @@ class TreeGrower {
 
   std::vector<Open> stack_;
   std::vector<std::uint32_t> alive_;  // columns that are not known to be constant, of the nodes on the stack
+  GiniSearch gini_;
+  bool is_gini_ = false;  // it searches the nodes of this tree
   ColumnDraw draw_;
   NodeSums sums_;
   GrownTree tree_;
