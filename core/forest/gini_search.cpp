@@ -29,6 +29,17 @@ MARGROVE_CLONES void add_flags(const std::uint64_t* word, const std::uint32_t* r
   store(sums, sum);
 }
 
+MARGROVE_CLONES void find_ends(const std::uint32_t* key, std::uint32_t size, std::uint32_t& least,
+                               std::uint32_t& most) {
+  std::uint32_t low = ~0u, high = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    low = std::min(low, key[i]);
+    high = std::max(high, key[i]);
+  }
+  least = low;
+  most = high;
+}
+
 // Excesses that are nearer to the best than this, in tolerances, may be equal to it: each column that is chosen before
 // a better one may be a tolerance below.
 constexpr double kNearTolerances = 8;
@@ -55,14 +66,16 @@ bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_
   const bool takes_all = task_.max_columns == 0 || static_cast<std::size_t>(task_.max_columns) >= drawn_.size();
   if (takes_all) {
     for (const std::uint32_t j : drawn_) take(j);
+    evaluate_large();
     evaluate();
   } else {
     const auto wanted = static_cast<std::size_t>(task_.max_columns);
     draw_.begin(node.path, drawn_, task_.column_key, wanted);
     for (std::size_t looked_at = 0; draw_.has_next() && (looked_at < wanted || candidates_.empty());) {
-      const std::size_t until = std::max(wanted, looked_at + 1);
-      while (looked_at < until && draw_.has_next()) looked_at += take(draw_.next());
-      evaluate();
+      const std::size_t more = looked_at < wanted ? wanted - looked_at : 1;
+      for (std::size_t i = 0; i < more && draw_.has_next(); ++i) looked_at += take(draw_.next());
+      looked_at += evaluate_large();
+      if (looked_at >= wanted || !draw_.has_next()) evaluate();
     }
   }
   if (candidates_.empty()) return false;
@@ -123,25 +136,32 @@ bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
   return true;
 }
 
-// Takes a column up. Returns 1 if it offers a test, else 0: it is constant in the node.
+// Takes a column up. Returns 1 if it offers a test, 0 if it is constant in the node, or if that will be known once
+// columns are evaluated together.
 std::size_t GiniSearch::take(std::uint32_t column) {
   order_[column] = n_taken_++;
   if (table_.flag(column).group >= 0) {
     flags_.push_back(column);
     return 1;
   }
-  const bool has_tests = has_lanes_ ? fill_lane(column) : evaluate_large(column);
-  if (!has_tests) {
-    is_constant_[column] = true;
-    constant_.push_back(column);
+  if (!has_lanes_) {
+    numbers_.push_back(column);
+    return 0;
   }
-  return has_tests;
+  if (fill_lane(column)) return 1;
+  drop(column);
+  return 0;
+}
+
+void GiniSearch::drop(std::uint32_t column) {
+  is_constant_[column] = true;
+  constant_.push_back(column);
 }
 
 bool GiniSearch::fill_lane(std::uint32_t column) {
   const std::uint32_t lanes = lanes_;
   std::uint32_t* cell = cells_.data() + numbers_.size();
-  const bool is_varying = table_.visit(column, [&](const auto* rank) {
+  const bool is_varying = table_.visit(column, [&](const auto& rank) {
     const std::uint32_t first = rank[node_.row[0]];
     std::uint32_t differs = 0;
     for (std::uint32_t i = 0; i < node_.size; ++i) {
@@ -159,7 +179,7 @@ bool GiniSearch::fill_lane(std::uint32_t column) {
 
 void GiniSearch::evaluate() {
   if (!flags_.empty()) evaluate_flags();
-  if (!numbers_.empty()) evaluate_lanes();
+  if (has_lanes_ && !numbers_.empty()) evaluate_lanes();
 }
 
 void GiniSearch::offer(std::uint32_t column, const Found& found) {
@@ -333,59 +353,61 @@ void GiniSearch::scan_lane(std::uint32_t lane) {
 
 // ---- nodes of many rows
 
-bool GiniSearch::evaluate_large(std::uint32_t column) {
-  return table_.visit(column, [&](const auto* rank) {
-    if (!fetch(rank, table_.n_ranks(column))) return false;
-    return is_two() ? count_two(rank, column) : count_many(rank, column);
-  });
+// Some columns at a time, whose ranks are fetched together. Returns how many offer a test.
+std::size_t GiniSearch::evaluate_large() {
+  if (has_lanes_ || numbers_.empty()) return 0;
+  constexpr std::size_t kTogether = 8;
+  std::size_t found = 0;
+  keys_.resize(std::max<std::size_t>(keys_.size(), kTogether * node_.size));
+  for (std::size_t first = 0; first < numbers_.size(); first += kTogether) {
+    const std::size_t size = std::min(kTogether, numbers_.size() - first);
+    std::uint32_t place[kTogether], least[kTogether], most[kTogether];
+    for (std::size_t c = 0; c < size; ++c) place[c] = table_.place(numbers_[first + c]);
+    table_.visit_rows([&](const auto* rank, std::size_t stride) {
+      for (std::uint32_t i = 0; i < node_.size; ++i) {
+        const auto* own = rank + node_.row[i] * stride;
+        for (std::size_t c = 0; c < size; ++c) keys_[c * node_.size + i] = own[place[c]];
+      }
+    });
+    for (std::size_t c = 0; c < size; ++c) {
+      key_ = keys_.data() + c * node_.size;
+      find_ends(key_, node_.size, least[c], most[c]);
+      if (least[c] == most[c]) {
+        drop(numbers_[first + c]);
+        continue;
+      }
+      ++found;
+      choose_buckets(least[c], most[c]);
+      is_two() ? count_two(numbers_[first + c]) : count_many(numbers_[first + c]);
+    }
+  }
+  numbers_.clear();
+  return found;
 }
 
-// Chooses the buckets: one for each rank if there are few, else intervals of as many ranks each, with some rows on
-// average. False if all ranks are equal.
-template <class Rank>
-bool GiniSearch::fetch(const Rank* rank, std::uint32_t n_ranks) {
+// One bucket for each rank if they are few, else intervals of as many ranks each, with some rows on average.
+void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
   constexpr std::uint32_t kMostBuckets = 1024, kFewestBuckets = 32;
-  has_keys_ = n_ranks > node_.size / 2 || n_ranks > 2 * kMostBuckets;
-  low_ = 0;
-  shift_ = 0;
-  n_buckets_ = n_ranks;
-  if (!has_keys_) return true;
-  keys_.resize(std::max<std::size_t>(keys_.size(), node_.size));
-  std::uint32_t least = ~0u, most = 0;
-  for (std::uint32_t i = 0; i < node_.size; ++i) {
-    const std::uint32_t own = rank[node_.row[i]];
-    keys_[i] = own;
-    least = std::min(least, own);
-    most = std::max(most, own);
-  }
-  low_ = least;
-  const std::uint32_t rows_each = is_two() ? 8 : 16;
+  const std::uint32_t rows_each = is_two() ? 8 : 16, range = most - least;
   const std::uint32_t wanted = std::clamp(node_.size / rows_each, kFewestBuckets, kMostBuckets);
-  const std::uint32_t range = most - least;
+  low_ = least;
   shift_ = range < node_.size / 2 && range < kMostBuckets
                ? 0
                : std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
   n_buckets_ = (range >> shift_) + 1;
-  return range > 0;
 }
 
-template <class Rank>
-bool GiniSearch::count_two(const Rank* rank, std::uint32_t column) {
+void GiniSearch::count_two(std::uint32_t column) {
   const std::uint32_t count_mask = (1u << count_bits_) - 1;
   packed_.assign(n_buckets_ + 1, 0);
   std::uint64_t* sums = packed_.data() + 1;
   for (std::size_t c = 0; c < 2; ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
     const std::uint64_t draw = 1 + (std::uint64_t{c} << kPackBits), row = std::uint64_t{1} << 2 * kPackBits;
-    for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t b = has_keys_ ? (keys_[i] - low_) >> shift_ : rank[node_.row[i]];
-      sums[b] += draw * (node_.load[i] & count_mask) + row;
-    }
+    for (std::uint32_t i = begin; i < end; ++i)
+      sums[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
   }
   for (std::uint32_t b = 1; b < n_buckets_; ++b) sums[b] += sums[b - 1];
-  const std::uint32_t first = static_cast<std::uint32_t>(
-      std::find_if(sums, sums + n_buckets_, [](std::uint64_t sum) { return sum != 0; }) - sums);
-  if (sums[first] == sums[n_buckets_ - 1] && shift_ == 0) return false;
   score_.resize(std::max<std::size_t>(score_.size(), n_buckets_));
   limit_.resize(score_.size());
   const BucketNode node{sums_->weight, static_cast<double>(totals_[1]), static_cast<std::int32_t>(node_.size),
@@ -402,31 +424,21 @@ bool GiniSearch::count_two(const Rank* rank, std::uint32_t column) {
     });
   });
   offer(column, found);
-  return true;
 }
 
-template <class Rank>
-bool GiniSearch::count_many(const Rank* rank, std::uint32_t column) {
+void GiniSearch::count_many(std::uint32_t column) {
   const std::uint32_t count_mask = (1u << count_bits_) - 1;
   stride_ = static_cast<std::uint32_t>((labels_.size() + 2 + 7) / 8 * 8);
   counts_.assign(static_cast<std::size_t>(n_buckets_) * stride_, 0);
   for (std::size_t c = 0; c < labels_.size(); ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
     for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t b = has_keys_ ? (keys_[i] - low_) >> shift_ : rank[node_.row[i]];
+      const std::uint32_t b = (key_[i] - low_) >> shift_;
       std::int32_t* own = counts_.data() + static_cast<std::size_t>(b) * stride_;
       const auto draws = static_cast<std::int32_t>(node_.load[i] & count_mask);
       ++own[0];
       own[1] += draws;
       own[2 + c] += draws;
-    }
-  }
-  if (shift_ == 0) {
-    const auto all = static_cast<std::int32_t>(node_.size);
-    for (std::uint32_t b = 0; b < n_buckets_; ++b) {
-      const std::int32_t rows = counts_[static_cast<std::size_t>(b) * stride_];
-      if (rows == all) return false;
-      if (rows) break;
     }
   }
   score_.resize(std::max<std::size_t>(score_.size(), n_buckets_));
@@ -442,7 +454,6 @@ bool GiniSearch::count_many(const Rank* rank, std::uint32_t column) {
     });
   });
   offer(column, found);
-  return true;
 }
 
 // Judges the tests that may be the best: those behind buckets, and those inside of buckets whose limit is high enough.
@@ -486,8 +497,8 @@ std::span<const std::uint32_t> GiniSearch::pick() {
   other_.resize(picked_.size());
   std::uint32_t n = 0, least = ~0u, most = 0;
   for (std::uint32_t i = 0; i < node_.size; ++i) {
-    const std::uint32_t own = keys_[i] << load_bits_ | node_.load[i];
-    const bool is_picked = is_picked_[(keys_[i] - low_) >> shift_];
+    const std::uint32_t own = key_[i] << load_bits_ | node_.load[i];
+    const bool is_picked = is_picked_[(key_[i] - low_) >> shift_];
     picked_[n] = own;
     n += is_picked;
     least = is_picked ? std::min(least, own) : least;

@@ -49,6 +49,7 @@ class GiniSearch {
   void look_at_flags();
   std::size_t take(std::uint32_t column);
   void evaluate();
+  void drop(std::uint32_t column);
   void offer(std::uint32_t column, const Found& found);
   double floor() const;
   void choose(bool takes_all, std::uint32_t& column, Found& best);
@@ -58,13 +59,10 @@ class GiniSearch {
   bool fill_lane(std::uint32_t column);
   void evaluate_lanes();
   void scan_lane(std::uint32_t lane);
-  bool evaluate_large(std::uint32_t column);
-  template <class Rank>
-  bool fetch(const Rank* rank, std::uint32_t n_ranks);
-  template <class Rank>
-  bool count_two(const Rank* rank, std::uint32_t column);
-  template <class Rank>
-  bool count_many(const Rank* rank, std::uint32_t column);
+  std::size_t evaluate_large();
+  void choose_buckets(std::uint32_t least, std::uint32_t most);
+  void count_two(std::uint32_t column);
+  void count_many(std::uint32_t column);
   template <class Kernel, class Put>
   void refine(Kernel& kernel, double unit, double rounding, Put put);
   std::span<const std::uint32_t> pick();
@@ -101,8 +99,8 @@ class GiniSearch {
   // Of the column under way, at a node of many rows: rank r is in bucket (r − low) >> shift.
   std::uint32_t n_buckets_ = 0, low_ = 0, stride_ = 0;
   int shift_ = 0;
-  bool has_keys_ = false;
-  std::vector<std::uint32_t> keys_;  // the ranks of the rows
+  const std::uint32_t* key_ = nullptr;  // the ranks of the rows
+  std::vector<std::uint32_t> keys_;     // of some columns
   std::vector<std::uint64_t> packed_;
   std::vector<std::int32_t> counts_;
   std::vector<double> score_, limit_;

@@ -82,10 +82,11 @@ void TreeGrower::plant(std::int64_t t) {
   cells_.resize(is_gini_ ? 0 : size);
   other_.resize(cells_.size());
   if (!has_counts_ && task_.has_classes()) whole_.resize(size);
-  alive_.resize(task_.columns.size());
-  std::iota(alive_.begin(), alive_.end(), 0u);
+  alive_.clear();
+  for (std::uint32_t j = 0; j < task_.columns.size(); ++j)
+    if (task_.is_random || table_.n_ranks(j) > 1) alive_.push_back(j);
   tree_.decrease.assign(task_.columns.size(), 0.0);
-  const auto all = static_cast<std::uint32_t>(task_.columns.size());
+  const auto all = static_cast<std::uint32_t>(alive_.size());
   stack_.assign(1, Open{0, static_cast<std::uint32_t>(size), 0, tree::mixed(task_.seed_of(t)), -1, 0, all});
 }
 
@@ -348,7 +349,7 @@ bool TreeGrower::scan_cells(const Open& node, std::uint32_t column, double floor
   const int bits = load_bits_;
   Cell* cells = reinterpret_cast<Cell*>(cells_.data());
   Cell least = ~Cell{0}, most = 0;
-  table_.visit(column, [&](const auto* rank) {
+  table_.visit(column, [&](const auto& rank) {
     for (std::uint32_t i = 0; i < node.size; ++i) {
       const std::uint32_t at = node.begin + i;
       const Cell cell = static_cast<Cell>(rank[row_[at]]) << bits | load_of(at, node.begin);
@@ -429,7 +430,7 @@ std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, cons
   const tree::Column& cells = task_.columns[column];
   if (task_.is_random) return partition_by(node, [&](std::uint32_t row) { return cells.number(row) <= threshold; });
   std::uint32_t left_row = 0, right_row = 0, below = 0, above = ~0u;
-  const std::uint32_t left = table_.visit(column, [&](const auto* rank) {
+  const std::uint32_t left = table_.visit(column, [&](const auto& rank) {
     return partition_by(node, [&](std::uint32_t row) {
       const std::uint32_t own = rank[row];
       const bool is_left = own <= test.cut, is_below = is_left && own >= below, is_above = !is_left && own <= above;
