@@ -41,50 +41,59 @@ MARGROVE_CLONES void score_two_classes(const std::uint64_t* sums, std::uint32_t 
   }
 }
 
-MARGROVE_CLONES void score_classes(std::int32_t* counts, std::uint32_t n_buckets, std::uint32_t stride,
-                                   std::span<const std::int32_t> totals, const BucketNode& node, double* score,
-                                   double* limit) {
+MARGROVE_CLONES void score_classes(std::int32_t* counts, std::uint32_t n_buckets, std::span<const std::int32_t> totals,
+                                   const BucketNode& node, ClassScores& scores) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
   const double w = node.weight;
-  const std::uint32_t width = static_cast<std::uint32_t>(totals.size());
-  double t2 = 0;
-  for (std::uint32_t k = 0; k < width; ++k) t2 += static_cast<double>(totals[k]) * static_cast<double>(totals[k]);
-  double least = 0, rows = 0, least_rows = node.min_rows, most_rows = node.rows - node.min_rows;
-  const std::int32_t* before = nullptr;
-  for (std::uint32_t b = 0; b < n_buckets; ++b) {
-    std::int32_t* own = counts + b * stride;
-    const double step = own[1], step_rows = own[0];
-    double squares = 0, products = 0, high_squares = 0;
-    std::int32_t largest = 0;
-    const std::int32_t* l0 = before ? before + 2 : totals.data();  // anything, times zero
-    const double has_before = before ? 1.0 : 0.0;
-    MARGROVE_SUMS(squares, products, high_squares)
-    for (std::uint32_t k = 0; k < width; ++k) {
-      const double more = own[k + 2], total = totals[k], share = total / w, l = has_before * l0[k], end = l + more;
-      const double d = l - least * share, up = d + more * (1 - share), down = (step - more) * share - d;
-      const double high = up > down ? up : down;
-      high_squares += high * high;
-      squares += end * end;
-      products += total * end;
+  const auto width = static_cast<std::uint32_t>(totals.size());
+  double *squares = scores.score.data(), *high = scores.limit.data(), *products = scores.products.data();
+  double *left = scores.left.data(), *step = scores.step.data(), *largest = scores.largest.data();
+  for (std::uint32_t b = 0; b < n_buckets; ++b) squares[b] = high[b] = products[b] = step[b] = largest[b] = 0;
+  for (std::uint32_t k = 0; k < width; ++k) {
+    const std::int32_t* own = counts + static_cast<std::size_t>(k) * n_buckets;
+    for (std::uint32_t b = 0; b < n_buckets; ++b) {
+      const auto more = static_cast<double>(own[b]);
+      step[b] += more;
+      largest[b] = more > largest[b] ? more : largest[b];
     }
-    for (std::uint32_t k = 0; k < width; ++k) largest = std::max(largest, own[k + 2]);
-    if (before)
-      for (std::uint32_t k = 0; k < width + 2; ++k) own[k] += before[k];
-    const double left = least + step, size = left * (w - left), size0 = least * (w - least);
-    const double n = rows + step_rows;
-    score[b] = n < least_rows || n > most_rows || size <= 0
-                   ? -std::numeric_limits<double>::infinity()
-                   : (squares * w + (t2 - 2 * products) * left) / size - t2 / w;
-    const bool is_open = least_rows > 1 && (rows < least_rows || n > most_rows);
-    const bool has_inside = step_rows > 1 && (largest < static_cast<std::int32_t>(step) || is_open);
+  }
+  double sum = 0, t2 = 0;
+  for (std::uint32_t b = 0; b < n_buckets; ++b) left[b] = sum += step[b];
+  for (std::uint32_t k = 0; k < width; ++k) {
+    std::int32_t* own = counts + static_cast<std::size_t>(k) * n_buckets;
+    std::int32_t running = 0;
+    for (std::uint32_t b = 0; b < n_buckets; ++b) own[b] = running += own[b];
+    const double total = totals[k], share = total / w;
+    t2 += total * total;
+    std::int32_t before = 0;
+    for (std::uint32_t b = 0; b < n_buckets; ++b) {
+      before = b ? own[b - 1] : 0;
+      const double l = own[b], l0 = before, more = l - l0, d = l0 - (left[b] - step[b]) * share;
+      const double up = d + more * (1 - share), down = (step[b] - more) * share - d, most = up > down ? up : down;
+      squares[b] += l * l;
+      products[b] += total * l;
+      high[b] += most * most;
+    }
+  }
+  for (std::uint32_t b = 0; b < n_buckets; ++b) {
+    const double l = left[b], l0 = l - step[b], size = l * (w - l), size0 = l0 * (w - l0);
+    const double score = (squares[b] * w + (t2 - 2 * products[b]) * l) / (size > 0 ? size : 1.0) - t2 / w;
+    const double smaller = size < size0 ? size : size0, other = w - step[b];
     // Where a branch may be empty: its share of the sum of squares is at most its weight's, squared.
-    const double smaller = size < size0 ? size : size0, other = w - step;
-    limit[b] = !has_inside   ? -std::numeric_limits<double>::infinity()
-               : smaller > 0 ? high_squares * w / smaller
-               : other > 0   ? w * step / other * (1 + t2 / (w * w))
-                             : std::numeric_limits<double>::infinity();
-    least = left;
-    rows = n;
-    before = own;
+    const double near_end = w * step[b] / (other > 0 ? other : 1.0) * (1 + t2 / (w * w));
+    const double inside = smaller > 0 ? high[b] * w / smaller : other > 0 ? near_end : -kNone;
+    squares[b] = size > 0 ? score : kNone;
+    high[b] = largest[b] < step[b] ? inside : kNone;
+  }
+}
+
+void allow_rows(const std::int32_t* rows, std::uint32_t n_buckets, const BucketNode& node, ClassScores& scores) {
+  const std::int32_t least = node.min_rows, most = node.rows - node.min_rows;
+  for (std::uint32_t b = 0; b < n_buckets; ++b) {
+    const std::int32_t before = b ? rows[b - 1] : 0, here = rows[b];
+    if (here < least || here > most) scores.score[b] = -std::numeric_limits<double>::infinity();
+    // A test at an end is not allowed, so one inside may be better.
+    if ((before < least || here > most) && here - before > 1) scores.limit[b] = std::numeric_limits<double>::infinity();
   }
 }
 

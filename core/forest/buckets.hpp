@@ -33,10 +33,18 @@ struct BucketNode {
 void score_two_classes(const std::uint64_t* sums, std::uint32_t n_buckets, const BucketNode& node, double* score,
                        double* limit);
 
-// The same of more classes. Of each bucket `stride` numbers: the rows, the weight, and the weights of the classes that
-// occur. They are added up from bucket to bucket. The score is that of weighted.hpp: Σ l_k² / w_l + Σ r_k² / w_r less
-// Σ t_k² / w.
-void score_classes(std::int32_t* counts, std::uint32_t n_buckets, std::uint32_t stride,
-                   std::span<const std::int32_t> totals, const BucketNode& node, double* score, double* limit);
+// The same of more classes, whose weights are (classes, buckets); they are added up from bucket to bucket. The score is
+// that of weighted.hpp: Σ l_k² / w_l + Σ r_k² / w_r less Σ t_k² / w.
+struct ClassScores {
+  std::vector<double> score, limit, products, left, step, largest;  // (buckets)
+  void resize(std::size_t n) {
+    if (score.size() < n)
+      for (auto* part : {&score, &limit, &products, &left, &step, &largest}) part->resize(n);
+  }
+};
+void score_classes(std::int32_t* counts, std::uint32_t n_buckets, std::span<const std::int32_t> totals,
+                   const BucketNode& node, ClassScores& scores);
+// Takes away tests whose branches have too few rows. `rows` up to the end of each bucket.
+void allow_rows(const std::int32_t* rows, std::uint32_t n_buckets, const BucketNode& node, ClassScores& scores);
 
 }  // namespace margrove::forest

@@ -408,11 +408,10 @@ void GiniSearch::count_two(std::uint32_t column) {
       sums[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
   }
   for (std::uint32_t b = 1; b < n_buckets_; ++b) sums[b] += sums[b - 1];
-  score_.resize(std::max<std::size_t>(score_.size(), n_buckets_));
-  limit_.resize(score_.size());
+  scores_.resize(n_buckets_);
   const BucketNode node{sums_->weight, static_cast<double>(totals_[1]), static_cast<std::int32_t>(node_.size),
                         static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
-  score_two_classes(packed_.data(), n_buckets_, node, score_.data(), limit_.data());
+  score_two_classes(packed_.data(), n_buckets_, node, scores_.score.data(), scores_.limit.data());
   // D² / (w_l w_r) to the excess, by which columns are compared.
   const double unit = 2 / sums_->weight;
   Found found;
@@ -427,30 +426,30 @@ void GiniSearch::count_two(std::uint32_t column) {
 }
 
 void GiniSearch::count_many(std::uint32_t column) {
-  const std::uint32_t count_mask = (1u << count_bits_) - 1;
-  stride_ = static_cast<std::uint32_t>((labels_.size() + 2 + 7) / 8 * 8);
-  counts_.assign(static_cast<std::size_t>(n_buckets_) * stride_, 0);
-  for (std::size_t c = 0; c < labels_.size(); ++c) {
+  const std::uint32_t count_mask = (1u << count_bits_) - 1, n = n_buckets_;
+  const std::size_t width = labels_.size();
+  counts_.assign((width + 1) * n, 0);
+  for (std::size_t c = 0; c < width; ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
-    for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t b = (key_[i] - low_) >> shift_;
-      std::int32_t* own = counts_.data() + static_cast<std::size_t>(b) * stride_;
-      const auto draws = static_cast<std::int32_t>(node_.load[i] & count_mask);
-      ++own[0];
-      own[1] += draws;
-      own[2 + c] += draws;
-    }
+    std::int32_t* own = counts_.data() + c * n;
+    for (std::uint32_t i = begin; i < end; ++i)
+      own[(key_[i] - low_) >> shift_] += static_cast<std::int32_t>(node_.load[i] & count_mask);
   }
-  score_.resize(std::max<std::size_t>(score_.size(), n_buckets_));
-  limit_.resize(score_.size());
+  std::int32_t* rows = counts_.data() + width * n;  // where they count
+  if (task_.min_rows > 1) {
+    for (std::uint32_t i = 0; i < node_.size; ++i) ++rows[(key_[i] - low_) >> shift_];
+    for (std::uint32_t b = 1; b < n; ++b) rows[b] += rows[b - 1];
+  }
+  scores_.resize(n);
   const BucketNode node{sums_->weight, 0, static_cast<std::int32_t>(node_.size),
                         static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
-  score_classes(counts_.data(), n_buckets_, stride_, totals_, node, score_.data(), limit_.data());
+  score_classes(counts_.data(), n, totals_, node, scores_);
+  if (task_.min_rows > 1) allow_rows(rows, n, node, scores_);
   Found found;
   with_kernel(found, [&](auto&& kernel) {
     refine(kernel, 1, 1e-12 * sums_->weight, [&](std::uint32_t b) {
-      const std::int32_t* before = b ? counts_.data() + static_cast<std::size_t>(b - 1) * stride_ : nullptr;
-      put(kernel, before ? before[0] : 0, [&](std::size_t c) { return before ? std::int64_t{before[2 + c]} : 0; });
+      const std::int64_t n_rows = task_.min_rows > 1 ? (b ? rows[b - 1] : 0) : 1;
+      put(kernel, n_rows, [&](std::size_t c) { return b ? std::int64_t{counts_[c * n + b - 1]} : 0; });
     });
   });
   offer(column, found);
@@ -462,12 +461,12 @@ template <class Kernel, class Put>
 void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
   constexpr double kNear = 1 - 1e-9;
   double bar = floor() / unit;
-  for (std::uint32_t b = 0; b + 1 < n_buckets_; ++b) bar = std::max(bar, score_[b]);
+  for (std::uint32_t b = 0; b + 1 < n_buckets_; ++b) bar = std::max(bar, scores_.score[b]);
   if (bar > 0) bar = bar * kNear - rounding / unit;
   std::uint32_t n_picked = 0;
   if (shift_ > 0) {
     is_picked_.resize(std::max<std::size_t>(is_picked_.size(), n_buckets_));
-    for (std::uint32_t b = 0; b < n_buckets_; ++b) n_picked += is_picked_[b] = limit_[b] >= bar;
+    for (std::uint32_t b = 0; b < n_buckets_; ++b) n_picked += is_picked_[b] = scores_.limit[b] >= bar;
   }
   const std::span<const std::uint32_t> picked = n_picked ? pick() : std::span<const std::uint32_t>{};
   const std::uint32_t *cell = picked.data(), *end = cell + picked.size();
@@ -483,7 +482,7 @@ void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
         if (key != next && bucket_of(cell[1]) == b) kernel.consider(key, next);
       }
     }
-    if (b + 1 < n_buckets_ && score_[b] >= bar) {
+    if (b + 1 < n_buckets_ && scores_.score[b] >= bar) {
       put(b + 1);
       const std::uint32_t next = low_ + ((b + 1) << shift_);
       kernel.judge(next - 1, next);

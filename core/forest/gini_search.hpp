@@ -97,13 +97,13 @@ class GiniSearch {
   double best_excess_ = 0;
 
   // Of the column under way, at a node of many rows: rank r is in bucket (r − low) >> shift.
-  std::uint32_t n_buckets_ = 0, low_ = 0, stride_ = 0;
+  std::uint32_t n_buckets_ = 0, low_ = 0;
   int shift_ = 0;
   const std::uint32_t* key_ = nullptr;  // the ranks of the rows
   std::vector<std::uint32_t> keys_;     // of some columns
   std::vector<std::uint64_t> packed_;
   std::vector<std::int32_t> counts_;
-  std::vector<double> score_, limit_;
+  ClassScores scores_;
   std::vector<std::uint8_t> is_picked_;
   std::vector<std::uint32_t> picked_, other_;
 

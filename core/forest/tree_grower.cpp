@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "dispatch.hpp"
 #include "forest/sorting.hpp"
 #include "index.hpp"
 
@@ -13,6 +14,31 @@ namespace margrove::forest {
 namespace {
 
 using tree::Criterion;
+
+// The largest of these ranks up to a cut, and the least above it.
+MARGROVE_CLONES std::pair<std::uint32_t, std::uint32_t> ranks_around(const std::uint32_t* key, std::uint32_t size,
+                                                                     std::uint32_t cut) {
+  std::uint32_t below = 0, above = ~0u;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    below = std::max(below, key[i] <= cut ? key[i] : 0);
+    above = std::min(above, key[i] <= cut ? ~0u : key[i]);
+  }
+  return {below, above};
+}
+
+// Values whose keys are at most `cut` to the front, the others behind them. Returns how many are in front.
+template <class T>
+std::uint32_t partition_values(T* values, T* spare, const std::uint32_t* key, std::uint32_t size, std::uint32_t cut) {
+  std::uint32_t left = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const T value = values[i];
+    values[left] = value;  // over one that has been read
+    spare[i - left] = value;
+    left += key[i] <= cut;
+  }
+  std::copy_n(spare, size - left, values + left);
+  return left;
+}
 
 template <class T>
 void shrink(std::vector<T>& from, std::vector<T>& to) {
@@ -75,6 +101,7 @@ void TreeGrower::plant(std::int64_t t) {
   sums_.min_weight = std::max(task_.min_weight, task_.min_weight_share * total_weight_);
   const std::size_t size = row_.size();
   spare_row_.resize(size);
+  key_.resize(size);
   spare_load_.resize(load_.size());
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
@@ -397,51 +424,33 @@ bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& foun
 
 // ---- splitting
 
-template <class IsLeft>
-std::uint32_t TreeGrower::partition_by(const Open& node, IsLeft is_left) {
-  std::uint32_t left = 0, right = 0;
-  for (std::uint32_t i = node.begin; i < node.begin + node.size; ++i) {
-    const bool goes_left = is_left(row_[i]);
-    const std::uint32_t to = node.begin + left;
-    const auto move = [&](auto& values, auto& spare) {
-      const auto value = values[i];
-      values[to] = value;  // over one that has been read
-      spare[right] = value;
-    };
-    move(row_, spare_row_);
-    if (!load_.empty()) move(load_, spare_load_);
-    if (!weight_.empty()) move(weight_, spare_weight_);
-    if (!number_.empty()) move(number_, spare_number_);
-    left += goes_left;
-    right += !goes_left;
-  }
-  const auto put = [&](auto& values, const auto& spare) {
-    std::copy_n(spare.begin(), right, values.begin() + static_cast<std::ptrdiff_t>(node.begin + left));
-  };
-  put(row_, spare_row_);
-  if (!load_.empty()) put(load_, spare_load_);
-  if (!weight_.empty()) put(weight_, spare_weight_);
-  if (!number_.empty()) put(number_, spare_number_);
-  return left;
-}
-
 // The rows of each branch side by side, in their order. Returns how many go left.
 std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, const Found& test, double& threshold) {
   const tree::Column& cells = task_.columns[column];
-  if (task_.is_random) return partition_by(node, [&](std::uint32_t row) { return cells.number(row) <= threshold; });
-  std::uint32_t left_row = 0, right_row = 0, below = 0, above = ~0u;
-  const std::uint32_t left = table_.visit(column, [&](const auto& rank) {
-    return partition_by(node, [&](std::uint32_t row) {
-      const std::uint32_t own = rank[row];
-      const bool is_left = own <= test.cut, is_below = is_left && own >= below, is_above = !is_left && own <= above;
-      left_row = is_below ? row : left_row;
-      below = is_below ? own : below;
-      right_row = is_above ? row : right_row;
-      above = is_above ? own : above;
-      return is_left;
+  const std::uint32_t* row = row_.data() + node.begin;
+  std::uint32_t* key = key_.data();
+  std::uint32_t cut = 0;
+  if (task_.is_random) {
+    for (std::uint32_t i = 0; i < node.size; ++i) key[i] = !(cells.number(row[i]) <= threshold);
+  } else {
+    cut = test.cut;
+    table_.visit(column, [&](const auto& rank) {
+      for (std::uint32_t i = 0; i < node.size; ++i) key[i] = rank[row[i]];
     });
-  });
-  threshold = tree::halfway(cells.number(left_row), cells.number(right_row));
+    const auto [below, above] = ranks_around(key, node.size, cut);
+    const auto cell_of = [&](std::uint32_t rank) {
+      return cells.number(row[std::find(key, key + node.size, rank) - key]);
+    };
+    threshold = tree::halfway(cell_of(below), cell_of(above));
+  }
+  std::uint32_t left = 0;
+  const auto part = [&](auto& values, auto& spare) {
+    if (!values.empty()) left = partition_values(values.data() + node.begin, spare.data(), key, node.size, cut);
+  };
+  part(row_, spare_row_);
+  part(load_, spare_load_);
+  part(weight_, spare_weight_);
+  part(number_, spare_number_);
   return left;
 }
 

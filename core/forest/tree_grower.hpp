@@ -78,8 +78,6 @@ class TreeGrower {
   // What a cell carries beside its rank.
   std::uint32_t load_of(std::uint32_t at, std::uint32_t begin) const { return has_counts_ ? load_[at] : at - begin; }
   std::uint32_t partition(const Open& node, std::uint32_t column, const Found& test, double& threshold);
-  template <class IsLeft>
-  std::uint32_t partition_by(const Open& node, IsLeft is_left);
 
   const ForestTask& task_;
   const RankTable& table_;
@@ -107,7 +105,7 @@ class TreeGrower {
   std::vector<std::int64_t> whole_;  // of each of the node's rows
   std::vector<std::int64_t> left_whole_;
   std::vector<double> left_;
-  std::vector<std::uint32_t> spare_row_, spare_load_;
+  std::vector<std::uint32_t> key_, spare_row_, spare_load_;
   std::vector<double> spare_weight_, spare_number_;
   std::vector<std::uint32_t> constant_;
 };
