@@ -66,7 +66,7 @@ bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_
   const bool takes_all = task_.max_columns == 0 || static_cast<std::size_t>(task_.max_columns) >= drawn_.size();
   if (takes_all) {
     for (const std::uint32_t j : drawn_) take(j);
-    evaluate_large();
+    take_waiting();
     evaluate();
   } else {
     const auto wanted = static_cast<std::size_t>(task_.max_columns);
@@ -74,7 +74,7 @@ bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_
     for (std::size_t looked_at = 0; draw_.has_next() && (looked_at < wanted || candidates_.empty());) {
       const std::size_t more = looked_at < wanted ? wanted - looked_at : 1;
       for (std::size_t i = 0; i < more && draw_.has_next(); ++i) looked_at += take(draw_.next());
-      looked_at += evaluate_large();
+      looked_at += take_waiting();
       if (looked_at >= wanted || !draw_.has_next()) evaluate();
     }
   }
@@ -98,9 +98,9 @@ void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
   constant_.clear();
   flags_.clear();
   numbers_.clear();
+  waiting_.clear();
+  fetched_.clear();
   has_lanes_ = node.size <= kMostLaneRows;
-  const auto all = task_.max_columns ? static_cast<std::size_t>(task_.max_columns) : node.alive.size();
-  lanes_ = all <= 8 ? 8 : kMostLanes;
   if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
   look_at_flags();
 }
@@ -144,13 +144,26 @@ std::size_t GiniSearch::take(std::uint32_t column) {
     flags_.push_back(column);
     return 1;
   }
-  if (!has_lanes_) {
-    numbers_.push_back(column);
-    return 0;
-  }
-  if (fill_lane(column)) return 1;
-  drop(column);
+  waiting_.push_back(column);
   return 0;
+}
+
+// Evaluates the columns that wait, or puts them into lanes. Returns how many offer a test.
+std::size_t GiniSearch::take_waiting() {
+  std::size_t found = 0;
+  if (!has_lanes_) {
+    found = evaluate_large();
+  } else {
+    if (numbers_.empty()) lanes_ = waiting_.size() <= 8 ? 8 : kMostLanes;
+    for (const std::uint32_t j : waiting_) {
+      if (fill_lane(j))
+        ++found;
+      else
+        drop(j);
+    }
+  }
+  waiting_.clear();
+  return found;
 }
 
 void GiniSearch::drop(std::uint32_t column) {
@@ -245,6 +258,11 @@ void GiniSearch::put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights w
     kernel.squares += l * l;
     kernel.products += l * static_cast<double>(totals_[c]);
   }
+}
+
+const std::uint32_t* GiniSearch::ranks_of(std::uint32_t column) const {
+  const auto at = std::find(fetched_.begin(), fetched_.end(), column);
+  return at == fetched_.end() ? nullptr : keys_.data() + (at - fetched_.begin()) * node_.size;
 }
 
 // ---- columns of two values
@@ -355,14 +373,16 @@ void GiniSearch::scan_lane(std::uint32_t lane) {
 
 // Some columns at a time, whose ranks are fetched together. Returns how many offer a test.
 std::size_t GiniSearch::evaluate_large() {
-  if (has_lanes_ || numbers_.empty()) return 0;
+  if (waiting_.empty()) return 0;
   constexpr std::size_t kTogether = 8;
   std::size_t found = 0;
   keys_.resize(std::max<std::size_t>(keys_.size(), kTogether * node_.size));
-  for (std::size_t first = 0; first < numbers_.size(); first += kTogether) {
-    const std::size_t size = std::min(kTogether, numbers_.size() - first);
+  for (std::size_t first = 0; first < waiting_.size(); first += kTogether) {
+    const std::size_t size = std::min(kTogether, waiting_.size() - first);
+    fetched_.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
+                    waiting_.begin() + static_cast<std::ptrdiff_t>(first + size));
     std::uint32_t place[kTogether], least[kTogether], most[kTogether];
-    for (std::size_t c = 0; c < size; ++c) place[c] = table_.place(numbers_[first + c]);
+    for (std::size_t c = 0; c < size; ++c) place[c] = table_.place(waiting_[first + c]);
     table_.visit_rows([&](const auto* rank, std::size_t stride) {
       for (std::uint32_t i = 0; i < node_.size; ++i) {
         const auto* own = rank + node_.row[i] * stride;
@@ -373,15 +393,14 @@ std::size_t GiniSearch::evaluate_large() {
       key_ = keys_.data() + c * node_.size;
       find_ends(key_, node_.size, least[c], most[c]);
       if (least[c] == most[c]) {
-        drop(numbers_[first + c]);
+        drop(waiting_[first + c]);
         continue;
       }
       ++found;
       choose_buckets(least[c], most[c]);
-      is_two() ? count_two(numbers_[first + c]) : count_many(numbers_[first + c]);
+      is_two() ? count_two(waiting_[first + c]) : count_many(waiting_[first + c]);
     }
   }
-  numbers_.clear();
   return found;
 }
 

@@ -39,6 +39,8 @@ class GiniSearch {
   bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
   // Appends the columns that are not known to be constant in the last node. False if these are all that were alive.
   bool list_alive(std::vector<std::uint32_t>& alive) const;
+  // Of the last node: the ranks of its rows, if they are still known; else null.
+  const std::uint32_t* ranks_of(std::uint32_t column) const;
 
  private:
   struct Candidate {
@@ -48,6 +50,7 @@ class GiniSearch {
   void begin(const NodeRows& node, const NodeSums& sums);
   void look_at_flags();
   std::size_t take(std::uint32_t column);
+  std::size_t take_waiting();
   void evaluate();
   void drop(std::uint32_t column);
   void offer(std::uint32_t column, const Found& found);
@@ -88,6 +91,8 @@ class GiniSearch {
   std::vector<std::uint64_t> varying_;          // of each group: the flags that are not constant
   std::vector<std::uint32_t> drawn_;            // the columns that may be looked at
   std::vector<std::uint32_t> flags_, numbers_;  // taken up, to be evaluated: columns with flags, and others, by lane
+  std::vector<std::uint32_t> waiting_;          // taken up, and not fetched yet
+  std::vector<std::uint32_t> fetched_;          // the last whose ranks were, into keys_
   std::vector<std::uint32_t> constant_;         // found to be so
   std::vector<std::uint8_t> is_constant_;       // (d)
   std::vector<std::uint32_t> order_;            // (d): of the columns taken up

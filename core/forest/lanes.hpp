@@ -8,7 +8,7 @@
 namespace margrove::forest {
 
 // The most rows of such a node. No measurement recorded.
-constexpr std::uint32_t kMostLaneRows = 128;
+constexpr std::uint32_t kMostLaneRows = 64;
 constexpr std::uint32_t kMostLanes = 16;
 constexpr std::size_t kMostLaneClasses = 8;
 // Of draws: with more, 32 bits do not hold the products, and a float not the squares of more than two classes.

@@ -428,15 +428,18 @@ bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& foun
 std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, const Found& test, double& threshold) {
   const tree::Column& cells = task_.columns[column];
   const std::uint32_t* row = row_.data() + node.begin;
-  std::uint32_t* key = key_.data();
+  const std::uint32_t* key = key_.data();
   std::uint32_t cut = 0;
   if (task_.is_random) {
-    for (std::uint32_t i = 0; i < node.size; ++i) key[i] = !(cells.number(row[i]) <= threshold);
+    for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = !(cells.number(row[i]) <= threshold);
   } else {
     cut = test.cut;
-    table_.visit(column, [&](const auto& rank) {
-      for (std::uint32_t i = 0; i < node.size; ++i) key[i] = rank[row[i]];
-    });
+    if (const std::uint32_t* known = is_gini_ ? gini_.ranks_of(column) : nullptr)
+      key = known;
+    else
+      table_.visit(column, [&](const auto& rank) {
+        for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = rank[row[i]];
+      });
     const auto [below, above] = ranks_around(key, node.size, cut);
     const auto cell_of = [&](std::uint32_t rank) {
       return cells.number(row[std::find(key, key + node.size, rank) - key]);
