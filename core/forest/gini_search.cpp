@@ -418,15 +418,25 @@ void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
 
 void GiniSearch::count_two(std::uint32_t column) {
   const std::uint32_t count_mask = (1u << count_bits_) - 1;
-  packed_.assign(n_buckets_ + 1, 0);
+  packed_.assign(2 * (n_buckets_ + 1), 0);
   std::uint64_t* sums = packed_.data() + 1;
+  // Rows go in turns into two tables: where many follow each other into one bucket, each waits for the last.
+  std::uint64_t* others = sums + n_buckets_;
   for (std::size_t c = 0; c < 2; ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
     const std::uint64_t draw = 1 + (std::uint64_t{c} << kPackBits), row = std::uint64_t{1} << 2 * kPackBits;
-    for (std::uint32_t i = begin; i < end; ++i)
-      sums[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
+    const auto add = [&](std::uint64_t* table, std::uint32_t i) {
+      table[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
+    };
+    std::uint32_t i = begin;
+    for (; i + 2 <= end; i += 2) {
+      add(sums, i);
+      add(others, i + 1);
+    }
+    if (i < end) add(sums, i);
   }
-  for (std::uint32_t b = 1; b < n_buckets_; ++b) sums[b] += sums[b - 1];
+  std::uint64_t running = 0;
+  for (std::uint32_t b = 0; b < n_buckets_; ++b) sums[b] = running += sums[b] + others[b];
   scores_.resize(n_buckets_);
   const BucketNode node{sums_->weight, static_cast<double>(totals_[1]), static_cast<std::int32_t>(node_.size),
                         static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};

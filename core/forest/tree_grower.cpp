@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "dispatch.hpp"
+#include "forest/partition.hpp"
 #include "forest/sorting.hpp"
 #include "index.hpp"
 
@@ -14,31 +14,6 @@ namespace margrove::forest {
 namespace {
 
 using tree::Criterion;
-
-// The largest of these ranks up to a cut, and the least above it.
-MARGROVE_CLONES std::pair<std::uint32_t, std::uint32_t> ranks_around(const std::uint32_t* key, std::uint32_t size,
-                                                                     std::uint32_t cut) {
-  std::uint32_t below = 0, above = ~0u;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    below = std::max(below, key[i] <= cut ? key[i] : 0);
-    above = std::min(above, key[i] <= cut ? ~0u : key[i]);
-  }
-  return {below, above};
-}
-
-// Values whose keys are at most `cut` to the front, the others behind them. Returns how many are in front.
-template <class T>
-std::uint32_t partition_values(T* values, T* spare, const std::uint32_t* key, std::uint32_t size, std::uint32_t cut) {
-  std::uint32_t left = 0;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const T value = values[i];
-    values[left] = value;  // over one that has been read
-    spare[i - left] = value;
-    left += key[i] <= cut;
-  }
-  std::copy_n(spare, size - left, values + left);
-  return left;
-}
 
 template <class T>
 void shrink(std::vector<T>& from, std::vector<T>& to) {
@@ -100,9 +75,9 @@ void TreeGrower::plant(std::int64_t t) {
   draw_rows(t);
   sums_.min_weight = std::max(task_.min_weight, task_.min_weight_share * total_weight_);
   const std::size_t size = row_.size();
-  spare_row_.resize(size);
+  spare_row_.resize(size + 16);  // whole vectors are stored
   key_.resize(size);
-  spare_load_.resize(load_.size());
+  spare_load_.resize(load_.size() + 16);
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
   is_gini_ = gini_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
