@@ -20,7 +20,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 LAYERS = (
     "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
     "data/ onnx/",
-    "search.grid search.folds *.problem *.model *.kernels *.layout *.codes *.proximal *.stream_problem "
+    "search.grid search.folds *.problem *.model *.grove *.packed *.kernels *.layout *.codes *.proximal *.stream_problem "
     "*.search_problem *.r2 *.impurity *.association",
     "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks",
     "*.bounds engine/ search/ *.certificate",
@@ -49,6 +49,7 @@ FAMILIES: dict[str, set[str]] = {
     "multiclass": {"svm", "tree", "boost"},
     "calibrate": {"svm", "linear_svm", "multiclass"},
     "transfer": {"linear", "svm"},
+    "forest": {"tree"},
 }
 LONGEST_CHAIN = 9  # modules of a package of which each imports the next
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.boost.base import settle_learner
-from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.model import BoostModel, Rounds
 from margrove.estimator import with_parameters
 from margrove.store.arrays import WHOLE, Array, Arrays
 from margrove.store.check import check_fields
@@ -28,6 +28,7 @@ from margrove.tree.file import (
     table_parts,
     take_trees,
 )
+from margrove.tree.grove import Grove
 
 _GROVE_ARRAYS = (*TREE_ARRAYS, Array("start", "T+1", WHOLE, rises_to="t"))
 _ROUNDS = ("error", "vote", "training_error", "validation_error")

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from margrove.advice import Advice, Setting
-from margrove.boost.model import Grove
 from margrove.data.memory import free_memory
 from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, threads_for
 from margrove.engine.registry import Engine, register
@@ -21,6 +20,7 @@ from margrove.run.slices import SLICE, run_in_slices
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.groups import Measure
+from margrove.tree.grove import Grove
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
