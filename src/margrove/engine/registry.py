@@ -199,7 +199,7 @@ class Engine:
         return votes
 
     def leaves(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
-        """Return the leaf that each row reaches in each tree, as its place in `ForestModel.leaf_values`, shape (n, T)."""
+        """Return the leaf of each row in each tree, as its place in `ForestModel.leaf_values`, shape (n, T)."""
         found = np.empty((cells.n_rows, model.n_trees), dtype=np.int32)
         for t in range(model.n_trees):
             place = np.zeros(model.tree(t).n_nodes, dtype=np.int32)

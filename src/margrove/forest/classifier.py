@@ -75,7 +75,7 @@ class ForestClassifier(ClassifierMixin, Forest):
 
 @estimator
 class RandomForestClassifier(ForestClassifier):
-    """A random forest for classes: trees grown from rows drawn with replacement, each node from columns drawn at random.
+    """A random forest for classes: trees grown from rows drawn with replacement, and from columns drawn in each node.
 
     Accepts tables as they are, as `DecisionTreeClassifier` does, and has scikit-learn's parameters. `margrove.certify`
     repeats the draws, searches splits again, and recounts the out-of-bag votes.

@@ -171,8 +171,8 @@ class Forest(TreeParameters):
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= n_rows:
             return int(value)
         raise ParameterError(
-            f"`max_samples` must be <= n_samples={n_rows}: it is {shown(value)}; it must be a whole number of rows from "
-            f"1 to {n_rows}, or a share > 0 and ≤ 1.0."
+            f"`max_samples` must be <= n_samples={n_rows}: it is {shown(value)}; it must be a whole number of rows "
+            f"from 1 to {n_rows}, or a share > 0 and ≤ 1.0."
         )
 
     def _tree(self, y: Any) -> DecisionTree:

@@ -50,8 +50,8 @@ class ForestModel:
         return np.arange(nodes.stop - nodes.start)
 
     def leaf_values(self, t: int) -> NDArray[np.float64]:
-        """Return what each of `leaf_nodes` predicts: the shares of the classes, of several targets one behind the other,
-        or numbers."""
+        """Return what each of `leaf_nodes` predicts: the shares of the classes (of several targets one behind the
+        other), or numbers."""
         if isinstance(self.trees, PackedForest):
             return self.trees.leaf_values(t)
         tree = self.trees.tree(t)

@@ -4,7 +4,7 @@ Given rows, target and weights w_i as for one tree (`tree/problem.py`), a number
 tree of its own `TreeProblem`:
 
 - its seed is s_t = `tree_seed(s, t)`, from which the columns and thresholds of its nodes are drawn;
-- with `n_drawn` m it draws m rows with replacement (`drawn_rows`). A row drawn c times has the weight c · w_i, and a row
+- with `n_drawn` m it draws m rows with replacement (`drawn_rows`). A row drawn c times has the weight c · w_i. A row
   that was not drawn is *out of bag*: the tree has not seen it. Without `n_drawn` every tree has all rows;
 - with `is_balanced` its rows are also weighted by m / (K m_k), where m_k of its draws are of their class.
 

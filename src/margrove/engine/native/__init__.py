@@ -20,7 +20,6 @@ from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
 from margrove.engine.native import tree as trees
 from margrove.engine.native.core import NAME, kernel_sums
 from margrove.engine.registry import Capability, Engine
-from margrove.forest.model import ForestModel
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.svm.kernels import Kernel, Matrix
