@@ -22,7 +22,8 @@ LAYERS = (
     "data/ onnx/",
     "search.grid search.folds *.problem *.model *.grove *.packed *.kernels *.layout *.codes *.proximal *.stream_problem "
     "*.search_problem *.r2 *.impurity *.association",
-    "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks",
+    "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks "
+    "*.out_of_bag",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
     "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "
@@ -33,7 +34,8 @@ LAYERS = (
     "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
     "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
-    "calibrate.threshold select.selector select.scores transfer/",
+    "calibrate.threshold select.selector select.scores transfer/ "
+    "forest.classifier forest.regressor forest.estimator forest.c_source forest.course",
     "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",
     "plots/",
     "app/ __main__",
