@@ -88,7 +88,7 @@ class ForestSummary:
     n_leaves: float  # of a tree, on average
     depth: float
     importances: dict[str, float]  # the mean over the trees of the share of each column in the gain of all tests
-    spread: dict[str, float]  # the standard deviation of that share over the trees
+    spread: dict[str, tuple[float, float]]  # between which that share lies in nine of ten trees
     measure: str = ""  # "accuracy" or "R²"
     out_of_bag: float | None = None  # by the trees that have not seen a row
 

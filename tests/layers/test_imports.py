@@ -20,8 +20,8 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 LAYERS = (
     "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
     "data/ onnx/",
-    "search.grid search.folds *.problem *.model *.grove *.packed *.kernels *.layout *.codes *.proximal *.stream_problem "
-    "*.search_problem *.r2 *.impurity *.association",
+    "search.grid search.folds *.problem *.model *.grove *.packed *.kernels *.layout *.codes *.proximal "
+    "*.stream_problem *.search_problem *.r2 *.impurity *.association",
     "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks "
     "*.out_of_bag",
     "*.bounds engine/ search/ *.certificate",

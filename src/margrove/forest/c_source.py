@@ -8,7 +8,8 @@ import numpy as np
 
 from margrove.errors import InputError
 from margrove.tree import c_source
-from margrove.tree.export import c_function, check_c_name, labels_of
+from margrove.tree.export import c_function, check_c_name
+from margrove.tree.words import labels_of
 
 _SHARES = """\
 void {name}_shares(const double *x, double *shares)
@@ -75,7 +76,11 @@ def to_c(model: Any, name: str = "predict") -> str:
     lines += [f"static {kind} (*const {name}_tree[])(const double *) = {{", *(f"    {row}," for row in rows), "};", ""]
     if labels is not None:
         shares = [", ".join(map(c_source.number, row)) for row in table.tolist()]
-        lines += [f"static const double {name}_share[][{len(labels)}] = {{", *(f"    {{{row}}}," for row in shares), "};"]
+        lines += [
+            f"static const double {name}_share[][{len(labels)}] = {{",
+            *(f"    {{{row}}}," for row in shares),
+            "};",
+        ]
         lines += [""]
     body = _MEAN if labels is None else _SHARES
     return "\n".join(lines) + "\n" + body.format(name=name, n_trees=n_trees, n_classes=len(labels or ()))

@@ -30,8 +30,8 @@ class ForestCourse:
 def out_of_bag_course(
     model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, most_rows: int | None = None
 ) -> ForestCourse:
-    """Return the out-of-bag error of the first trees of a fitted forest. X and y are its training data; of more rows than
-    ``most_rows`` a sample is predicted.
+    """Return the out-of-bag error of the first trees of a fitted forest. X and y are its training data; of more
+    rows than ``most_rows`` a sample is predicted.
 
     Examples
     --------

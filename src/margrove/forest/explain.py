@@ -26,8 +26,9 @@ class ForestExplanation(Explanation):
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
         model, trees = self.model, self.model.estimators_
         importances = shares_of_gain(model, model.model_.tree(0))
-        of_each = model.importances_by_tree().std(axis=0).tolist()
-        spread = dict(zip((column.name for column in model.model_.columns), of_each, strict=True))
+        low, high = np.quantile(model.importances_by_tree(), [0.05, 0.95], axis=0).tolist()
+        names = [column.name for column in model.model_.columns]
+        spread = dict(zip(names, zip(low, high, strict=True), strict=True))
         score = getattr(model, "oob_score_", None)
         forest = ForestSummary(
             "the estimate" if self.classes is None else "separating the classes",

@@ -20,8 +20,8 @@ def plot_forest_error(
 ) -> Axes:
     """Draw the error of a forest against the number of its trees: out of bag, and on test rows.
 
-    Where the curve is flat, more trees would not help. The error is the share of rows that are predicted incorrectly, of
-    numbers the root mean squared error.
+    Where the curve is flat, more trees would not help. The error is the share of rows that are predicted incorrectly,
+    of numbers the root mean squared error.
 
     Parameters
     ----------
@@ -59,7 +59,11 @@ def plot_forest_error(
         courses.append(("test rows", course_on(forest, *test)))
     ax = axes_for(ax, 7.2, 3.8)
     for place, (name, course) in enumerate(courses):
-        look = {"color": colour_of((0, 5)[place]), "linestyle": ("solid", "dashed")[place], "linewidth": 1.6}
+        look: dict[str, Any] = {
+            "color": colour_of((0, 5)[place]),
+            "linestyle": ("solid", "dashed")[place],
+            "linewidth": 1.6,
+        }
         label = f"{name}, {course.error[-1]:.3g} at last"
         ax.plot(course.n_trees, course.error, label=label, marker=dot_of(len(course.error)), markersize=2.5, **look)
     ax.set(xlabel="trees", ylabel=courses[0][1].measure, ylim=(0, None))

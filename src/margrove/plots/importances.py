@@ -22,9 +22,9 @@ _LONGEST = 30  # letters of a name
 def plot_importances(model: Any, *, n_columns: int = 15, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
     """Draw the importance of the columns of a forest, with an interval over its trees.
 
-    The importance of a column in a tree is the share of its tests in the gain of all tests. The bar is the mean over the
-    trees, ``feature_importances_``; the line covers the middle ``coverage`` of the trees. A long line means that the
-    trees use different columns, which often replace each other.
+    The importance of a column in a tree is the share of its tests in the gain of all tests. The bar is the mean over
+    the trees, ``feature_importances_``; the line covers the middle ``coverage`` of the trees. A long line means that
+    the trees use different columns, which often replace each other.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) (splits|leaves) searched(?: again)?")  # as the words of a claim begin
+OF_TREES = re.compile(r"([\d,]+) of ([\d,]+) trees")  # in the words of a claim about a forest
 _UNCHECKED = "not checked: "  # the same of a claim that was not checked at all
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -126,6 +127,10 @@ def parts_of(certificate: Certificate) -> list[str]:
         counts = SEARCHED.match(claim.words)
         if counts is not None and counts[1] != counts[2]:
             found[counts[3]] = counts[0]
+        of_trees = OF_TREES.search(claim.words)
+        if of_trees is not None and of_trees[1] != of_trees[2]:
+            what = "recounted" if "recounted" in claim.words else "searched again"
+            found[what] = f"{of_trees[0]} {what}"
         if claim.words.startswith(_UNCHECKED):
             found[claim.name] = f"{claim.name!r} not checked ({claim.words.removeprefix(_UNCHECKED)})"
     return list(found.values())
