@@ -39,12 +39,26 @@ register(
     Learner(
         "margrove.forest.classifier:ExtraTreesClassifier",
         called="a forest of extremely randomised trees",
+        offer=Offer(
+            "extra-trees",
+            "the mean of many trees whose tests are drawn at random",
+            defaults={"n_estimators": 300},
+            takes_tables=True,
+            is_listed=False,
+        ),
         onnx="margrove.forest.onnx:forest_of_classes",
         **_OF_CLASSES,
     ),
     Learner(
         "margrove.forest.regressor:ExtraTreesRegressor",
         called="a forest of extremely randomised trees",
+        offer=Offer(
+            "extra-trees",
+            "the mean of many trees whose tests are drawn at random",
+            task="regress", defaults={"n_estimators": 300},
+            takes_tables=True,
+            is_listed=False,
+        ),
         onnx="margrove.forest.onnx:forest_of_numbers",
         **_OF_NUMBERS,
     ),
