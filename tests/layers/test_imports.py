@@ -20,9 +20,9 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 LAYERS = (
     "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
     "data/ onnx/",
-    "search.grid search.folds *.problem *.model *.grove *.packed *.kernels *.layout *.codes *.proximal "
+    "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
     "*.stream_problem *.search_problem *.r2 *.impurity *.association",
-    "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks "
+    "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks "
     "*.out_of_bag",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
@@ -32,10 +32,10 @@ LAYERS = (
     "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
     "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
-    "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
+    "tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source forest.course "
+    "boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
-    "calibrate.threshold select.selector select.scores transfer/ "
-    "forest.classifier forest.regressor forest.estimator forest.c_source forest.course",
+    "calibrate.threshold select.selector select.scores transfer/",
     "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",
     "plots/",
     "app/ __main__",

@@ -54,7 +54,7 @@ def _drawn(model: Any, problem: ForestProblem) -> Iterator[Claim]:
     """Claim that the trees are trees over these columns, each fitted on the rows that it draws."""
     n, forest = problem.root.cells.n_rows, model.model_
     words = f"fitted on {model.n_rows_} rows, given {n}" if n != model.n_rows_ else "as many rows as it was fitted on"
-    is_same = n == model.n_rows_ and forest.columns == problem.root.cells.columns
+    is_same = bool(n == model.n_rows_ and forest.columns == problem.root.cells.columns)
     yield Claim("the rows are those it was fitted on", (float(n),), None, is_same, words)
     if not is_same:
         return
@@ -66,7 +66,7 @@ def _drawn(model: Any, problem: ForestProblem) -> Iterator[Claim]:
             n_wrong += 1
             continue
         counts = problem.counts(t)
-        n_wrong += not _makes_a_tree(tree, problem.root) or int(tree.n_rows[0]) != np.count_nonzero(counts)
+        n_wrong += not _makes_a_tree(tree, problem.root) or int(tree.n_rows[0]) != int(np.count_nonzero(counts))
     words = "number of trees that are malformed, or whose rows are not those drawn for them"
     yield Claim("rows drawn for each tree", (float(n_wrong),), (0.0,), bool(n_wrong == 0), words)
 
@@ -133,7 +133,8 @@ class _Audit(Deviations):
         n_drawn = self.problem.root.growth.max_features or n_columns
         each = n_drawn if n_drawn < n_columns else 3  # of all columns, most are ruled out by a bound
         sizes = {t: self.model.tree(t).n_nodes * each for t in self.order}
-        chosen, room = [], SEARCH_LIMIT
+        chosen: list[int] = []
+        room = SEARCH_LIMIT
         for t in self.order:
             if not chosen or sizes[t] <= room:
                 chosen.append(t)

@@ -28,10 +28,10 @@ from margrove.status import Status
 from margrove.tree.draws import drawn_rows, tree_seed
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.grove import Grove
-from margrove.tree.problem import Cells, Thresholds
+from margrove.tree.problem import Cells, SplitScore, Thresholds
 from margrove.tree.prune import Rule, prune
 from margrove.tree.reading import TreeSample, check_same_classes, read_cells, several_targets
-from margrove.tree.settings import SplitScore, TreeParameters
+from margrove.tree.settings import TreeParameters
 
 Floats = NDArray[np.float64]
 
@@ -244,13 +244,17 @@ class Forest(TreeParameters):
         second = first if Y is None else self._leaf_indicator(Y)
         return np.asarray((first @ second.T).toarray()) / self.model_.n_trees
 
-    def _leaf_indicator(self, X: Any) -> sp.csr_matrix:
+    def _leaf_indicator(self, X: Any) -> sp.csr_array:
         """Return a column for each leaf of the forest, with a one where a row reaches it."""
-        places = self._engine.leaves(self.model_, read_cells(self, X, self.model_.columns), self._threads)
+        return self._indicator(
+            self._engine.leaves(self.model_, read_cells(self, X, self.model_.columns), self._threads)
+        )
+
+    def _indicator(self, places: NDArray[np.int32]) -> sp.csr_array:
         firsts = np.cumsum([0, *(len(self.model_.leaf_nodes(t)) for t in range(self.model_.n_trees))])
         columns = (places + firsts[:-1]).ravel()
         starts = np.arange(len(places) + 1) * self.model_.n_trees
-        return sp.csr_matrix((np.ones(len(columns)), columns, starts), shape=(len(places), firsts[-1]))
+        return sp.csr_array((np.ones(len(columns)), columns, starts), shape=(len(places), firsts[-1]))
 
     @cached_property
     def estimators_(self) -> list[Any]:

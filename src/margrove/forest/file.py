@@ -18,6 +18,7 @@ from margrove.store.arrays import WHOLE, Array, Arrays
 from margrove.store.fault import FaultError
 from margrove.store.schema import CERTIFICATE, ENDED, ROWS, SCALARS, Draft, Part, Scalar, Schema, single
 from margrove.tree.file import GROVE_ARRAYS, put_trees, read_grove, table_parts
+from margrove.tree.problem import CLASS_CRITERIA, VALUE_CRITERIA
 from margrove.tree.settings import settle_criterion
 
 _NARROW = ("int16", "int32")  # the narrowest that holds the numbers
@@ -79,7 +80,8 @@ def _read_packed(layouts: Any, draft: Draft) -> None:
     right[~is_leaf], threshold[~is_leaf] = found["right"], found["cut"]
     right[is_leaf] = np.arange(leaf_start[-1]) - np.repeat(leaf_start[:-1], n_leaves)
     _check_children(right, is_leaf, start)
-    criterion = settle_criterion(draft.parameters["criterion"], draft.estimator._tree_type._criteria)
+    criteria = CLASS_CRITERIA if of_classes else VALUE_CRITERIA
+    criterion = settle_criterion(draft.parameters["criterion"], criteria)
     leaves = leaf_start, found["weight"].astype(np.float64), found["n_rows"].astype(np.int32), found["value"]
     place = found["place"].astype(np.int32) if of_classes else None
     columns = draft.notes["columns"]

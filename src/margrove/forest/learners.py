@@ -1,17 +1,21 @@
 """The estimators of `margrove.forest`, described for the registry."""
 
+from functools import partial
+
 from margrove.learner import Learner, Offer, register
 
-_CERTIFY = "margrove.forest.certificate:certify_forest"
-_EXPLAIN = "margrove.forest.explain:ForestExplanation"
-_OF_CLASSES = {"certify": _CERTIFY, "explain": _EXPLAIN, "file": "margrove.forest.file:CLASSES_FILE"}
-_OF_NUMBERS = {"certify": _CERTIFY, "explain": _EXPLAIN, "file": "margrove.forest.file:NUMBERS_FILE"}
+_FOREST = partial(
+    Learner,
+    certify="margrove.forest.certificate:certify_forest",
+    explain="margrove.forest.explain:ForestExplanation",
+)
+_OF_CLASSES = partial(_FOREST, file="margrove.forest.file:CLASSES_FILE", onnx="margrove.forest.onnx:forest_of_classes")
+_OF_NUMBERS = partial(_FOREST, file="margrove.forest.file:NUMBERS_FILE", onnx="margrove.forest.onnx:forest_of_numbers")
 
 register(
-    Learner(
+    _OF_CLASSES(
         "margrove.forest.classifier:RandomForestClassifier",
         called="a random forest",
-        onnx="margrove.forest.onnx:forest_of_classes",
         offer=Offer(
             "forest",
             "the mean of many trees, each grown from rows and columns drawn at random",
@@ -20,12 +24,10 @@ register(
             takes_tables=True,
             remark="Defaults: n_estimators=300, max_features=sqrt.",
         ),
-        **_OF_CLASSES,
     ),
-    Learner(
+    _OF_NUMBERS(
         "margrove.forest.regressor:RandomForestRegressor",
         called="a random forest",
-        onnx="margrove.forest.onnx:forest_of_numbers",
         offer=Offer(
             "forest",
             "the mean of many trees, each grown from rows and columns drawn at random",
@@ -34,9 +36,8 @@ register(
             takes_tables=True,
             remark="Defaults: n_estimators=300, max_features=0.33.",
         ),
-        **_OF_NUMBERS,
     ),
-    Learner(
+    _OF_CLASSES(
         "margrove.forest.classifier:ExtraTreesClassifier",
         called="a forest of extremely randomised trees",
         offer=Offer(
@@ -46,20 +47,17 @@ register(
             takes_tables=True,
             is_listed=False,
         ),
-        onnx="margrove.forest.onnx:forest_of_classes",
-        **_OF_CLASSES,
     ),
-    Learner(
+    _OF_NUMBERS(
         "margrove.forest.regressor:ExtraTreesRegressor",
         called="a forest of extremely randomised trees",
         offer=Offer(
             "extra-trees",
             "the mean of many trees whose tests are drawn at random",
-            task="regress", defaults={"n_estimators": 300},
+            task="regress",
+            defaults={"n_estimators": 300},
             takes_tables=True,
             is_listed=False,
         ),
-        onnx="margrove.forest.onnx:forest_of_numbers",
-        **_OF_NUMBERS,
     ),
 )

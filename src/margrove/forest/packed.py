@@ -144,19 +144,19 @@ class PackedForest:
         feature, right = self.feature[nodes], self.right[nodes]
         is_leaf, m = feature == LEAF, len(feature)
         inner = np.flatnonzero(~is_leaf)
-        left, right = inner + 1, right[inner].astype(np.intp)
+        left, below = inner + 1, right[inner].astype(np.intp)
         sums = _Sums(self, is_leaf, leaves, t)
-        for level in _levels(m, inner, right):
-            sums.join(inner[level], left[level], right[level])
+        for level in _levels(m, inner, below):
+            sums.join(inner[level], left[level], below[level])
         heavier = np.full(m, -1, dtype=np.int32)
-        heavier[inner] = sums.weight[right] > sums.weight[left]
+        heavier[inner] = sums.weight[below] > sums.weight[left]
         n_tests = np.where(is_leaf, 0.0, np.nan)
         return TreeModel(
             columns=self.columns,
             feature=feature,
             threshold=self.threshold[nodes],
             child_start=np.concatenate([[0], np.cumsum(np.where(is_leaf, 0, 2))]).astype(np.int32),
-            child=np.stack([left, right], axis=1).ravel().astype(np.int32),
+            child=np.stack([left, below], axis=1).ravel().astype(np.int32),
             level_start=np.zeros(m + 1, dtype=np.int64),
             level_branch=np.empty(0, dtype=np.int32),
             missing_branch=heavier,
@@ -165,7 +165,7 @@ class PackedForest:
             weight=sums.weight,
             n_tests=n_tests,
             n_candidates=n_tests,
-            **sums.of_nodes(inner, left, right),
+            **sums.of_nodes(inner, left, below),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -16,9 +17,12 @@ from margrove.forest.estimator import Floats, Forest
 from margrove.forest.out_of_bag import OutOfBag
 from margrove.forest.problem import ForestProblem
 from margrove.tree.problem import VALUE_CRITERIA
-from margrove.tree.reading import TreeSample, read_cells
+from margrove.tree.reading import TreeSample
 from margrove.tree.regressor import DecisionTreeRegressor
 from margrove.tree.settings import words_of
+
+_MOST_SHARES = 10_000_000  # shares of training rows at a time: 80 MB
+_LEAST = float(np.finfo(np.float64).tiny)  # of a sum of shares: a row that shares no leaf does not count
 
 
 @estimator
@@ -32,7 +36,7 @@ class ForestRegressor(RegressorMixin, Forest):
     keep_targets: bool = checked(check_flag, default=False)
 
     oob_prediction_: Floats = fitted()
-    training_: tuple[NDArray[np.int32], Floats, Floats] = fitted()  # leaves, weights in each tree, targets
+    training_: tuple[sp.csr_array, Floats] = fitted()  # the share of each training row in each leaf; the targets
 
     def predict(self, X: Any) -> Floats:
         """Return the mean of what the trees predict."""
@@ -62,16 +66,18 @@ class ForestRegressor(RegressorMixin, Forest):
                 "predict_quantiles needs the training targets, which this forest did not keep",
                 cure="Fit with keep_targets=True.",
             )
-        places, weight, target = self.training_
+        of_leaves, target = self.training_
         order = np.argsort(target, kind="stable")
-        leaves = self._engine.leaves(self.model_, read_cells(self, X, self.model_.columns), self._threads)
-        found = np.empty((len(leaves), len(wanted)))
-        for i, of_row in enumerate(leaves):
-            shares = np.where(places == of_row, weight, 0.0)
-            shares = (shares / shares.sum(axis=0)).sum(axis=1)[order]
-            reached = np.cumsum(shares) / shares.sum()
-            found[i] = target[order][np.minimum(np.searchsorted(reached, wanted - 1e-12), len(order) - 1)]
-        return found
+        reaching, found = self._leaf_indicator(X), []
+        step = max(1, _MOST_SHARES // len(target))
+        for first in range(0, reaching.shape[0], step):
+            shares = (reaching[first : first + step] @ of_leaves).toarray()[
+                :, order
+            ]  # of the training rows, for each row
+            reached = np.cumsum(shares, axis=1) / shares.sum(axis=1, keepdims=True)
+            places = [np.searchsorted(of_row, np.maximum(wanted - 1e-12, _LEAST)) for of_row in reached]
+            found.append(target[order][np.minimum(places, len(order) - 1)])
+        return np.concatenate(found)
 
     def _keep_targets(self, problem: ForestProblem, sample: TreeSample) -> None:
         self.__dict__.pop("training_", None)
@@ -83,10 +89,13 @@ class ForestRegressor(RegressorMixin, Forest):
         weight = np.zeros((cells.n_rows, n_trees))
         for t in range(n_trees):
             counts = problem.counts(t)
-            rows, of_rows = np.flatnonzero(counts), problem.weight(counts)
-            weight[rows, t] = 1.0 if of_rows is None else of_rows
-        places = self._engine.leaves(self.model_, cells, self._threads)
-        self.training_ = places, weight, sample.target
+            of_rows = problem.weight(counts)
+            weight[np.flatnonzero(counts), t] = 1.0 if of_rows is None else of_rows
+        reached = self._indicator(self._engine.leaves(self.model_, cells, self._threads))
+        reached.data = weight.ravel()
+        total = np.asarray(reached.sum(axis=0)).ravel()
+        of_leaves = reached.tocsc() @ sp.diags_array(1 / np.where(total > 0, total, 1.0))
+        self.training_ = of_leaves.T.tocsr(), sample.target
 
     def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
         self.oob_score_ = self._score_out_of_bag(found, sample.target)

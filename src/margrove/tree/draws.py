@@ -46,8 +46,8 @@ def _place(key: int, column: int) -> int:
 
 
 def tree_seed(seed: int, tree: int) -> int:
-    """Return the seed of one tree of a forest; trees are counted from 0."""
-    return mixed(mixed(seed) ^ mixed(tree)) >> 1
+    """Return the seed of one tree of a forest, of 32 bits; trees are counted from 0."""
+    return mixed(mixed(seed) ^ mixed(tree)) >> 32
 
 
 def drawn_rows(seed: int, n_rows: int, n_drawn: int) -> NDArray[np.intp]:
