@@ -90,9 +90,7 @@ def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any
 def _tree_code(model: Any, path: str, language: str) -> bytes:
     model = of_trees(model, path, f"--to {language}")
     if not hasattr(model, f"to_{language}"):
-        problem = (
-            f"--to {language} is for a single tree, and this {type(model).__name__} has {len(model.estimators_):,}"
-        )
+        problem = f"--to {language} is for a single tree, and {type(model).__name__} has {len(model.estimators_):,}"
         cure = "Use --to onnx" + (
             ", or --to c." if hasattr(model, "to_c") else ", or train a single tree: --model tree."
         )
