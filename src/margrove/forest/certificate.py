@@ -68,7 +68,7 @@ def _drawn(model: Any, problem: ForestProblem) -> Iterator[Claim]:
         counts = problem.counts(t)
         n_wrong += not _makes_a_tree(tree, problem.root) or int(tree.n_rows[0]) != int(np.count_nonzero(counts))
     words = "number of trees that are malformed, or whose rows are not those drawn for them"
-    yield Claim("rows drawn for each tree", (float(n_wrong),), (0.0,), n_wrong == 0, words)
+    yield Claim("rows drawn for each tree", (float(n_wrong),), (0.0,), bool(n_wrong == 0), words)
 
 
 def _makes_a_tree(tree: TreeModel, root: TreeProblem) -> bool:

@@ -19,6 +19,7 @@ from margrove.data.formats import Format
 from margrove.engine import Effort, Engine, choose, fitted_by
 from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole, shown, warn_early
 from margrove.estimator import checked, estimator, fitted, fixed
+from margrove.forest.c_source import to_c
 from margrove.forest.certificate import solver_certificate
 from margrove.forest.model import ForestModel, ForestSolution, joined
 from margrove.forest.out_of_bag import OutOfBag, out_of_bag
@@ -361,6 +362,11 @@ class Forest(TreeParameters):
         """The certificate with the fit's own numbers; `margrove.certify` searches splits again and recounts votes."""
         check_is_fitted(self)
         return solver_certificate(self)
+
+    def to_c(self, name: str = "predict") -> str:
+        """C functions with the predictions of this forest, and the mean shares of the classes."""
+        check_is_fitted(self)
+        return to_c(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.explanation import Explanation, Inputs, ModelSummary, RowVoter, counted
+from margrove.explanation import Explanation, ForestSummary, Inputs, ModelSummary, RowVoter, counted
 from margrove.tree.explain import named_kinds, shares_of_gain
 
 _SHOWN_SHARES = 5  # classes
@@ -24,12 +24,27 @@ class ForestExplanation(Explanation):
         return named_kinds(self.model.model_.tree(0))
 
     def data(self, inputs: Callable[[], Inputs]) -> ModelSummary:
-        return ModelSummary("trees", (), int(self.model.model_.n_trees), n_training_rows=int(self.model.n_rows_))
+        model, trees = self.model, self.model.estimators_
+        importances = shares_of_gain(model, model.model_.tree(0))
+        low, high = np.quantile(model.importances_by_tree(), [0.05, 0.95], axis=0).tolist()
+        names = [column.name for column in model.model_.columns]
+        spread = dict(zip(names, zip(low, high, strict=True), strict=True))
+        score = getattr(model, "oob_score_", None)
+        forest = ForestSummary(
+            "the estimate" if self.classes is None else "separating the classes",
+            float(np.mean([tree.get_n_leaves() for tree in trees])),
+            float(np.mean([tree.get_depth() for tree in trees])),
+            importances,
+            {name: spread[name] for name in importances},
+            "" if score is None else "R²" if self.classes is None else "accuracy",
+            score,
+        )
+        return ModelSummary("trees", (), len(trees), n_training_rows=int(model.n_rows_), forest=forest)
 
     def description(self) -> str:
-        size, of_rows = counted(self.model.model_.n_trees, "tree"), "drawn rows" if self.model.bootstrap else "all rows"
-        average = "numbers" if self.classes is None else "class shares"
-        return f"A forest: the mean of the {average} that {size} predict, each grown from {of_rows} and drawn columns."
+        n, rows = self.model.model_.n_trees, "rows drawn at random" if self.model.bootstrap else "all rows"
+        mean = "the mean of what they estimate" if self.classes is None else "the mean of their class shares"
+        return f"A forest of {counted(n, 'tree')}, each grown from {rows}; the prediction is {mean}."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.model_.tree(0))

@@ -40,9 +40,24 @@ register(
     _OF_CLASSES(
         "margrove.forest.classifier:ExtraTreesClassifier",
         called="a forest of extremely randomised trees",
+        offer=Offer(
+            "extra-trees",
+            "the mean of many trees whose tests are drawn at random",
+            defaults={"n_estimators": 300},
+            takes_tables=True,
+            is_listed=False,
+        ),
     ),
     _OF_NUMBERS(
         "margrove.forest.regressor:ExtraTreesRegressor",
         called="a forest of extremely randomised trees",
+        offer=Offer(
+            "extra-trees",
+            "the mean of many trees whose tests are drawn at random",
+            task="regress",
+            defaults={"n_estimators": 300},
+            takes_tables=True,
+            is_listed=False,
+        ),
     ),
 )

@@ -33,15 +33,14 @@ def _(engine: Engine, problem: ForestProblem, effort: Effort) -> ForestSolution:
 def _are_plain(problem: ForestProblem) -> bool:
     """Return whether the core grows such trees from one table of ranks."""
     root, growth = problem.root, problem.root.growth
-    is_plain = PackedForest.holds(root) and root.cells.block is not None and not problem.is_balanced
+    is_plain = PackedForest.holds(root) and root.cells.sparse is None and not problem.is_balanced
     is_free = growth.max_leaf_nodes is None and growth.criterion != "error"
     return is_plain and is_free and (root.weight is None or problem.min_weight_share == 0)
 
 
 def _together(problem: ForestProblem, effort: Effort) -> ForestSolution:
     root = problem.root
-    block = root.cells.block
-    assert block is not None
+    block = np.stack(root.cells.values, axis=1) if root.cells.block is None else root.cells.block
     n_rows, is_regression = len(block), root.is_regression
     total = n_rows if problem.n_drawn is None else problem.n_drawn
     growth = replace(root.growth, seed=0, min_weight_leaf=problem.min_weight_share * total)
