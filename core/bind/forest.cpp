@@ -1,11 +1,17 @@
 // Forests: a table of numbers in, the arrays of their trees out.
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <optional>
 
 #include "bind/arrays.hpp"
 #include "bind/growing.hpp"
 #include "forest/forest_grower.hpp"
+#include "forest/walk.hpp"
 #include "index.hpp"
+#include "parallel.hpp"
 
 using namespace nanobind::literals;
 
@@ -79,7 +85,7 @@ class BoundForestGrower {
  public:
   BoundForestGrower(const GivenBlock& cells, std::int64_t n, Vector<std::int32_t> label, int n_classes,
                     Vector<double> number, Vector<double> weight, const GivenGrowth& growth, std::int64_t n_trees,
-                    std::int64_t first, std::uint64_t seed, std::int64_t n_drawn, int threads)
+                    std::int64_t first, std::uint64_t seed, std::int64_t n_drawn, double min_weight_share, int threads)
       : owners_(nb::make_tuple(cells.cells, label, number, weight)), n_classes_(static_cast<std::size_t>(n_classes)) {
     require(n > 0 && n < (std::int64_t{1} << 31), "a tree takes 1 to 2^31 - 1 rows");
     require(n_drawn >= 0 && n_drawn < (std::int64_t{1} << 31), "a tree draws at most 2^31 - 1 rows");
@@ -106,6 +112,7 @@ class BoundForestGrower {
     task.seed = seed;
     task.first = first;
     task.n_drawn = n_drawn;
+    task.min_weight_share = min_weight_share * (1 - tree::kEqualGain);
     d_ = task.columns.size();
     grower_ = std::make_unique<forest::ForestGrower>(std::move(task), n_trees, threads);
   }
@@ -143,14 +150,120 @@ class BoundForestGrower {
   std::unique_ptr<forest::ForestGrower> grower_;
 };
 
+// The arrays of a forest that send rows down, looked through so that no row can leave them.
+class BoundForest {
+ public:
+  BoundForest(Vector<std::int64_t> start, Vector<std::int32_t> feature, Vector<double> threshold,
+              Vector<std::int32_t> right, Vector<std::int64_t> leaf_start, std::optional<Vector<std::int8_t>> missing)
+      : owners_(nb::make_tuple(start, feature, threshold, right, leaf_start, missing)) {
+    view_ = {span_of(start), span_of(leaf_start), span_of(feature), span_of(threshold), span_of(right), {}};
+    if (missing) view_.missing_branch = span_of(*missing);
+    check();
+  }
+
+  Array<double> sums(const Points& points, Matrix<double> value, std::optional<Vector<std::int32_t>> place,
+                     int threads) {
+    const auto rows = static_cast<std::int64_t>(value.shape(0)), n_leaves = view_.leaf_start.back();
+    forest::LeafValues values{{value.data(), value.size()}, {}, static_cast<std::int64_t>(value.shape(1))};
+    require(values.width > 0, "value must have a column");
+    if (place) {
+      values.place = span_of(*place);
+      require(rows >= values.width && length(values.place) == n_leaves,
+              "place must be (leaves), value (rows, classes)");
+      for (const std::int32_t row : values.place) require(row >= 0 && row < rows, "a place lies beyond the values");
+      for (std::int64_t k = 0; k < values.width * values.width; ++k)
+        require(value.data()[k] == (k % (values.width + 1) == 0), "the first rows of value must be the pure leaves");
+    } else {
+      require(rows == n_leaves, "value must have a row for each leaf");
+    }
+    const auto n = static_cast<std::size_t>(points.n), width = static_cast<std::size_t>(values.width);
+    auto out = std::make_unique<double[]>(n * width);
+    with_trees(points, threads,
+               [&](const forest::PackedTrees& trees) { trees.sums(points.rows, values, threads, out.get()); });
+    return handed_over(std::move(out), {n, width});
+  }
+
+  Array<std::int32_t> leaves(const Points& points, int threads) {
+    const auto n = static_cast<std::size_t>(points.n), n_trees = static_cast<std::size_t>(view_.n_trees());
+    auto out = std::make_unique<std::int32_t[]>(n * n_trees);
+    with_trees(points, threads,
+               [&](const forest::PackedTrees& trees) { trees.leaves(points.rows, threads, out.get()); });
+    return handed_over(std::move(out), {n, n_trees});
+  }
+
+ private:
+  void check() const {
+    const std::int64_t m = length(view_.feature), n_trees = view_.n_trees();
+    require(n_trees >= 0 && length(view_.leaf_start) == n_trees + 1 && length(view_.threshold) == m &&
+                length(view_.right) == m && (view_.missing_branch.empty() || length(view_.missing_branch) == m),
+            "the arrays of the forest disagree in length");
+    require(view_.start[0] == 0 && view_.leaf_start[0] == 0 && view_.start[n_trees] == m,
+            "the starts of the forest leave its nodes");
+    for (std::int64_t t = 0; t < n_trees; ++t) {
+      require(view_.start[t] < view_.start[t + 1] && view_.start[t + 1] <= m, "a tree has no nodes");
+      check_tree(view_.start[t], view_.start[t + 1], view_.leaf_start[t + 1] - view_.leaf_start[t]);
+    }
+  }
+  void check_tree(std::int64_t begin, std::int64_t end, std::int64_t n_leaves) const {
+    std::int64_t leaves = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t right = view_.right[i], at = i - begin;
+      if (view_.feature[i] < 0) {
+        require(right >= 0 && right < n_leaves, "a leaf's number lies beyond the leaves of its tree");
+        ++leaves;
+      } else {
+        require(right > at + 1 && right < end - begin, "a child must stand behind its parent");
+      }
+    }
+    require(leaves == n_leaves, "a tree has another number of leaves");
+  }
+
+  template <class Use>
+  void with_trees(const Points& points, int threads, Use use) {
+    for (const std::int32_t j : view_.feature) require(j < points.d, "a tree tests a column that is not there");
+    require(points.d > 0, "the rows have no columns");
+    nb::gil_scoped_release unlocked;
+    const bool is_single =
+        std::holds_alternative<DenseRows<float>>(points.rows) || std::holds_alternative<CsrRows<float>>(points.rows);
+    const std::lock_guard lock(packing_);
+    std::unique_ptr<forest::PackedTrees>& trees = is_single ? single_ : twice_;
+    if (!trees) trees = forest::pack_trees(view_, is_single, threads);
+    use(*trees);
+  }
+  template <class T>
+  static Array<T> handed_over(std::unique_ptr<T[]> values, std::vector<std::size_t> shape) {
+    nb::capsule owner(values.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return Array<T>(values.release(), shape.size(), shape.data(), owner);
+  }
+
+  nb::tuple owners_;
+  forest::ForestView view_;
+  std::mutex packing_;
+  std::unique_ptr<forest::PackedTrees> single_, twice_;  // made when they are first asked for
+};
+
 }  // namespace
 
 void bind_forest(nb::module_& m) {
+  nb::class_<BoundForest>(m, "ForestTrees")
+      .def(nb::init<Vector<std::int64_t>, Vector<std::int32_t>, Vector<double>, Vector<std::int32_t>,
+                    Vector<std::int64_t>, std::optional<Vector<std::int8_t>>>(),
+           nb::kw_only(), "start"_a, "feature"_a, "threshold"_a, "right"_a, "leaf_start"_a,
+           "missing_branch"_a.none() = nb::none());
+  m.def(
+      "forest_sums",
+      [](BoundForest& trees, const Points& points, Matrix<double> value, std::optional<Vector<std::int32_t>> place,
+         int threads) { return trees.sums(points, value, place, threads); },
+      "trees"_a, "points"_a, nb::kw_only(), "value"_a, "place"_a.none(), "threads"_a);
+  m.def(
+      "forest_leaves",
+      [](BoundForest& trees, const Points& points, int threads) { return trees.leaves(points, threads); }, "trees"_a,
+      "points"_a, nb::kw_only(), "threads"_a);
   nb::class_<BoundForestGrower>(m, "ForestGrower")
       .def(nb::init<const GivenBlock&, std::int64_t, Vector<std::int32_t>, int, Vector<double>, Vector<double>,
-                    const GivenGrowth&, std::int64_t, std::int64_t, std::uint64_t, std::int64_t, int>(),
+                    const GivenGrowth&, std::int64_t, std::int64_t, std::uint64_t, std::int64_t, double, int>(),
            "cells"_a, nb::kw_only(), "n"_a, "label"_a, "n_classes"_a, "number"_a, "weight"_a, "growth"_a, "n_trees"_a,
-           "first"_a, "seed"_a, "n_drawn"_a, "threads"_a)
+           "first"_a, "seed"_a, "n_drawn"_a, "min_weight_share"_a = 0.0, "threads"_a)
       .def("run", &BoundForestGrower::run, "seconds"_a)
       .def("trees_done", &BoundForestGrower::trees_done)
       .def("take", &BoundForestGrower::take);

@@ -29,7 +29,8 @@ struct NodeSums {
   double unit = 1;
   std::size_t heaviest = 0;  // class
   double shift = 0, purity = 0, mass = 0;
-  double tolerance = 0;  // excesses that differ by less are equal
+  double min_weight = 0;  // of a branch
+  double tolerance = 0;   // excesses that differ by less are equal
 };
 
 // The best test found of a column: ranks up to `cut` go left, `next` is the least that does not.
@@ -107,7 +108,7 @@ struct GiniTwo : KernelBase {
     const double d =
         static_cast<double>(few) * static_cast<double>(w) - static_cast<double>(side) * static_cast<double>(all_few);
     const double here = tree::rounded_score(d * d / (static_cast<double>(wl) * static_cast<double>(wr)));
-    if (!(here > bar) || !has_room() || static_cast<double>(std::min(wl, wr)) * node.unit < task.min_weight) return;
+    if (!(here > bar) || !has_room() || static_cast<double>(std::min(wl, wr)) * node.unit < node.min_weight) return;
     bar = here;
     record(2 * bar / static_cast<double>(w) * node.unit, cut, next);
   }
@@ -146,7 +147,7 @@ struct GiniMany : KernelBase {
   void judge(std::uint32_t cut, std::uint32_t next) {
     const double here =
         tree::rounded_score(tree::gini_score(left.data(), node.whole.data(), node.whole.size(), wl, w, node.heaviest));
-    if (!(here > bar) || !has_room() || static_cast<double>(std::min(wl, w - wl)) * node.unit < task.min_weight) return;
+    if (!(here > bar) || !has_room() || static_cast<double>(std::min(wl, w - wl)) * node.unit < node.min_weight) return;
     bar = here;
     record(bar * node.unit, cut, next);
   }
@@ -178,7 +179,7 @@ struct ClassSums : KernelBase {
   }
   void consider(std::uint32_t cut, std::uint32_t next) {
     const double wr = std::max(0.0, node.weight - wl);
-    if (!has_room() || wl < task.min_weight || wr < task.min_weight) return;
+    if (!has_room() || wl < node.min_weight || wr < node.min_weight) return;
     const std::size_t width = node.sum.size();
     double* right = left.data() + width;
     for (std::size_t k = 0; k < width; ++k) right[k] = node.sum[k] - left[k];
@@ -206,7 +207,7 @@ struct NumberKernel : KernelBase {
   MARGROVE_INLINE void consider(std::uint32_t cut, std::uint32_t next) {
     const double wr = std::max(0.0, node.weight - wl), right = node.sum[0] - s;
     if (s * s * wr + right * right * wl < bar * tree::kAlmost * wl * wr) return;
-    if (!has_room() || wl < task.min_weight || wr < task.min_weight) return;
+    if (!has_room() || wl < node.min_weight || wr < node.min_weight) return;
     const double score = purity(s, wl) + purity(right, wr) - node.purity;
     if (found.exists() && !(score > found.excess + node.tolerance)) return;
     bar = score + node.tolerance + node.purity;

@@ -24,7 +24,8 @@ struct ForestTask {
   std::span<const double> weight;       // (n) or empty: all one
   tree::Measure measure;
   std::int64_t max_depth, min_rows_to_split, min_rows, max_columns;  // max_columns 0: all
-  double min_weight, min_impurity_decrease;
+  double min_weight, min_weight_share;  // of a leaf: at least this, and this share of the weight of the tree's rows
+  double min_impurity_decrease;
   bool is_random;  // thresholds are drawn, else every one is tried
   std::uint64_t seed;
   std::int64_t first, n_drawn;  // the number of the first tree; n_drawn 0: each tree has all rows

@@ -70,6 +70,7 @@ void TreeGrower::draw_rows(std::int64_t t) {
 
 void TreeGrower::plant(std::int64_t t) {
   draw_rows(t);
+  sums_.min_weight = std::max(task_.min_weight, task_.min_weight_share * total_weight_);
   const std::size_t size = row_.size();
   spare_row_.resize(size);
   spare_load_.resize(load_.size());
@@ -130,7 +131,7 @@ void TreeGrower::grow(const Open& node) {
 
 bool TreeGrower::is_closed(const Open& node) const {
   return sums_.is_pure || node.depth >= task_.max_depth || node.size < task_.min_rows_to_split ||
-         node.size < 2 * task_.min_rows || sums_.weight < 2 * task_.min_weight;
+         node.size < 2 * task_.min_rows || sums_.weight < 2 * sums_.min_weight;
 }
 
 void TreeGrower::add_leaf(const Open& node) {

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from margrove.engine import Effort, solve
 from margrove.engine.native.core import core, given_or_nothing
@@ -35,7 +36,9 @@ def cells_of(x):
     return Cells(columns, len(x), tuple(x[:, j] for j in range(x.shape[1])), block=block)
 
 
-def grower_of(x, y, n_classes, growth, *, n_trees, first=0, seed=7, n_drawn=0, weight=None, threads=1):
+def grower_of(
+    x, y, n_classes, growth, *, n_trees, first=0, seed=7, n_drawn=0, weight=None, threads=1, min_weight_share=0.0
+):
     return core.ForestGrower(
         core.NumberColumns(x),
         n=len(x),
@@ -48,6 +51,7 @@ def grower_of(x, y, n_classes, growth, *, n_trees, first=0, seed=7, n_drawn=0, w
         first=first,
         seed=seed,
         n_drawn=n_drawn,
+        min_weight_share=min_weight_share,
         threads=threads,
     )
 
@@ -270,3 +274,110 @@ def test_missing_cells_are_refused():
     x[3, 2] = np.nan
     with pytest.raises(ValueError, match="missing"):
         grown(x, y, k, Growth(), n_trees=1)
+
+
+def walked(forest, x, missing_branch=None):
+    """The leaf of each row in each tree, by the plain definition."""
+    leaves = np.empty((len(x), len(forest["start"]) - 1), np.int32)
+    for t, first in enumerate(forest["start"][:-1]):
+        for i, row in enumerate(np.asarray(x, np.float64)):
+            node = first
+            while forest["feature"][node] >= 0:
+                cell = row[forest["feature"][node]]
+                goes_left = cell <= forest["threshold"][node]
+                if np.isnan(cell) and missing_branch is not None:
+                    goes_left = missing_branch[node] == 0
+                node = node + 1 if goes_left else first + forest["right"][node]
+            leaves[i, t] = forest["right"][node]
+    return leaves
+
+
+def trees_of(forest, missing_branch=None):
+    return core.ForestTrees(
+        **{name: forest[name] for name in ("start", "feature", "threshold", "right", "leaf_start")},
+        missing_branch=missing_branch,
+    )
+
+
+def summed(forest, leaves, values, place):
+    total = np.zeros((len(leaves), values.shape[1]))
+    for t, first in enumerate(forest["leaf_start"][:-1]):
+        at = first + leaves[:, t]
+        total += values[at if place is None else place[at]]
+    return total
+
+
+def points_of(x, is_sparse):
+    if not is_sparse:
+        return core.dense_points(np.ascontiguousarray(x))
+    csr = sp.csr_matrix(x)
+    return core.csr_points(csr.data, csr.indices, csr.indptr.astype(np.int64), x.shape[1])
+
+
+@pytest.mark.parametrize("type_", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", [1, 2, 15, 16, 17, 300])
+@pytest.mark.parametrize("n_classes", [0, 2, 7])
+def test_rows_come_to_the_leaves_that_the_definition_says(type_, n_rows, n_classes):
+    rng = np.random.default_rng(n_rows + n_classes)
+    x = np.round(rng.normal(size=(250, 5)), 1).astype(type_)
+    y = (x[:, 0] * 3).round() if n_classes == 0 else rng.integers(0, n_classes, 250)
+    growth = Growth("gini" if n_classes else "squared_error", max_features=2, min_samples_leaf=2)
+    forest = grown(x, y.astype(float if n_classes == 0 else np.int32), n_classes, growth, n_trees=5, n_drawn=250)
+    new = np.round(rng.normal(size=(n_rows, 5)), 1).astype(type_)
+    new[rng.random(new.shape) < 0.5] = 0
+    values, place = (forest["shares"], forest["shape_index"]) if n_classes else (forest["mean"][:, None], None)
+    leaves = walked(forest, new)
+    for threads, is_sparse in [(1, False), (2, False), (1, True), (2, True)]:
+        trees, points = trees_of(forest), points_of(new, is_sparse)
+        np.testing.assert_array_equal(core.forest_leaves(trees, points, threads=threads), leaves)
+        np.testing.assert_array_equal(
+            core.forest_sums(trees, points, value=values, place=place, threads=threads),
+            summed(forest, leaves, values, place),
+        )
+
+
+@pytest.mark.parametrize("type_", [np.float32, np.float64])
+def test_missing_cells_go_where_they_are_sent(type_):
+    x, y, k = a_table(300)
+    forest = grown(x, y, k, Growth(max_features=2), n_trees=3, n_drawn=300)
+    rng = np.random.default_rng(0)
+    new = x[:80].astype(type_)
+    new[rng.random(new.shape) < 0.3] = np.nan
+    branch = rng.integers(0, 2, len(forest["feature"])).astype(np.int8)
+    for given in (None, branch):
+        points = core.dense_points(new)
+        found = core.forest_leaves(trees_of(forest, given), points, threads=1)
+        np.testing.assert_array_equal(found, walked(forest, new, given))
+
+
+def test_a_number_between_a_float_and_its_threshold_goes_right():
+    """θ halfway between two floats is no float itself."""
+    low = np.float32(1)
+    high = np.nextafter(low, np.float32(2))
+    x = np.array([[low], [high]])
+    forest = grown(x, np.array([0, 1], np.int32), 2, Growth(), n_trees=1)
+    assert low < forest["threshold"][0] < high
+    np.testing.assert_array_equal(core.forest_leaves(trees_of(forest), core.dense_points(x), threads=1), [[0], [1]])
+
+
+@pytest.mark.parametrize("array", ["start", "feature", "right", "leaf_start"])
+def test_arrays_that_lead_outside_are_refused(array):
+    x, y, k = a_table(60)
+    forest = grown(x, y, k, Growth(max_features=2), n_trees=2, n_drawn=60)
+    for value in (-2, 10**6):
+        wrong = forest[array].copy()
+        wrong[1] = value
+        with pytest.raises(ValueError, match=r"tree|forest|leaf|child"):
+            core.forest_leaves(trees_of(forest | {array: wrong}), core.dense_points(x), threads=1)
+    place = forest["shape_index"].copy()
+    place[0] = 99
+    with pytest.raises(ValueError, match="place"):
+        core.forest_sums(trees_of(forest), core.dense_points(x), value=forest["shares"], place=place, threads=1)
+
+
+def test_the_least_share_of_a_leaf_is_of_the_tree_s_own_weight():
+    x, y, k = a_table(200)
+    forest = grown(x, y, k, Growth(max_features=2), n_trees=2, n_drawn=100, min_weight_share=0.1)
+    assert (forest["weight"] >= 10).all()
+    one = grown(x, y, k, Growth(max_features=2, min_weight_leaf=10.0), n_trees=2, n_drawn=100)
+    assert_same(forest, one)
