@@ -35,12 +35,13 @@ def out_of_bag_course(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from margrove import RandomForestClassifier, load_penguins
     >>> from margrove.forest.course import out_of_bag_course
     >>> penguins = load_penguins()
     >>> forest = RandomForestClassifier(n_estimators=50, oob_score=True).fit(penguins, penguins.labels())
     >>> course = out_of_bag_course(forest, penguins, penguins.labels())
-    >>> float(course.error[-1]) == 1 - forest.oob_score_
+    >>> bool(np.isclose(course.error[-1], 1 - forest.oob_score_))
     True
     """
     check_is_fitted(model)

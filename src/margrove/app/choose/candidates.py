@@ -60,7 +60,9 @@ class Candidate:
         preparation = training.preparation.for_table(self.learner, table)
         if self.rounds or training.kind.metric.needs != "probabilities":
             training = training.bare if is_trial else training
-        own = replace(training, taken=self.learner, params={**self.params, **params}, preparation=preparation)
+        out_of_bag = {"oob_score": False} if is_trial and self.is_forest else {}  # the folds judge it
+        given = {**self.params, **params, **out_of_bag}
+        own = replace(training, taken=self.learner, params=given, preparation=preparation)
         return replace(own, time_limit=max(LEAST_LIMIT, min(limits)) if limits else None).build()
 
     def proof_seconds(self, fit: float) -> float:
@@ -122,6 +124,16 @@ def _classifiers() -> tuple[Candidate, ...]:
         Candidate("tree", tree, 4, "decision tree", _TESTS, **_TREE_PROOF),
         Candidate("tree-large", tree, 5, "larger decision tree", small, {"complexity": 0.0}, **_TREE_PROOF),
         *_forests(forest, extra, 12),
+        # Where few of many columns matter, a node that examines √d of them often sees none (madelon).
+        Candidate(
+            "forest-wide",
+            forest,
+            14,
+            "random forest of {n_estimators} trees, half of the columns in each node",
+            "many trees, each grown from rows and columns drawn at random, predict together",
+            {**forest.defaults, "max_features": 0.5},
+            **_FOREST,
+        ),
         _vote(boost, 1, 6, _ROUNDS, "many single tests vote, each correcting the errors of those before"),
         # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
         Candidate("svm", svm, 9, "support vector machine", hard, **_KERNEL),

@@ -262,7 +262,8 @@ class Contest:
             names = list(self._trials)
             earlier = [self._trials[name] for name in names[: names.index(candidate.after)]]
             smaller = [t.mean for t in earlier if t.is_scored and t.candidate.rounds]
-            single = [t.mean for t in earlier if t.candidate.learner.takes_tables and not t.candidate.rounds]
+            trees = [t for t in earlier if t.candidate.learner.takes_tables and not t.candidate.is_forest]
+            single = [t.mean for t in trees if not t.candidate.rounds]
             if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
                 return "smaller trees scored as well"
         return ""
