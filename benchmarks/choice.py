@@ -5,8 +5,9 @@
     python benchmarks/choice.py --only adult car    these; the others stay as they were
 
 All sides get the same rows; the accuracy is of the official test part or of a stratified third (seed 0). The command
-has 60 s on two cores and is asked for accuracy (with --processor-clock 60 s of both cores together, which is less). The peers have their defaults on one thread: LightGBM and
-HistGradientBoosting take text as categories, RandomForest one column for each level (ordinal codes above 255 levels).
+has 60 s on two cores (with --processor-clock 60 s of both cores together, which is less) and is asked for accuracy. The
+peers have their defaults on one thread: LightGBM and HistGradientBoosting take text as categories, RandomForest one
+column for each level (ordinal codes above 255 levels).
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def measured(name: str, *, processor_clock: bool) -> dict[str, Any]:
     error = (best * (1 - best) / len(test)) ** 0.5
     tried = [[line["title"], line["score"], line["seconds"]] for line in told["leaderboard"]]
     return case | {
-        "cpu_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, "processor_clock": processor_clock,
+        "cpu_seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "processor_clock": processor_clock,
         "difference": accuracy - best, "standard_error": error, "learner": taken["title"], "seconds": seconds,
         "estimate": told["estimate"]["value"], "certificate_holds": told["certificate"]["holds"], "tried": tried,
     }  # fmt: skip
