@@ -62,7 +62,7 @@ def test_a_forest_grows_on_the_table_itself_and_tells_its_size_and_its_score(run
 def test_a_seed_gives_another_forest(run: Run, outings: str, forest: str) -> None:
     before = margrove.load(forest)
     said_by(run("train", outings, "--without", "length", *FEW, "--seed", "7"))
-    after, table = margrove.load(forest), margrove.read_table(outings)
+    after, table = margrove.load(forest), margrove.read_table(outings).without("length")
     assert (before.random_state, after.random_state) == (0, 7)
     assert (before.predict_proba(table) != after.predict_proba(table)).any()
 
@@ -92,7 +92,7 @@ def test_predictions_have_reasons_and_probabilities(run: Run, outings: str, fore
     said_by(run("predict", forest, outings, "--probabilities", "-o", "shares.csv"))
     with open("shares.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    shares = margrove.load(forest).predict_proba(margrove.read_table(outings))
+    shares = margrove.load(forest).predict_proba(margrove.read_table(outings).without("length"))
     assert [float(row["probability go"]) for row in rows] == pytest.approx(shares[:, 0].tolist())
 
 
@@ -118,7 +118,7 @@ def test_code_is_refused_but_c(run: Run, forest: str) -> None:
 
 
 def test_the_report_describes_the_forest(run: Run, outings: str, forest: str) -> None:
-    model, table = margrove.load(forest), margrove.read_table(outings, target="out")
+    model, table = margrove.load(forest), margrove.read_table(outings, target="out").without("length")
     sections = {section.key: section for section in report_of(model, table).sections}
     section = sections["model"]
     assert section.title == "The forest"

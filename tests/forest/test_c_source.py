@@ -13,6 +13,7 @@ import pytest
 
 from margrove import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor, load_penguins
 from margrove.errors import InputError, ParameterError
+from margrove.tree.reading import read_cells
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
 
@@ -38,11 +39,8 @@ def test_classes_of_a_table_with_text_and_missing_cells(compiled: Any) -> None:
     forest = RandomForestClassifier(n_estimators=9, n_jobs=1).fit(penguins, species)
     found = compiled(forest.to_c())
     found.predict_shares.argtypes = [DOUBLES, DOUBLES]
-    cells = []
-    for column in forest.model_.columns:
-        values = penguins[column.name].values
-        codes = {level: code for code, level in enumerate(column.levels)}
-        cells.append([codes.get(v, np.nan) for v in values.tolist()] if column.levels else values.astype(float))
+    read = read_cells(forest, penguins, forest.model_.columns)
+    cells = [np.where(values == -1, np.nan, values) if values.dtype.kind == "i" else values for values in read.values]
     rows = np.ascontiguousarray(np.column_stack(cells), dtype=np.float64)
     wanted, shares = forest.predict_proba(penguins), np.zeros(3)
     for i, row in enumerate(rows):
