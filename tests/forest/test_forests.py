@@ -72,6 +72,17 @@ def test_a_forest_predicts_the_mean_of_its_trees(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_missing_cells_go_where_most_rows_went(kind):
+    X, y = data_for(kind)
+    forest = kind(n_estimators=5, max_depth=5).fit(X, y)
+    holed = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    expected = np.stack([tree.apply(holed) for tree in forest.estimators_], axis=1)
+    np.testing.assert_array_equal(forest.apply(holed), expected)
+    single = np.where(np.isnan(holed), 0, holed).astype(np.float32)
+    np.testing.assert_array_equal(forest.apply(single), forest.apply(single.astype(np.float64)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_trees_are_the_same_for_any_number_of_threads(kind, n_jobs):
     X, y = data_for(kind)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from margrove.engine.native.core import NAME, core, given_or_nothing, threads_for
+from margrove.engine.native.core import NAME, core, given_or_nothing, points_of, threads_for
 from margrove.engine.native.tree import growth_for_core
 from margrove.engine.registry import Engine, register
-from margrove.forest.model import ForestSolution, joined
+from margrove.forest.model import ForestModel, ForestSolution, joined
 from margrove.forest.packed import PackedForest
 from margrove.forest.problem import ForestProblem
 from margrove.run.effort import Effort
@@ -21,7 +23,7 @@ from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel
-from margrove.tree.problem import TreeProblem, check_asked
+from margrove.tree.problem import Cells, TreeProblem, check_asked
 
 
 @register(NAME, ForestProblem)
@@ -38,9 +40,14 @@ def _are_plain(problem: ForestProblem) -> bool:
     return is_plain and is_free and (root.weight is None or problem.min_weight_share == 0)
 
 
+def _block(cells: Cells) -> NDArray[Any]:
+    """Return dense columns of numbers as one table."""
+    return np.stack(cells.values, axis=1) if cells.block is None else cells.block
+
+
 def _together(problem: ForestProblem, effort: Effort) -> ForestSolution:
     root = problem.root
-    block = np.stack(root.cells.values, axis=1) if root.cells.block is None else root.cells.block
+    block = _block(root.cells)
     n_rows, is_regression = len(block), root.is_regression
     total = n_rows if problem.n_drawn is None else problem.n_drawn
     growth = replace(root.growth, seed=0, min_weight_leaf=problem.min_weight_share * total)
@@ -87,3 +94,38 @@ def _tree_by_tree(engine: Engine, problem: ForestProblem, effort: Effort) -> For
             break
         trees.append(solution.model)
     return ForestSolution(joined([Grove.of(problem.root.cells.columns, trees)], problem.root), status)
+
+
+def leaves(model: ForestModel, cells: Cells, n_jobs: int | None) -> NDArray[np.int32] | None:
+    """Return the leaf of each row in each tree as `Engine.leaves` does; None unless the trees are plain."""
+    if not isinstance(model.trees, PackedForest):
+        return None
+    trees, points = _with_points(model.trees, cells)
+    return core.forest_leaves(trees, points, threads=threads_for(n_jobs))
+
+
+def mean_of_trees(model: ForestModel, cells: Cells, n_jobs: int | None) -> NDArray[np.float64] | None:
+    """Return the mean of what the trees predict; None unless they are plain."""
+    if not isinstance(model.trees, PackedForest):
+        return None
+    forest = model.trees
+    trees, points = _with_points(forest, cells)
+    value = np.ascontiguousarray(forest.value)
+    sums = core.forest_sums(trees, points, value=value, place=forest.place, threads=threads_for(n_jobs))
+    return np.divide(sums, model.n_trees, out=sums)
+
+
+_prepared: WeakKeyDictionary[PackedForest, core.ForestTrees] = WeakKeyDictionary()  # without missing cells
+
+
+def _with_points(forest: PackedForest, cells: Cells) -> tuple[core.ForestTrees, core.Points]:
+    """Return the forest and the rows as the core takes them."""
+    X = csr_matrix(cells.sparse) if cells.sparse is not None else _block(cells)
+    nodes = {name: getattr(forest, name) for name in ("start", "feature", "threshold", "right", "leaf_start")}
+    if np.isnan(X.data if cells.sparse is not None else X).any():
+        branches = [forest.tree(t).default_branch for t in range(forest.n_trees)]
+        trees = core.ForestTrees(**nodes, missing_branch=np.maximum(np.concatenate(branches), 0).astype(np.int8))
+        return trees, points_of(X)
+    if forest not in _prepared:
+        _prepared[forest] = core.ForestTrees(**nodes)
+    return _prepared[forest], points_of(X)
