@@ -16,10 +16,13 @@ register(
     _OF_CLASSES(
         "margrove.forest.classifier:RandomForestClassifier",
         called="a random forest",
+        # On the test rows of nine tables (dna, digits, letter, madelon, magic04, pendigits, phoneme, segment, spambase)
+        # the mean accuracy is 91.8 % with 300 trees, 91.5 % with 100. With a third or half of the columns it is 92.9 and
+        # 92.8 %, but without madelon, where few of 500 columns matter, 94.4 and 94.3 %, not 94.5 %.
         offer=Offer(
             "forest",
             "the mean of many trees, each grown from rows and columns drawn at random",
-            place=8,
+            place=9,
             defaults={"n_estimators": 300, "oob_score": True},
             takes_tables=True,
             remark="Defaults: n_estimators=300, max_features=sqrt.",
@@ -43,7 +46,8 @@ register(
         offer=Offer(
             "extra-trees",
             "the mean of many trees whose tests are drawn at random",
-            defaults={"n_estimators": 300},
+            # On the same tables 93.8 % with half of the columns, 91.8 % with √d; without madelon 94.9 % both.
+            defaults={"n_estimators": 300, "max_features": 0.5},
             takes_tables=True,
             is_listed=False,
         ),
