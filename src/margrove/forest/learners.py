@@ -17,8 +17,8 @@ register(
         "margrove.forest.classifier:RandomForestClassifier",
         called="a random forest",
         # On the test rows of nine tables (dna, digits, letter, madelon, magic04, pendigits, phoneme, segment, spambase)
-        # the mean accuracy is 91.8 % with 300 trees, 91.5 % with 100. With a third or half of the columns it is 92.9 and
-        # 92.8 %, but without madelon, where few of 500 columns matter, 94.4 and 94.3 %, not 94.5 %.
+        # the mean accuracy is 91.8 % with 300 trees, 91.5 % with 100. With a third or half of the columns it is 92.9
+        # and 92.8 %, but without madelon, where few of 500 columns matter, 94.4 and 94.3 %, not 94.5 %.
         offer=Offer(
             "forest",
             "the mean of many trees, each grown from rows and columns drawn at random",
