@@ -295,3 +295,22 @@ def test_frames_keep_their_names():
     assert list(forest.feature_names_in_) == list(X.columns)
     with pytest.raises((InputError, ValueError)):
         forest.predict(pd.DataFrame({"a": [1.0]}))
+
+
+@pytest.mark.parametrize("table", ["numbers", "penguins"])
+def test_a_fit_continues_from_its_checkpoint(tmp_path, table):
+    X, y = load_iris(return_X_y=True)
+    if table == "penguins":
+        X = load_penguins()
+        y = X.labels()
+    path = tmp_path / "forest.checkpoint"
+    with pytest.warns(MargroveWarning, match="of 1000000 trees"):
+        RandomForestClassifier(n_estimators=1_000_000, time_limit=0.3, checkpoint=path).fit(X, y)
+    assert path.exists()
+    with pytest.raises(InputError, match="other data or other parameters"):
+        RandomForestClassifier(n_estimators=4, max_depth=2, checkpoint=path).fit(X, y)
+    resumed = RandomForestClassifier(n_estimators=4, checkpoint=path).fit(X, y)
+    assert not path.exists()
+    np.testing.assert_array_equal(resumed.apply(X), RandomForestClassifier(n_estimators=4).fit(X, y).apply(X))
+    whole = RandomForestClassifier(n_estimators=20, checkpoint=path).fit(X, y)
+    np.testing.assert_array_equal(whole.apply(X), RandomForestClassifier(n_estimators=20).fit(X, y).apply(X))

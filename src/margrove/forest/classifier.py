@@ -105,7 +105,9 @@ ccp_alpha, monotonic_cst, categorical, categorical_features, split_values
     n_jobs : int, optional
         Threads; None means all. The trees are the same for any number.
     time_limit : float, optional
-        Seconds; the trees grown by then are kept. So does Ctrl-C.
+        Seconds; the trees grown by then are kept, as they are after Ctrl-C.
+    checkpoint : path or Checkpoint, optional
+        The file in which the trees grown so far are kept; a later fit of the same data continues from it.
     engine : str or Engine
         The engine that runs it: "auto", "native", "reference", or an `Engine` object.
 
@@ -141,7 +143,7 @@ class ExtraTreesClassifier(ForestClassifier):
     bootstrap : bool, default=False
     n_estimators, criterion, max_features, max_samples, oob_score, class_weight, warm_start, max_depth, \
 min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, min_impurity_decrease, ccp_alpha, \
-monotonic_cst, categorical, categorical_features, split_values, random_state, n_jobs, time_limit, engine
+monotonic_cst, categorical, categorical_features, split_values, random_state, n_jobs, time_limit, checkpoint, engine
         As in `RandomForestClassifier`.
 
     Attributes

@@ -21,9 +21,11 @@ from margrove.errors import InputError, ParameterError, check_flag, check_number
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.forest.c_source import to_c
 from margrove.forest.certificate import solver_certificate
+from margrove.forest.checkpointing import solve_with_checkpoint
 from margrove.forest.model import ForestModel, ForestSolution, joined
 from margrove.forest.out_of_bag import OutOfBag, out_of_bag
 from margrove.forest.problem import ForestProblem
+from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.status import Status
 from margrove.tree.draws import drawn_rows, tree_seed
 from margrove.tree.estimator import DecisionTree
@@ -48,6 +50,7 @@ class Forest(TreeParameters):
     oob_score: bool = checked(check_flag, default=False)
     warm_start: bool = checked(check_flag, default=False)
     ccp_alpha: float = checked(check_number, least=0, default=0.0)
+    checkpoint: CheckpointLike | None = None
 
     # The parameters of a tree that its forest has no choice of.
     split_score: SplitScore = fixed("gain")
@@ -107,7 +110,13 @@ class Forest(TreeParameters):
             problem = self._further(problem, grown)
         effort = self._effort()
         engine = choose(self.engine, problem, effort)
-        solution = engine.solve(problem, effort) if problem.n_trees else ForestSolution(grown)  # type: ignore[arg-type]
+        checkpoint = settle_checkpoint(self.checkpoint)
+        if grown is not None and not problem.n_trees:
+            solution = ForestSolution(grown)
+        elif checkpoint is None:
+            solution = engine.solve(problem, effort)
+        else:
+            solution = solve_with_checkpoint(engine, problem, effort, checkpoint)
         self._refuse_stopped(solution, grown)
         model = self._pruned(solution.model, problem) if problem.n_trees else solution.model
         if grown is not None and problem.n_trees:
@@ -152,7 +161,8 @@ class Forest(TreeParameters):
         raise ParameterError(Advice(Parameter("time_limit"), words))
 
     def _check_drawing(self) -> None:
-        """Raise an error if rows cannot be drawn as asked."""
+        """Raise an error if rows cannot be drawn as asked, or the checkpoint cannot be written."""
+        settle_checkpoint(self.checkpoint)
         if not self.bootstrap and self.oob_score:
             found = "Out of bag estimation only available if bootstrap=True; here bootstrap=False and oob_score=True."
             raise ParameterError(Advice(found, " Use ", Setting("oob_score", False), "."))

@@ -128,7 +128,7 @@ default="squared_error"
         Compute ``oob_score_`` (R²) and ``oob_prediction_``, from the trees that have not seen a row.
     bootstrap, max_samples, warm_start, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
 max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical, categorical_features, split_values, \
-random_state, n_jobs, time_limit, engine
+random_state, n_jobs, time_limit, checkpoint, engine
         As in `RandomForestClassifier`.
 
     Attributes
@@ -158,7 +158,7 @@ class ExtraTreesRegressor(ForestRegressor):
     bootstrap : bool, default=False
     n_estimators, criterion, max_features, max_samples, oob_score, keep_targets, warm_start, max_depth, \
 min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, min_impurity_decrease, ccp_alpha, \
-monotonic_cst, categorical, categorical_features, split_values, random_state, n_jobs, time_limit, engine
+monotonic_cst, categorical, categorical_features, split_values, random_state, n_jobs, time_limit, checkpoint, engine
         As in `RandomForestRegressor`.
 
     Attributes
