@@ -12,6 +12,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.choose.candidates import LEAST_LIMIT
+from margrove.app.choose.contest import fairly_judged
 from margrove.app.choose.words import tell_metric
 from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
@@ -88,7 +89,7 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
     training = replace(training, task="regress" if is_estimated else "classify", form=facts.format)
-    training = training.judged(training.kind.labels(table))
+    training = fairly_judged(training.judged(training.kind.labels(table)), table)
     task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
     learners = [learner for learner in offered if learner is not None]

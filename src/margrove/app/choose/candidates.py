@@ -54,11 +54,10 @@ class Candidate:
         is_trial: bool = False,
     ) -> Any:
         """Return an unfitted model for the table, whose fit may take so many seconds; for a trial without calibration,
-        unless it is judged by its probabilities."""
+        which `TrialData.scores` does at once for all folds."""
         limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
         preparation = training.preparation.for_table(self.learner, table)
-        if self.rounds or training.kind.metric.needs != "probabilities":
-            training = training.bare if is_trial else training
+        training = training.bare if is_trial else training
         own = replace(training, taken=self.learner, params={**self.params, **params}, preparation=preparation)
         return replace(own, time_limit=max(LEAST_LIMIT, min(limits)) if limits else None).build()
 

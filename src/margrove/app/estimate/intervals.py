@@ -65,15 +65,17 @@ def bootstrap_interval(
     *,
     n_rounds: int,
     n_rows: int,
+    n_columns: int = 1,
     most: float = math.inf,
     seed: int = 0,
 ) -> Interval | None:
     """Return the interval of a score without one in closed form. ``again`` scores the rows at these places again, NaN
-    where it cannot; ``sizes`` are the numbers of rows of each part, which are drawn apart. None if not finite."""
+    where it cannot; ``sizes`` are the numbers of rows of each part, which are drawn apart, and ``n_columns`` that of
+    numbers which the score of a row takes. None if not finite."""
     n, rng = sum(sizes), np.random.default_rng(seed)
     starts = np.cumsum([0, *sizes[:-1]])
     drawn = []
-    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))):
+    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // (n * n_columns)))):
         score = again(np.concatenate([start + rng.integers(0, m, m) for start, m in zip(starts, sizes, strict=True)]))
         if math.isfinite(score):
             drawn.append(score)
