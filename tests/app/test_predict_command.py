@@ -299,7 +299,7 @@ def test_few_rows_are_explained_by_linear_models_and_trees_only(run: Run, folder
     (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
     result = run("predict", "v.margrove", "new.csv", "--explain")
     assert result.exit_code == 2
-    assert "new.csv: has 2 rows, too few for an explanation" in result.stderr
+    assert "new.csv: 2 rows are too few for --explain" in result.stderr
     assert "Give at least 20 rows, or train a tree or a linear model." in result.stderr
 
 

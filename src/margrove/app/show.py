@@ -203,9 +203,11 @@ def tell_history(screen: Screen, record: dict[str, Any] | None, form: Format | N
     scored = [line for line in history.leaderboard if line.score is not None][:_MOST_LINES]
     if scored:
         screen.heading("Learners tried, as saved after training")
-        task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
+        task = _task(estimate)
+        grid = bare_grid("", "learner", task.measure, right=(task.measure,))
         for line in scored:
-            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.spread(line.error)}")
+            value = task.number(line.score or 0.0)
+            score = value if line.error is None else f"{value.removesuffix(' %')} ± {task.spread(line.error)}"
             grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
         screen.say(grid, indent=2)
         if history.choice:
@@ -233,6 +235,8 @@ def _value_words(estimate: RecordedEstimate, form: Format | None) -> tuple[str, 
     task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
     error = "" if off is None or not task.is_number else f"mean absolute error {amount_text(off, form)}"
     value, *limits = (task.value_text(task.natural(each)) for each in (estimate.value, low or 0.0, high or 0.0))
+    if limits[0].endswith(" %"):
+        limits[0] = limits[0].removesuffix(" %")
     ends = "" if low is None or high is None else "95 % interval {} … {}".format(*limits)
     return f"{'' if task is CLASSES else task.value_name} {value}".lstrip(), error, ends
 

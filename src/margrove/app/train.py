@@ -154,9 +154,7 @@ def train(
         screen.warn(warning)
     tell_learned(screen, explained)
     tell_curve(screen, decision.training.kind, trained.curve)
-    tell_certificate(screen, proof.certificate, data="TABLE")
-    if proof.words:
-        screen.say(proof.words, indent=2)
+    tell_certificate(screen, proof.certificate, data="TABLE", why_not=proof.reason)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
     before, is_saved = _file_of(destination), False

@@ -147,7 +147,8 @@ class Training:
             )
         if self.budget <= 0:
             raise ParameterError(
-                "--budget is 0, and --model auto needs time to try learners. Increase it, or choose a --model."
+                f"--budget is {self.budget:g}, and --model auto needs time to try learners. Increase it, or choose a "
+                "--model."
             )
         if self.folds < 2:
             raise ParameterError(

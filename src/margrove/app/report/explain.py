@@ -31,6 +31,7 @@ _LONGEST_CELL = 60  # letters
 _USUAL = 0.1  # of the rows, at least, have what is called usual
 _IN_PHRASE = 3  # columns
 _NOTHING = "no column stands out"
+_AS_TYPICAL = "as for a typical row"  # of a prediction that no column speaks for
 _NOTABLE = 0.2  # of the largest contribution: smaller ones are not in a phrase
 _MOST_CHANGED = 50_000  # rows that are predicted at a time, each with some column changed
 _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equal
@@ -189,7 +190,8 @@ def reasons(subject: Subject) -> list[str]:
         raise ParameterError(f"--explain: {explanation.called} cannot explain its predictions{of_wide}.")
     if not is_exact and subject.are_few and not subject.is_training:
         raise InputError(
-            f"has {counted(n, 'row')}, too few for an explanation, which compares each with the table's usual values",
+            f"{counted(n, 'row')} {'is' if n == 1 else 'are'} too few for --explain, which compares each row with the "
+            "typical values of the table",
             file=subject.table.source,
             cure=f"Give at least {FEW_ROWS} rows, or train a tree or a linear model.",
         )
@@ -213,6 +215,8 @@ def _phrase(subject: Subject, contributions: tuple[Contribution, ...]) -> str:
         return ", ".join(named[:_IN_PHRASE]) or _NOTHING
     for_it = [_named(each) for each in large if each.amount > 0][:_IN_PHRASE]
     against = [f"despite {_named(each)}" for each in large if each.amount < 0][:1]
+    if against and not for_it:
+        return f"{_AS_TYPICAL}, {against[0]}"
     return "; ".join(filter(None, [", ".join(for_it), *against])) or _NOTHING
 
 
