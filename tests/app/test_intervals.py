@@ -42,7 +42,7 @@ def test_an_interval_holds_its_share_and_stays_one(n_right: int) -> None:
 def test_folds_that_were_done_give_the_interval() -> None:
     labels, rows = np.repeat([0, 1], 50), np.arange(0, 100, 5)
     rounds = [
-        Predicted(rows + k, np.where(np.arange(20) < n_right, labels[rows + k], 2), "tree")
+        Predicted(rows + k, np.where(np.arange(20) < n_right, labels[rows + k], 1 - labels[rows + k]), "tree")
         for k, n_right in enumerate([10, 14])
     ]
     assert CLASSES.estimate(labels, []).interval is None

@@ -55,12 +55,12 @@ def auto_part(chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
-    """Return the estimate, without the predictions."""
-    off = estimate.deviation
+def estimate_part(estimate: Estimate, words: str = "") -> dict[str, Any]:
+    """Return the estimate, without the predictions; ``words`` say how it was made, by default by the named learner."""
+    off, how = estimate.deviation, [how_words(estimate)] if estimate.rounds else []
     return {
         "method": estimate.method,
-        "words": words,
+        "words": words or "; ".join([*how, *estimate.notes]),
         "measure": estimate.task.value_name,
         "metric": estimate.task.metric.name,
         "value": None if estimate.value is None else estimate.task.natural(estimate.value),
@@ -71,16 +71,6 @@ def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
         "accuracy": estimate.accuracy,
         "never_predicted": list(estimate.never),
     }
-
-
-def named_estimate_part(estimate: Estimate) -> dict[str, Any]:
-    """Return the same of a learner that was named: what its task has."""
-    how = [how_words(estimate)] if estimate.rounds else []
-    absent = {"baseline", "baseline_class"} if estimate.task.is_number else {"mean_absolute_error"}
-    absent |= {"accuracy", "never_predicted"} if estimate.task.is_number else set()
-    absent |= {"low", "high"} if estimate.interval is None else set()
-    part = estimate_part(estimate, "; ".join([*how, *estimate.notes]))
-    return {name: value for name, value in part.items() if name not in absent}
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
-    estimate_words,
     search_words,
     tell_choice,
     tell_contest,
@@ -261,7 +260,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     preparation = training.preparation.for_table(candidate.learner, table)
     return Decision(
         replace(training, taken=candidate.learner, params=params, preparation=preparation),
-        f"{estimate_words(estimate)} ({estimate.method}); {candidate.titled(params)}",
+        f"{training.kind.words(estimate)} ({estimate.method}); {candidate.titled(params)}",
         estimate,
         part,
         part,
@@ -301,7 +300,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         estimate = tuned.estimate
     tell_estimate(screen, estimate, advice="" if learner.regression is None else facts.advice)
     summary = task.prefix + task.words(estimate)
-    history = {"estimate": provenance.named_estimate_part(estimate), "search": None, "is_interrupted": False}
+    history = {"estimate": provenance.estimate_part(estimate), "search": None, "is_interrupted": False}
     document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}
     if tuned is None:
         return Decision(training, summary, estimate, history, document)

@@ -165,16 +165,10 @@ def tell_choice(screen: Screen, chosen: Chosen, advice: str = "") -> None:
     if len(set(chosen.picks)) > 1:
         picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
         lines.append(Text(f"chosen in the rounds: {picks}", style="dim"))
-    task, text = estimate.task, "" if estimate.value is None else estimate_words(estimate)
+    task, text = estimate.task, "" if estimate.value is None else task.words(estimate)
     useless = task.uselessness(estimate)
     shown: list[str | Text] = [*lines, *task.context(estimate)[: 1 if task.is_number else None]]
     tell_value(screen, estimate, text, chosen.how, shown, useless and (advice or useless))
-
-
-def estimate_words(estimate: Estimate) -> str:
-    """Return the value with its interval; a perfect one with one decimal."""
-    is_perfect = estimate.value is None or not NEARLY_PERFECT <= estimate.value < 1
-    return "-" if estimate.value is None else estimate.task.words(estimate, 1 if is_perfect else 2)
 
 
 def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:

@@ -19,7 +19,7 @@ from margrove.data import Table
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 
 
-class _Classes(Task):
+class Classes(Task):
     name, is_number = "classify", False
     too_few = "at least two classes need two or more rows each"
     splitter = StratifiedKFold
@@ -60,7 +60,7 @@ class _Classes(Task):
         return np.concatenate([rng.choice(rows, n, replace=False) for rows, n in zip(own, counts, strict=True)])
 
     def score(self, labels: Labels, part: Predicted) -> float:
-        return self.metric.score(_judged(labels, part))
+        return self.metric.score(Judged.of(labels, labels[part.rows], part.values, part.scores))
 
     def resolution(self, n_rows: int) -> float:
         """Return half a row: folds differ in size by a row, so that the same number of errors gives other means."""
@@ -73,31 +73,29 @@ class _Classes(Task):
         return {"scores": scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
     def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
-        constant, label = self.metric.constant(Judged.of(labels, labels, labels))
+        judged = [Judged.of(labels, labels[part.rows], part.values, part.scores) for part in parts]
+        found = self.judged(judged, Judged.of(labels, labels, labels), n_rounds, seed)
+        if parts and found["value"] <= found["baseline"]:
+            found["relation"] = relation_of_classes(judged, seed)
+        return found
+
+    def judged(self, parts: Sequence[Judged], whole: Judged, n_rounds: int, seed: int = 0) -> dict[str, Any]:
+        """Return the scores of the parts of all rows, with their interval, and that of the best constant."""
+        constant, label = self.metric.constant(whole)
         found: dict[str, Any] = {"baseline": constant, "baseline_class": label.item()}
         if not parts:
             return found
-        judged = [_judged(labels, part) for part in parts]
-        rounds, sizes = tuple(self.metric.score(each) for each in judged), [len(each.truth) for each in judged]
-        value, table = float(np.mean(rounds)), sum(each.table[0] for each in judged)
-        found["accuracy"] = float(np.mean([np.mean(each.truth == each.values) for each in judged]))
+        n_rows, sizes = len(whole.truth), [len(each.truth) for each in parts]
+        rounds, table = tuple(self.metric.score(each) for each in parts), sum(each.table[0] for each in parts)
+        value = float(np.mean(rounds))
+        found["accuracy"] = float(np.mean([np.mean(each.truth == each.values) for each in parts]))
         if self.metric is ACCURACY:
-            interval: Interval | None = share_interval(int(np.trace(table)), sum(sizes), n_rounds, len(labels))
+            interval: Interval | None = share_interval(int(np.trace(table)), sum(sizes), n_rounds, n_rows)
         else:
-            interval = bootstrap_interval(
-                value,
-                self._again(judged),
-                sizes,
-                n_rounds=n_rounds,
-                n_rows=len(labels),
-                most=1.0,
-                seed=seed,
-                n_columns=len(table),
-            )
+            again, counts = self._again(parts), {"n_rounds": n_rounds, "n_rows": n_rows, "n_columns": len(table)}
+            interval = bootstrap_interval(value, again, sizes, **counts, most=1.0, seed=seed)
         is_never = (table.sum(axis=1) > 0) & (table.sum(axis=0) == 0)
-        never = tuple(judged[0].classes[is_never].astype(str).tolist())
-        if value <= constant:
-            found["relation"] = relation_of_classes(judged, seed)
+        never = tuple(whole.classes[is_never].astype(str).tolist())
         return {**found, "rounds": rounds, "value": value, "interval": interval, "never": never}
 
     def _again(self, judged: Sequence[Judged]) -> Callable[[NDArray[np.intp]], float]:
@@ -165,20 +163,15 @@ class _Classes(Task):
         return " … ".join(self.number(end, decimals).removesuffix(" %") for end in ends)
 
 
-def _judged(labels: Labels, part: Predicted) -> Judged:
-    """Return the predictions of a part of the rows beside their classes."""
-    return Judged.of(labels, labels[part.rows], part.values, part.scores)
-
-
 def decimals_of(estimate: Estimate) -> int:
     """Return the decimals of per cent: one, or two where one would round to perfection."""
-    return 2 if estimate.value is not None and estimate.value >= NEARLY_PERFECT else 1
+    return 2 if estimate.value is not None and NEARLY_PERFECT <= estimate.value < 1 else 1
 
 
 @cache
-def classes_by(metric: str) -> Task:
+def classes_by(metric: str) -> Classes:
     """Return the task of predicting classes, scored by this metric."""
-    return _Classes(metric_named(metric))
+    return Classes(metric_named(metric))
 
 
-CLASSES = _Classes.usual = classes_by(ACCURACY.name)
+CLASSES = Classes.usual = classes_by(ACCURACY.name)

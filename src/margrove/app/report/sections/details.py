@@ -231,7 +231,8 @@ def scores_section(found: Findings) -> Section | None:
     more = len(importances.columns) - len(rows)
     words = []
     if any(c.loss is not None for c in importances.columns):
-        words.append(f"Shuffled: how much {importances.falls} when the column is, on {importances.rows_words}.")
+        shuffled = f"when the column's values are shuffled, on {importances.rows_words}"
+        words.append(f"Shuffled: how much {importances.falls} {shuffled}.")
     if any(c.own is not None for c in importances.columns):
         words.append("In the model: the share of a tree's gains, or of a linear model's standardised weights.")
     if any(c.gain is not None for c in importances.columns):
