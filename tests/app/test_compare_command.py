@@ -122,5 +122,5 @@ def test_perfect_learners_are_all_listed(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{'ab'[x > 9]}\n" for x in range(20) if x not in (8, 9, 10, 11))
     (folder / "easy.csv").write_text(f"x,y\n{rows}")
     said = run("compare", "easy.csv", "--folds", "2").stdout
-    assert "Best: basic, 100.00 %, 95 % interval " in said
+    assert "Best: basic, 100.0 %, 95 % interval " in said
     assert "and possibly as good: least-squares, " in said

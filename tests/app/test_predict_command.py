@@ -59,7 +59,7 @@ def test_training_rows_are_reported_with_the_expected_score_of_new_rows(run: Run
     run("train", flowers, "--model", "basic", "--folds", "2", "-o", "m.margrove")
     told = " ".join(run("predict", "m.margrove", flowers).stderr.split())
     kept = margrove.load("m.margrove").training_record_["estimate"]
-    assert f"These are the training rows; on new rows expect {100 * kept['value']:.1f} % (95 % interval " in told
+    assert f"These are the training rows; on new rows expect {100 * kept['value']:.1f} %, 95 % interval " in told
     assert "on rows held out in training)." in told
     header, *rows = (folder / flowers).read_text().splitlines()
     others = {

@@ -17,8 +17,8 @@ from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
+    picks_words,
     search_words,
-    tell_choice,
     tell_contest,
     tell_curve,
     tell_metric,
@@ -252,7 +252,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         contest = NestedChoice(training, table, budget, meter)
         chosen = contest.run()
     tell_contest(screen, chosen)
-    tell_choice(screen, chosen, facts.advice)
+    tell_estimate(screen, chosen.estimate, how=chosen.how, remarks=picks_words(chosen), advice=facts.advice)
     trial, estimate = chosen.trial, chosen.estimate
     candidate = CANDIDATES[training.kind.name][0] if trial is None else trial.candidate
     params = {**candidate.params, **({} if trial is None else trial.params)}
