@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -10,14 +11,18 @@ import pytest
 from sklearn import metrics as theirs
 
 from margrove.app.choose.candidates import CANDIDATES
-from margrove.app.choose.contest import fairly_judged
-from margrove.app.choose.trial import TrialData, tried
-from margrove.app.estimate.classes import classes_by
+from margrove.app.choose.contest import Result, fairly_judged
+from margrove.app.choose.held_out import Chosen
+from margrove.app.choose.trial import Trial, TrialData, tried
+from margrove.app.choose.words import choice_words
+from margrove.app.estimate.classes import CLASSES, classes_by
 from margrove.app.estimate.metrics import BALANCED, OF_CLASSES, Judged, metric_named
 from margrove.app.estimate.numbers import numbers_by
 from margrove.app.estimate.relation import relation_of_classes, relation_of_numbers
 from margrove.app.estimate.task import Predicted
 from margrove.app.options.training import Training
+from margrove.app.provenance import leaderboard_of
+from margrove.app.report.explain import Contribution, _phrase
 from margrove.data import Table, as_table
 from margrove.errors import ParameterError
 
@@ -223,3 +228,20 @@ def test_all_candidates_are_scored_on_the_same_rows(rare_table):
     places = [[rows.tolist() for *_, rows in data.rounds(candidate)] for candidate in CANDIDATES["classify"]]
     assert all(each == places[0] for each in places)
     assert sorted(row for rows in places[0] for row in rows) == list(range(600))
+
+
+def test_a_leaderboard_is_ordered_by_scores_although_a_slow_learner_is_not_taken():
+    first, second = (next(c for c in CANDIDATES["classify"] if c.name == name) for name in ("basic", "adaboost-3"))
+    slow = Trial(second, scores=(0.9, 0.9), n_rows=100, is_too_slow=True)
+    taken = Trial(first, scores=(0.8, 0.8), n_rows=100)
+    result = Result(classes_by("accuracy"), (slow, taken), "best", 100, 100, is_whole=True)
+    assert result.best is result.chosen is taken
+    assert [line["learner"] for line in leaderboard_of(result)] == ["adaboost", "basic"]
+    assert "A larger --budget would allow AdaBoost" in choice_words(Chosen(result, CLASSES.estimate(np.arange(2), [])))
+
+
+def test_a_prediction_that_no_column_speaks_for_is_that_of_a_typical_row():
+    subject = SimpleNamespace(classes=["a", "b"])
+    against, in_favour = Contribution("size", "3", -1.0), Contribution("colour", "red", 0.8)
+    assert _phrase(subject, (against,)) == "as for a typical row, despite size = 3"
+    assert _phrase(subject, (against, in_favour)) == "colour = red; despite size = 3"
