@@ -82,25 +82,3 @@ def bootstrap_interval(
     longer = math.sqrt(excess(n, n_rounds, n_rows))
     low, high = (value + longer * (float(end) - value) for end in np.quantile(drawn or [math.nan], [0.025, 0.975]))
     return (min(low, value), min(most, max(high, value))) if math.isfinite(low + high) else None
-
-
-def r2_interval(
-    truth: NDArray[np.float64],
-    estimates: NDArray[np.float64],
-    means: NDArray[np.float64],
-    *,
-    n_rounds: int,
-    n_rows: int,
-    seed: int = 0,
-) -> Interval | None:
-    """Return the interval of R² against ``means``; None if not finite."""
-    off, spread = (truth - estimates) ** 2, (truth - means) ** 2
-    if not spread.sum() > 0:
-        return None
-
-    def r2(rows: NDArray[np.intp]) -> float:
-        whole = float(spread[rows].sum())
-        return 1 - float(off[rows].sum()) / whole if whole > 0 else math.nan
-
-    value, n = 1 - float(off.sum() / spread.sum()), len(truth)
-    return bootstrap_interval(value, r2, [n], n_rounds=n_rounds, n_rows=n_rows, most=1.0, seed=seed)

@@ -35,6 +35,7 @@ class Judged:
     scores: Floats | None = None  # (n, K): decision values, or probabilities
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))  # (K,)
     rare: int = 1  # the place of the rarer of two classes, which F1 and average precision are about
+    means: Any = 0.0  # of numbers: that of the training targets, of each row
 
     @classmethod
     def of(cls, labels: NDArray[Any], truth: Any, values: Any, scores: Floats | None = None) -> Judged:
@@ -49,8 +50,9 @@ class Judged:
         return np.bincount(self.truth * k + self.values, minlength=k * k).reshape(1, k, k).astype(np.float64)
 
     def take(self, rows: NDArray[np.intp]) -> Judged:
-        scores = None if self.scores is None else self.scores[rows]
-        return replace(self, truth=self.truth[rows], values=self.values[rows], scores=scores)
+        scores, means = None if self.scores is None else self.scores[rows], self.means
+        means = means[rows] if isinstance(means, np.ndarray) else means
+        return replace(self, truth=self.truth[rows], values=self.values[rows], scores=scores, means=means)
 
 
 def rarest(counts: NDArray[np.int64]) -> int:
@@ -162,6 +164,12 @@ def _log_loss(judged: Judged) -> float:
     return float(np.log(np.clip(own, np.finfo(np.float64).eps, 1.0)).mean())
 
 
+def _r2(judged: Judged) -> float:
+    """Return 1 − Σ(y − ŷ)²/Σ(y − m)², NaN where all y are m."""
+    spread = float(((judged.truth - judged.means) ** 2).sum())
+    return 1 - float(((judged.truth - judged.values) ** 2).sum()) / spread if spread > 0 else np.nan
+
+
 def _pinball(quantile: float, judged: Judged) -> float:
     off = judged.truth - judged.values
     return -float(np.mean(np.maximum(quantile * off, (quantile - 1) * off)))
@@ -172,8 +180,7 @@ ACCURACY = _share("accuracy", "accuracy", lambda judged: np.mean(judged.truth ==
 BALANCED = _share(
     "balanced_accuracy", "balanced accuracy", lambda j: FORMULAS["balanced_accuracy"](j.table)[0], is_balanced=True
 )
-# Its score is that of `margrove.app.estimate.numbers`: it needs the mean of the training targets.
-R2 = Metric("r2", "R²", lambda judged: np.nan, is_of_numbers=True)
+R2 = Metric("r2", "R²", _r2, is_of_numbers=True)
 OF_CLASSES = (
     ACCURACY,
     BALANCED,

@@ -58,9 +58,9 @@ def quality_of(scored: ScoredRows, n_rounds: int = 1, metric: Metric | None = No
     if scored.classes is None:
         beside = {"means": np.full(n, truth.mean()), "medians": np.full(n, np.median(truth))}
         numbers = NUMBERS.scored(truth, [Predicted(np.arange(n), scored.predicted, "", None, **beside)], n_rounds, 0)
-        (low, high), off = numbers["interval"] or (None, None), numbers["deviation"]
         if numbers["value"] is None:
             return None
+        (low, high), off = numbers["interval"] or (None, None), numbers["deviation"]
         return Quality("R²", numbers["value"], low, high, 0.0, None, off.mean_absolute_error, off.of_median)
     metric = ACCURACY if metric is None or (scored.scores is None and metric.needs != "predictions") else metric
     task, rare = classes_by(metric.name), rarest(np.bincount(truth, minlength=len(scored.classes)))
