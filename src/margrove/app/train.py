@@ -92,6 +92,8 @@ class Trained:
         }
 
     def record(self, table: Table, course: Course) -> dict[str, Any]:
+        from margrove.app.report.explain import typical_cells
+
         history, estimate = self.decision.history, self.decision.estimate
         is_interrupted = history["is_interrupted"] or explanation_of(self.model).status == Status.INTERRUPTED
         tested = provenance.predictions_part(estimate.predicted, table)
@@ -109,6 +111,7 @@ class Trained:
                 for point in course.points
                 if math.isfinite(point["value"])
             ],
+            "typical": typical_cells(table),
             "warnings": [*self.facts.leaks, *self.facts.warnings, *self.facts.hints, *self.warnings],
         }
         return dict(provenance.plain(record))
