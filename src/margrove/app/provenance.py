@@ -16,7 +16,6 @@ from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words
 from margrove.data import Table
-from margrove.status import Status
 
 if TYPE_CHECKING:
     from margrove.app.choose.contest import Result
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MOST_ROWS = 5_000  # whose predictions are kept
-# What a status means of folds that were scored, for a reader who does not know the solvers.
-_ENDINGS: dict[str, str] = {
-    Status.MAX_ITER: "it reached its limit of iterations before it converged",
-    Status.TIME_LIMIT: "it reached its time limit before it converged",
-    Status.STALLED: "it stopped making progress before it converged",
-}
 _DIGITS = 6  # significant, of scores: nobody draws more
 
 
@@ -88,7 +81,7 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
             "rows": trial.n_rows if trial.is_scored else None,
             "seconds": trial.seconds,
             "status": trial.status,
-            "note": trial.note or _ENDINGS.get(trial.status, ""),
+            "note": trial.note,
             "is_chosen": trial is result.chosen,
             "complexity": trial.candidate.complexity,
         }

@@ -42,7 +42,8 @@ class Quality:
         if self.low is None or self.high is None:
             return ""
         if not self.is_share:
-            return f"{self.low:.2f} to {self.high:.2f}"
+            digits = 2 if self.measure == "R²" else 3
+            return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
         return f"{100 * self.low:.1f} to {100 * self.high:.1f} %"
 
     @property
