@@ -132,8 +132,8 @@ def quality_section(found: Findings) -> Section | None:
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         measured = f"On {on} its {seen.measure} is {_value_text(seen, seen.value)}"
         text = (
-            f"This table contains the training rows. {measured}, which is too optimistic because it has seen their true "
-            "values."
+            f"This table contains the training rows. {measured}, which is too optimistic because it has seen their "
+            "true values."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
