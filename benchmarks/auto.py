@@ -137,7 +137,8 @@ def main() -> None:
         record["cases"] = [
             case for case in json.loads(path.read_text(encoding="utf-8"))["cases"] if case["data"] != only
         ]
-    for name, budget in [(name, budget) for name in ([only] if only else BUDGETS) for budget in BUDGETS[name]]:
+    runs = [(name, budget) for name, budgets in BUDGETS.items() for budget in budgets if only in (None, name)]
+    for name, budget in runs:
         case = measured(name, budget)
         print(
             f"{name:14s} {case['test_accuracy']:.4f} (estimated {case['estimate']:.4f}, {case['method']})  "
