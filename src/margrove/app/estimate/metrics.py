@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
-from margrove.app.models import last_step_of
 from margrove.calibrate.threshold import FORMULAS, f1_of_classes
 from margrove.errors import ParameterError, did_you_mean
+from margrove.multiclass.problem import last_step
 
 RARE = 0.1  # the share of rows of the rarer of two classes below which accuracy says little
 _MEAN = 0.5  # the quantile of which the pinball loss is half the absolute error
@@ -255,7 +255,8 @@ def as_scorer(metric: Metric) -> Any:
         if metric.is_of_numbers:
             return metric.score(Judged(y, values))
         judged = Judged.of(np.concatenate([model.classes_, y]), y, values)  # one more of each changes no order
-        return metric.score(replace(judged, scores=scores_of(model, X, judged.classes)))
+        scores = None if metric.needs == "predictions" else scores_of(model, X, judged.classes)
+        return metric.score(replace(judged, scores=scores))
 
     return score
 
@@ -270,5 +271,5 @@ def scores_of(model: Any, X: Any, classes: NDArray[Any], *, is_calibrated: bool 
     values = np.asarray(getattr(model, method)(X), np.float64)
     values = np.column_stack([-values, values]) if values.ndim == 1 else values
     scores = np.full((len(values), len(classes)), values.min(initial=0.0))
-    scores[:, np.searchsorted(classes, last_step_of(model).classes_)] = values
+    scores[:, np.searchsorted(classes, last_step(model).classes_)] = values
     return scores
