@@ -43,9 +43,9 @@ def _misses(cases: list[dict[str, Any]]) -> str:
         if case["seconds"] > case["budget"]
     ]
     adult = {case["budget"]: case["test_accuracy"] for case in cases if case["data"] == "adult"}
-    if adult[120] < LEAST_ADULT:
+    if adult.get(120, 1.0) < LEAST_ADULT:
         found.append(f"adult has {_percent(adult[120])} of {_percent(LEAST_ADULT)} in 120 s")
-    if adult[30] < adult[60] - MOST_LOSS:
+    if {30, 60} <= adult.keys() and adult[30] < adult[60] - MOST_LOSS:
         found.append(f"adult has {_percent(adult[30])} in 30 s, and {_percent(adult[60])} in 60 s")
     return verdict(found)
 
