@@ -116,20 +116,25 @@ def show_rules(screen: Screen, path: str, style: Style, max_levels: int | None) 
         raise ParameterError(f"--max-levels is {most}; it must be at least 1, or 0 for all.")
     model = of_trees(read_model(path), path, "--rules")
     record: dict[str, Any] = {"command": "show", "model": path, "style": style}
-    if not explanation_of(model).is_vote:
+    summary = learned(model)
+    vote, forest = summary.vote, summary.forest
+    if vote is None and forest is None:
         rules = model.rules(style=style, max_levels=most or None)
         _print_lines(screen, str(rules))
         screen.document({**record, "rules": rules.data()})
         return
-    rounds, vote = [], learned(model).vote
-    assert vote is not None
-    for voter, tree in zip(vote.voters, model.estimators_, strict=True):
+    parts: list[dict[str, Any]] = []
+    for place, tree in enumerate(model.estimators_):
         rules = tree.rules(style=style, max_levels=most or None)
-        weight = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
-        _print_lines(screen, f"round {voter.round}, error {voter.error:.4g}, {weight}:")
+        title, facts = f"tree {place + 1}", {"tree": place + 1}
+        if vote is not None:
+            voter = vote.voters[place]
+            weight = f"vote {voter.vote:.4g}" if voter.alpha is None else f"α {voter.alpha:.4g}"
+            title, facts = f"round {voter.round}, error {voter.error:.4g}, {weight}", asdict(voter)
+        _print_lines(screen, f"{title}:")
         _print_lines(screen, str(rules), indent=4)
-        rounds.append({**asdict(voter), "rules": rules.data()})
-    screen.document({**record, "rounds": rounds})
+        parts.append({**facts, "rules": rules.data()})
+    screen.document({**record, "trees" if vote is None else "rounds": parts})
 
 
 def _print_lines(screen: Screen, text: str, indent: int = 0) -> None:

@@ -165,7 +165,7 @@ def train(
         is_saved = True
         if report is not None:
             report = _reported(screen, reading, model, table, destination, report, budget)
-        has_rules = explanation_of(model).has_rules
+        has_rules = explanation_of(model).has_rules and explained.forest is None  # nobody reads hundreds of trees
         _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
             screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")

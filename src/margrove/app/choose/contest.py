@@ -165,6 +165,8 @@ class Contest:
         except KeyboardInterrupt:
             is_interrupted = True
         left = self._budget.left
+        for name, trial in self._trials.items():
+            self._trials[name] = trial.within(left / _SPARE, self._n_final)
         for trial in [trial for trial in self._trials.values() if trial.is_scored]:
             if trial.finish_seconds(self._n_final) > left:
                 self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)
@@ -211,7 +213,8 @@ class Contest:
         for trial in near:
             times = (data.table.n_rows / trial.n_rows) ** trial.growth
             needed = _SPARE * times * trial.fit_seconds * len(data.folds.tests)
-            if needed + max(self._finish(trial), self._reserve) > self._budget.left:
+            least = 0.0 if trial.candidate.is_forest else needed  # its trees are as many as there is time for
+            if least + max(self._finish(trial), self._reserve) > self._budget.left:
                 self._is_whole = False
                 self._note(trial, "no time was left to try more rows")
                 continue
@@ -263,7 +266,8 @@ class Contest:
             names = list(self._trials)
             earlier = [self._trials[name] for name in names[: names.index(candidate.after)]]
             smaller = [t.mean for t in earlier if t.is_scored and t.candidate.rounds]
-            single = [t.mean for t in earlier if t.candidate.learner.takes_tables and not t.candidate.rounds]
+            trees = [t for t in earlier if t.candidate.learner.takes_tables and not t.candidate.is_forest]
+            single = [t.mean for t in trees if not t.candidate.rounds]
             if smaller and last.mean <= max(smaller) and last.mean >= max(single, default=NO_SCORE):
                 return "smaller trees scored as well"
         return ""

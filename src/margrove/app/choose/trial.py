@@ -18,7 +18,7 @@ from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
 from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResult, SearchSpace, search, search_space_of
 from margrove.app.estimate.metrics import as_scorer, scores_of
 from margrove.app.estimate.task import Folds, Predicted, Rows, Task
-from margrove.app.models import last_step_of
+from margrove.app.models import last_step_of, uncalibrated
 from margrove.app.options.budget import Budget
 from margrove.app.options.table import table_for
 from margrove.app.options.training import Training
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 GRID_ROWS = 2000
 SVR_ROWS = 500  # of three parameters there are three times as many cells, and two variables for each row
 _LEAST_FOLDS = 2  # that tell something where the time for more is over
+ENOUGH_TREES = 100  # that a forest on all rows needs: more gain a few tenths of a per cent
+_LEAST_TREES = 20  # of a forest in each fold: with fewer its score would say little about it
 _LEAST_GROWTH = 0.5  # what does not depend on the rows takes its time, too
 _CELLS_AROUND = 12  # of the best one
 _ALONE = 8.0  # what a fold costs by itself, in cells of a search, which share their kernel
@@ -89,9 +91,32 @@ class Trial:
         judged and one to be kept, and its certificate."""
         if not self.scores or self.n_rows == 0:
             return 0.0
-        in_fold = self.n_rows * (1 - 1 / max(2, len(self.scores)))
-        one: float = self.fit_seconds * max(1.0, n_rows / in_fold) ** self.growth
+        one = self._fit_seconds(n_rows)
+        if self.candidate.is_forest:
+            one *= min(1.0, ENOUGH_TREES / self.n_trees)
         return 2 * self.n_fits * one + self.candidate.proof_seconds(one)
+
+    def _fit_seconds(self, n_rows: int) -> float:
+        in_fold = self.n_rows * (1 - 1 / max(2, len(self.scores)))
+        return float(self.fit_seconds * max(1.0, n_rows / in_fold) ** self.growth)
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees of a forest."""
+        return int({**self.candidate.params, **self.params}["n_estimators"])
+
+    def within(self, seconds: float, n_rows: int) -> Trial:
+        """Return a forest of as many trees as can be judged, fitted to so many rows and certified in this time, at
+        least `ENOUGH_TREES`; others, and what fits, as they are."""
+        if not self.candidate.is_forest or not self.scores:
+            return self
+        one = self._fit_seconds(n_rows)
+        n = int(self.n_trees * (seconds - self.candidate.proof_seconds(one)) / max(1e-9, 2 * one))
+        if n >= self.n_trees:
+            return self
+        few = max(min(ENOUGH_TREES, self.n_trees), n)
+        note = self.note or f"scored with {self.n_trees} trees; the budget leaves time for {few}"
+        return replace(self, params={**self.params, "n_estimators": few}, note=note)
 
 
 @dataclass(frozen=True)
@@ -169,6 +194,8 @@ def tried(
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
             if candidate.rounds:
                 trial = _grown(data, trial, budget, meter, before, rival)
+            elif candidate.is_forest:
+                trial = _planted(data, trial, budget, meter)
             else:
                 found, params = None, {} if before is None else dict(before.params)
                 if candidate.is_searched and before is None:
@@ -221,6 +248,33 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
         note = f"{len(scores)} of {n} folds were scored within its share of the budget"
         return replace(scored, status=str(Status.TIME_LIMIT), note=note)
     return scored
+
+
+def _planted(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> Trial:
+    """Score a forest on every fold, each in its share of the time: of those that are stopped, as many trees are kept as
+    all have."""
+    scores: list[float] = []
+    sizes: list[int] = []
+    began, n, size = time.monotonic(), len(data.folds.tests), int(trial.candidate.params["n_estimators"])
+    for train, learned, test, rows in data.rounds(trial.candidate):
+        meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
+        share = budget.left / (n - len(scores))
+        if share <= 0:
+            return _out_of_time(trial)
+        model = trial.candidate.build(data.training, data.table, {}, share, is_trial=True)
+        model.fit(train, learned)
+        _status_of(model)
+        sizes.append(uncalibrated(last_step_of(model)).model_.n_trees)
+        scores.append(data.task.score(data.labels, data.predicted(model, test, rows, learned)))
+    if min(sizes) < min(size, _LEAST_TREES):
+        return _out_of_time(trial)
+    is_whole, each = min(sizes) == size, (time.monotonic() - began) / n * min(sizes) / (sum(sizes) / n)
+    note = "" if is_whole else f"the budget stopped its growth at {min(sizes)} trees"
+    params = {} if is_whole else {"n_estimators": min(sizes)}
+    return replace(
+        trial, params=params, scores=tuple(scores), fit_seconds=each, growth=trial.candidate.growth, note=note,
+        status=str(Status.CONVERGED),
+    )  # fmt: skip
 
 
 def _out_of_time(trial: Trial) -> Trial:

@@ -11,7 +11,7 @@ from rich.text import Text
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
-from margrove.explanation import HIGH, MachineSummary, ModelSummary, TreeSummary, Vote, counted
+from margrove.explanation import HIGH, ForestSummary, MachineSummary, ModelSummary, TreeSummary, Vote, counted
 from margrove.status import Status
 from margrove.tree.words import amount_text
 from margrove.visible import visible
@@ -23,6 +23,7 @@ MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) (splits|leaves) searched(?: again)?")  # as the words of a claim begin
+OF_TREES = re.compile(r"([\d,]+) of ([\d,]+) trees")  # in the words of a claim about a forest
 _UNCHECKED = "not checked: "  # the same of a claim that was not checked at all
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -126,6 +127,10 @@ def parts_of(certificate: Certificate) -> list[str]:
         counts = SEARCHED.match(claim.words)
         if counts is not None and counts[1] != counts[2]:
             found[counts[3]] = counts[0]
+        of_trees = OF_TREES.search(claim.words)
+        if of_trees is not None and of_trees[1] != of_trees[2]:
+            what = "recounted" if "recounted" in claim.words else "searched again"
+            found[what] = f"{of_trees[0]} {what}"
         if claim.words.startswith(_UNCHECKED):
             found[claim.name] = f"{claim.name!r} not checked ({claim.words.removeprefix(_UNCHECKED)})"
     return list(found.values())
@@ -146,6 +151,8 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
         _tell_machines(screen, learned)
     if learned.vote is not None:
         _tell_vote(screen, learned, learned.vote)
+    if learned.forest is not None:
+        _tell_forest(screen, learned, learned.forest)
     if learned.support is not None:
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
@@ -211,6 +218,24 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
         screen.say("All rules: margrove show --rules MODEL", style="dim", indent=2)
     if vote.importances:
         _tell_importances(screen, vote.importances, vote.purpose)
+
+
+def forest_words(learned: ModelSummary, forest: ForestSummary) -> tuple[str, str]:
+    """Return the size of a forest, and its out-of-bag score (empty where it was not computed), in words."""
+    leaves = "leaf" if round(forest.n_leaves) == 1 else "leaves"
+    size = f"{learned.size_words}, on average with {forest.n_leaves:,.0f} {leaves} and depth {forest.depth:.0f}"
+    if forest.out_of_bag is None:
+        return size, ""
+    value = percent(forest.out_of_bag) if forest.measure == "accuracy" else f"{forest.out_of_bag:.3f}"
+    return size, f"Out-of-bag {forest.measure} {value}: each training row predicted by the trees that did not draw it"
+
+
+def _tell_forest(screen: Screen, learned: ModelSummary, forest: ForestSummary) -> None:
+    """Print the size of a forest, its out-of-bag score, and the columns that its trees use."""
+    for line in filter(None, forest_words(learned, forest)):
+        screen.say(line, indent=2)
+    if forest.importances:
+        _tell_importances(screen, forest.importances, forest.purpose)
 
 
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:
