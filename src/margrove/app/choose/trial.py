@@ -253,26 +253,26 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
 def _planted(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> Trial:
     """Score a forest on every fold, each in its share of the time: of those that are stopped, as many trees are kept as
     all have."""
-    scores: list[float] = []
+    parts: list[Predicted] = []
     sizes: list[int] = []
     began, n, size = time.monotonic(), len(data.folds.tests), int(trial.candidate.params["n_estimators"])
     for train, learned, test, rows in data.rounds(trial.candidate):
-        meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
-        share = budget.left / (n - len(scores))
+        meter.begin(f"{trial.title}, fold {len(parts) + 1} of {n}")
+        share = budget.left / (n - len(parts))
         if share <= 0:
             return _out_of_time(trial)
         model = trial.candidate.build(data.training, data.table, {}, share, is_trial=True)
         model.fit(train, learned)
         _status_of(model)
         sizes.append(uncalibrated(last_step_of(model)).model_.n_trees)
-        scores.append(data.task.score(data.labels, data.predicted(model, test, rows, learned)))
+        parts.append(data.predicted(model, test, rows, learned))
     if min(sizes) < min(size, _LEAST_TREES):
         return _out_of_time(trial)
     is_whole, each = min(sizes) == size, (time.monotonic() - began) / n * min(sizes) / (sum(sizes) / n)
     note = "" if is_whole else f"the budget stopped its growth at {min(sizes)} trees"
     params = {} if is_whole else {"n_estimators": min(sizes)}
     return replace(
-        trial, params=params, scores=tuple(scores), fit_seconds=each, growth=trial.candidate.growth, note=note,
+        trial, params=params, scores=data.scores(parts), fit_seconds=each, growth=trial.candidate.growth, note=note,
         status=str(Status.CONVERGED),
     )  # fmt: skip
 
