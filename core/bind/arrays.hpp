@@ -95,6 +95,7 @@ struct Points {
 
 void bind_svm(nb::module_& m);
 void bind_boost(nb::module_& m);
+void bind_forest(nb::module_& m);
 void bind_linear_svm(nb::module_& m);
 void bind_tree(nb::module_& m);
 void bind_linear_l1(nb::module_& m);

@@ -369,5 +369,6 @@ NB_MODULE(_core, m) {
   bind_boost(m);
   bind_linear_svm(m);
   bind_tree(m);
+  bind_forest(m);
   bind_linear_l1(m);
 }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from margrove.calibrate.classifier import CalibratedClassifier
     from margrove.certificate import Certificate, Claim, certify
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
+    from margrove.forest.classifier import ExtraTreesClassifier, RandomForestClassifier
+    from margrove.forest.regressor import ExtraTreesRegressor, RandomForestRegressor
     from margrove.linear.centroid import BasicLinearClassifier
     from margrove.linear.kernel_perceptron import KernelPerceptron
     from margrove.linear.least_squares import LeastSquaresClassifier
@@ -69,6 +71,10 @@ _PUBLIC = {
     "DecisionStump": "margrove.tree.stump",
     "AdaBoostClassifier": "margrove.boost.classifier",
     "AdaBoostRegressor": "margrove.boost.regressor",
+    "RandomForestClassifier": "margrove.forest.classifier",
+    "RandomForestRegressor": "margrove.forest.regressor",
+    "ExtraTreesClassifier": "margrove.forest.classifier",
+    "ExtraTreesRegressor": "margrove.forest.regressor",
     "OneVsRestClassifier": "margrove.multiclass.classifiers",
     "OneVsOneClassifier": "margrove.multiclass.classifiers",
     "BitStringClassifier": "margrove.multiclass.classifiers",
@@ -125,6 +131,8 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "FineTuned",
     "ImpuritySelector",
     "KernelPerceptron",
@@ -141,6 +149,8 @@ __all__ = [
     "OneVsRestClassifier",
     "Perceptron",
     "Predictor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "SoftmaxClassifier",
     "Status",
     "Table",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from margrove.store.codec import Codec
 
 T = TypeVar("T")
-_FAMILIES = ("linear", "svm", "linear_svm", "tree", "boost", "multiclass", "calibrate", "transfer")
+_FAMILIES = ("linear", "svm", "linear_svm", "tree", "boost", "forest", "multiclass", "calibrate", "transfer")
 _TRANSFORMERS = ("select", "data")  # packages that describe transformers, the earlier steps of a pipeline
 
 

@@ -42,7 +42,7 @@ _CHUNK = 1 << 20  # bytes asked of a stream at once, so that a length that lies 
 _BLANK = "0" * 64
 # Our header is JSON within a JSON string, so its quotes are escaped. Text inside it is escaped twice and never matches.
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
 
 FOREIGN = "it is not a Margrove model file"
 SAVE_ONE = "Give a file that margrove.save or `margrove train` wrote."
