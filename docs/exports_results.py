@@ -12,6 +12,7 @@ PARTS = {
     "sealed": "files set aside at first",
     "fresh": "files written afterwards",
     "blind": "files of a third author",
+    "second_blind": "files of a fourth author",
 }
 
 

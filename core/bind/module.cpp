@@ -245,7 +245,6 @@ NB_MODULE(_core, m) {
   using namespace margrove;
   m.doc() = "Margrove's native core.";
 
-  m.def("max_threads", &max_threads);
   m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a);
 
   nb::enum_<KernelKind>(m, "KernelKind")
@@ -370,5 +369,6 @@ NB_MODULE(_core, m) {
   bind_boost(m);
   bind_linear_svm(m);
   bind_tree(m);
+  bind_forest(m);
   bind_linear_l1(m);
 }

@@ -150,9 +150,7 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             return False
         if kind is None:
             is_plain = column.kind == "numeric" and column.format is None
-            return _may_be_dates(column) or (
-                is_plain and is_whole(_first(column)) and has_zeros() and _is_whole(column)
-            )
+            return _may_be_dates(column) or (is_plain and not _has_fractions(column) and has_zeros())
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -178,6 +176,11 @@ def _first(column: Column) -> NDArray[Any]:
 def _is_whole(column: Column) -> bool:
     """Return whether all numbers of a column are whole; most that are not are known by their first ones."""
     return is_whole(_first(column)) and is_whole(column.values[~np.isnan(column.values)])
+
+
+def _has_fractions(column: Column) -> bool:
+    """Return whether a number of a column is not whole; most such columns are known by their first numbers."""
+    return any(bool((np.floor(values) != values).any()) for values in (_first(column), np.nan_to_num(column.values)))
 
 
 def _may_be_dates(column: Column) -> bool:

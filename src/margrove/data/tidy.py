@@ -125,9 +125,15 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
 
 
 def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags) -> int:
-    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum."""
+    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum; or half
+    empty, after a blank line, such as a balance."""
+
+    def is_apart(i: int) -> bool:
+        is_half_empty = 2 * filled(rows[i][1]) <= dialect.typical and i > 0 and _follows_blank(rows, i)
+        return bool(is_sum[i]) or is_half_empty or _is_sparse(rows[i][1], dialect)
+
     start = len(rows)
-    while start > 0 and (is_sum[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+    while start > 0 and is_apart(start - 1):
         start -= 1
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):

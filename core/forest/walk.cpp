@@ -1,0 +1,205 @@
+#include "forest/walk.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "index.hpp"
+#include "large_memory.hpp"
+#include "parallel.hpp"
+
+namespace margrove::forest {
+namespace {
+
+// Cells of the rows of a turn: with a tree they stay in the second cache, 1 MiB of most processors.
+constexpr std::int64_t kCellBytes = std::int64_t{1} << 19;
+
+// x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
+template <class T>
+T at_most(double threshold) {
+  const T near = static_cast<T>(threshold);
+  return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
+}
+
+// How a node is packed. A word holds the number that `right` is, above it the column, whether a missing cell goes left,
+// and whether it is a leaf.
+struct Layout {
+  int number_bits, column_bits;
+};
+
+template <class T, class Word>
+struct Step {
+  T threshold;
+  Word word;
+};
+
+template <class Word>
+constexpr int kWordBits = 8 * sizeof(Word);
+
+template <class T, class Word>
+class Packed : public PackedTrees {
+ public:
+  Packed(const ForestView& forest, Layout layout, int threads)
+      : number_mask_((Word{1} << layout.number_bits) - 1),
+        column_shift_(layout.number_bits),
+        column_mask_((Word{1} << layout.column_bits) - 1),
+        has_missing_(!forest.missing_branch.empty()),
+        start_(forest.start.begin(), forest.start.end()),
+        leaf_start_(forest.leaf_start.begin(), forest.leaf_start.end()),
+        steps_(large_memory<Step<T, Word>>(forest.feature.size())) {
+    parallel_for(forest.n_trees(), threads, [&](std::int64_t t) {
+      for (std::int64_t i = start_[t]; i < start_[t + 1]; ++i) steps_[i] = step_of(forest, i);
+    });
+  }
+
+  void sums(const AnyRows& rows, const LeafValues& values, int threads, double* out) const override {
+    const std::int64_t width = values.width;
+    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
+      std::vector<std::int32_t> leaf(size);
+      double* own = out + begin * width;
+      std::fill_n(own, size * width, 0.0);
+      for (std::int64_t t = 0; t + 1 < length(start_); ++t) {
+        walk(t, cells, d, size, leaf.data());
+        const std::int32_t* place = values.place.empty() ? nullptr : values.place.data() + leaf_start_[t];
+        for (std::int64_t i = 0; i < size; ++i) {
+          const std::int64_t row = place ? place[leaf[i]] : leaf_start_[t] + leaf[i];
+          add(values.value.data() + row * width, width, row, place != nullptr, own + i * width);
+        }
+      }
+    });
+  }
+
+  void leaves(const AnyRows& rows, int threads, std::int32_t* out) const override {
+    const std::int64_t n_trees = length(start_) - 1;
+    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
+      std::vector<std::int32_t> leaf(size);
+      for (std::int64_t t = 0; t < n_trees; ++t) {
+        walk(t, cells, d, size, leaf.data());
+        for (std::int64_t i = 0; i < size; ++i) out[(begin + i) * n_trees + t] = leaf[i];
+      }
+    });
+  }
+
+ private:
+  static constexpr Word kLeaf = Word{1} << (kWordBits<Word> - 1), kMissingLeft = kLeaf >> 1;
+
+  Step<T, Word> step_of(const ForestView& forest, std::int64_t i) const {
+    const auto number = static_cast<Word>(forest.right[i]);
+    if (forest.feature[i] < 0) return {T{0}, number | kLeaf};
+    const bool is_left = has_missing_ && forest.missing_branch[i] == 0;
+    const Word column = static_cast<Word>(forest.feature[i]) << column_shift_;
+    return {at_most<T>(forest.threshold[i]), number | column | (is_left ? kMissingLeft : 0)};
+  }
+
+  // The shares of a pure leaf, which are the first, are 1 and else 0.
+  MARGROVE_INLINE static void add(const double* value, std::int64_t width, std::int64_t row, bool has_shares,
+                                  double* sum) {
+    constexpr std::int64_t kFew = 4;  // classes, which are added without a look
+    if (has_shares && width > kFew && row < width) {
+      sum[row] += 1;
+      return;
+    }
+    for (std::int64_t k = 0; k < width; ++k) sum[k] += value[k];
+  }
+
+  // All rows of a block take a step, those that are not at a leaf yet go on to the next, and so on. Nothing here is a
+  // branch that could be guessed wrong.
+  template <bool kHasMissing>
+  void walk_rows(const Step<T, Word>* steps, const T* cells, std::int64_t d, std::int64_t size, std::uint32_t* at,
+                 std::int32_t* leaf) const {
+    std::uint32_t* row = at + size;
+    for (std::int64_t i = 0; i < size; ++i) {
+      at[i] = 0;
+      row[i] = static_cast<std::uint32_t>(i);
+    }
+    const int shift = column_shift_;
+    const Word number_mask = number_mask_, column_mask = column_mask_;
+    for (std::int64_t walking = size; walking > 0;) {
+      std::int64_t going_on = 0;
+      for (std::int64_t i = 0; i < walking; ++i) {
+        const std::uint32_t node = at[i], own = row[i];
+        const Step<T, Word> step = steps[node];
+        const T x = cells[own * d + static_cast<std::int64_t>(step.word >> shift & column_mask)];
+        bool goes_left = x <= step.threshold;
+        if constexpr (kHasMissing) goes_left |= (x != x) & ((step.word & kMissingLeft) != 0);
+        const auto number = static_cast<std::uint32_t>(step.word & number_mask);
+        leaf[own] = static_cast<std::int32_t>(number);
+        const std::uint32_t left = -static_cast<std::uint32_t>(goes_left);
+        at[going_on] = (left & (node + 1)) | (~left & number);
+        row[going_on] = own;
+        going_on += (step.word & kLeaf) == 0;
+      }
+      walking = going_on;
+    }
+  }
+
+  void walk(std::int64_t t, const T* cells, std::int64_t d, std::int64_t size, std::int32_t* leaf) const {
+    constexpr std::int64_t kRows = 512;  // on their way at a time: what is kept of them, 4 KiB, stays in L1
+    std::uint32_t at[2 * kRows];
+    const Step<T, Word>* steps = steps_.get() + start_[t];
+    for (std::int64_t begin = 0; begin < size; begin += kRows) {
+      const std::int64_t some = std::min(kRows, size - begin);
+      has_missing_ ? walk_rows<true>(steps, cells + begin * d, d, some, at, leaf + begin)
+                   : walk_rows<false>(steps, cells + begin * d, d, some, at, leaf + begin);
+    }
+  }
+
+  // body(cells, d, the first row, how many), a block of rows at a time.
+  template <class Body>
+  void for_blocks(const AnyRows& rows, int threads, Body body) const {
+    std::visit(
+        [&](const auto& view) {
+          using Rows = std::decay_t<decltype(view)>;
+          if constexpr (std::is_same_v<typename Rows::value_type, T>) {
+            const std::int64_t bytes = std::max<std::int64_t>(1, view.d) * static_cast<std::int64_t>(sizeof(T));
+            const std::int64_t some = std::clamp<std::int64_t>(kCellBytes / bytes, 64, 4096);
+            parallel_for((view.n + some - 1) / some, threads, [&](std::int64_t p) {
+              const std::int64_t begin = p * some, size = std::min(some, view.n - begin);
+              with_cells(view, begin, size, [&](const T* cells) { body(cells, view.d, begin, size); });
+            });
+          }
+        },
+        rows);
+  }
+
+  template <class Use>
+  static void with_cells(const DenseRows<T>& rows, std::int64_t begin, std::int64_t, Use use) {
+    use(rows.row(begin));
+  }
+  // Sparse rows are laid out in full.
+  template <class Use>
+  static void with_cells(const CsrRows<T>& rows, std::int64_t begin, std::int64_t size, Use use) {
+    std::vector<T> cells(size * rows.d);
+    for (std::int64_t i = 0; i < size; ++i)
+      for (std::int64_t k = rows.start[begin + i]; k < rows.start[begin + i + 1]; ++k)
+        cells[i * rows.d + rows.column[k]] = rows.data[k];
+    use(cells.data());
+  }
+
+  Word number_mask_;
+  int column_shift_;
+  Word column_mask_;
+  bool has_missing_;
+  std::vector<std::int64_t> start_, leaf_start_;
+  LargeMemory<Step<T, Word>> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single, int threads) {
+  std::int64_t most_nodes = 1;
+  for (std::int64_t t = 0; t < forest.n_trees(); ++t)
+    most_nodes = std::max(most_nodes, forest.start[t + 1] - forest.start[t]);
+  std::int32_t most_column = 1;
+  for (const std::int32_t column : forest.feature) most_column = std::max(most_column, column);
+  const Layout layout{static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most_nodes))),
+                      static_cast<int>(std::bit_width(static_cast<std::uint32_t>(most_column)))};
+  const bool is_narrow = layout.number_bits + layout.column_bits + 2 <= 32;
+  if (is_single && is_narrow) return std::make_unique<Packed<float, std::uint32_t>>(forest, layout, threads);
+  if (is_single) return std::make_unique<Packed<float, std::uint64_t>>(forest, layout, threads);
+  return std::make_unique<Packed<double, std::uint64_t>>(forest, layout, threads);
+}
+
+}  // namespace margrove::forest

@@ -1,0 +1,48 @@
+// Sending rows down the trees of a forest.
+//
+// The nodes of a tree lie depth first, so the child for x ≤ θ is the next one. For the way down a node is packed into
+// 8 to 16 bytes, and some rows go down a tree side by side, without a branch that could be guessed wrong: a row that
+// has come to its leaf makes way for the next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rows.hpp"
+
+namespace margrove::forest {
+
+// The arrays of src/margrove/forest/packed.py. All child and leaf numbers are within their trees, whose nodes lie depth
+// first.
+struct ForestView {
+  std::span<const std::int64_t> start, leaf_start;  // (T + 1)
+  std::span<const std::int32_t> feature;            // (m), -1 at a leaf
+  std::span<const double> threshold;                // (m)
+  std::span<const std::int32_t> right;              // (m): the second child, of a leaf its number
+  std::span<const std::int8_t> missing_branch;      // (m) or empty: then a missing cell goes right
+  std::int64_t n_trees() const { return static_cast<std::int64_t>(start.size()) - 1; }
+};
+
+// What a forest's leaves predict.
+struct LeafValues {
+  std::span<const double> value;        // (rows, width)
+  std::span<const std::int32_t> place;  // the row of each leaf; empty: leaf l has row l
+  std::int64_t width;
+};
+
+// A forest packed for rows of one type.
+class PackedTrees {
+ public:
+  virtual ~PackedTrees() = default;
+  // The sum over the trees, in their order, of what they predict for each row. (n, width)
+  virtual void sums(const AnyRows& rows, const LeafValues& values, int threads, double* out) const = 0;
+  // The leaf of each row in each tree. (n, T)
+  virtual void leaves(const AnyRows& rows, int threads, std::int32_t* out) const = 0;
+};
+
+// Rows of floats, or of doubles.
+std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single, int threads);
+
+}  // namespace margrove::forest
