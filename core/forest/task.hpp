@@ -1,6 +1,6 @@
 // A forest that is to be grown: what is the same for all of its trees.
 //
-// Tree t draws its rows and its columns under the seed  s_t = mixed(mixed(s) ^ mixed(t)) >> 1.  With bootstrap its i-th
+// Tree t draws its rows and its columns under the seed  s_t = mixed(mixed(s) ^ mixed(t)) >> 32.  With bootstrap its i-th
 // draw is the row  ⌊mixed(mixed(s_t + 1) ^ mixed(i)) · n / 2^64⌋,  and a row that is drawn c times has weight c, times
 // its own if it has one. The tree is that of src/margrove/tree/problem.py for the rows drawn, with these weights and
 // the seed s_t.
@@ -35,7 +35,7 @@ struct ForestTask {
   std::vector<double> x_log_x;            // of 0 .. all draws, where entropy is taken of counts
 
   std::uint64_t seed_of(std::int64_t t) const {
-    return tree::mixed(tree::mixed(seed) ^ tree::mixed(static_cast<std::uint64_t>(t))) >> 1;
+    return tree::mixed(tree::mixed(seed) ^ tree::mixed(static_cast<std::uint64_t>(t))) >> 32;
   }
   bool has_classes() const { return n_classes > 0; }
   bool has_counts() const { return has_classes() && weight.empty(); }  // weights are numbers of draws

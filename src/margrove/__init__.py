@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from margrove.calibrate.classifier import CalibratedClassifier
     from margrove.certificate import Certificate, Claim, certify
     from margrove.data import Column, Table, TableEncoder, as_table, load_penguins, read_table
+    from margrove.forest.classifier import ExtraTreesClassifier, RandomForestClassifier
+    from margrove.forest.regressor import ExtraTreesRegressor, RandomForestRegressor
     from margrove.linear.centroid import BasicLinearClassifier
     from margrove.linear.kernel_perceptron import KernelPerceptron
     from margrove.linear.least_squares import LeastSquaresClassifier
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from margrove.linear_svm.svr import LinearSVR
     from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
     from margrove.onnx.file import write_onnx
+    from margrove.predictor import Predictor, load_predictor
     from margrove.run.checkpoint import Checkpoint
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
@@ -68,6 +71,10 @@ _PUBLIC = {
     "DecisionStump": "margrove.tree.stump",
     "AdaBoostClassifier": "margrove.boost.classifier",
     "AdaBoostRegressor": "margrove.boost.regressor",
+    "RandomForestClassifier": "margrove.forest.classifier",
+    "RandomForestRegressor": "margrove.forest.regressor",
+    "ExtraTreesClassifier": "margrove.forest.classifier",
+    "ExtraTreesRegressor": "margrove.forest.regressor",
     "OneVsRestClassifier": "margrove.multiclass.classifiers",
     "OneVsOneClassifier": "margrove.multiclass.classifiers",
     "BitStringClassifier": "margrove.multiclass.classifiers",
@@ -99,6 +106,8 @@ _PUBLIC = {
     "from_sklearn": "margrove.store",
     "to_sklearn": "margrove.store",
     "load": "margrove.store",
+    "Predictor": "margrove.predictor",
+    "load_predictor": "margrove.predictor",
     "save": "margrove.store",
     "write_onnx": "margrove.onnx.file",
 }
@@ -122,6 +131,8 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "FineTuned",
     "ImpuritySelector",
     "KernelPerceptron",
@@ -137,6 +148,9 @@ __all__ = [
     "OneVsOneClassifier",
     "OneVsRestClassifier",
     "Perceptron",
+    "Predictor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "SoftmaxClassifier",
     "Status",
     "Table",
@@ -153,6 +167,7 @@ __all__ = [
     "information_gain",
     "load",
     "load_penguins",
+    "load_predictor",
     "margins",
     "plots",
     "read_chunks",

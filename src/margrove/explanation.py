@@ -81,6 +81,19 @@ class Vote:
 
 
 @dataclass(frozen=True)
+class ForestSummary:
+    """The trees of a forest."""
+
+    purpose: str  # what the tests are for
+    n_leaves: float  # of a tree, on average
+    depth: float
+    importances: dict[str, float]  # the mean over the trees of the share of each column in the gain of all tests
+    spread: dict[str, tuple[float, float]]  # between which that share lies in nine of ten trees
+    measure: str = ""  # "accuracy" or "R²"
+    out_of_bag: float | None = None  # by the trees that have not seen a row
+
+
+@dataclass(frozen=True)
 class ModelSummary:
     """A summary of a model. ``kind`` names its parts: "weights", "rows", "votes", "rules", "machines", "trees",
     "learners", or another plural; "columns" for a model without an explanation."""
@@ -95,6 +108,7 @@ class ModelSummary:
     xi_alpha_bound: float | None = None  # and at most this
     tree: TreeSummary | None = None
     vote: Vote | None = None
+    forest: ForestSummary | None = None
 
     @property
     def size_words(self) -> str:

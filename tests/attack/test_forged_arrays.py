@@ -52,6 +52,11 @@ MODELS = {
     "DecisionTreeClassifier, pruned": (m.DecisionTreeClassifier(prune="pessimistic"), X, LETTERS),
     "DecisionTreeRegressor": (m.DecisionTreeRegressor(max_depth=2), X, NUMBERS),
     "DecisionStump": (m.DecisionStump(), X, LETTERS),
+    "RandomForestClassifier": (m.RandomForestClassifier(n_estimators=4, oob_score=True), X, LETTERS),
+    "RandomForestClassifier of a table": (m.RandomForestClassifier(n_estimators=3), HOLED, LETTERS),
+    "RandomForestRegressor": (m.RandomForestRegressor(n_estimators=3), X, NUMBERS),
+    "ExtraTreesClassifier": (m.ExtraTreesClassifier(n_estimators=3), X, LETTERS),
+    "ExtraTreesRegressor": (m.ExtraTreesRegressor(n_estimators=3), X, NUMBERS),
     "AdaBoostClassifier": (m.AdaBoostClassifier(n_estimators=3), X, TRUTHS),
     "AdaBoostClassifier, early": (
         m.AdaBoostClassifier(n_estimators=6, early_stopping=True, validation_fraction=0.3),

@@ -9,10 +9,11 @@ import pytest
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, ugly_table
 
 from margrove.boost.certificate import certify_boost_problem
-from margrove.boost.model import BoostModel, Grove
+from margrove.boost.model import BoostModel
 from margrove.boost.problem import BoostProblem, HeldOut
 from margrove.engine import Effort, solve
 from margrove.status import Status
+from margrove.tree.grove import Grove
 from margrove.tree.problem import Growth
 
 THRESHOLDS = ("exact", "exact", "histogram")

@@ -8,7 +8,7 @@ import pytest
 
 import margrove
 from margrove import AdaBoostClassifier, DecisionTreeClassifier
-from margrove.boost.model import Grove
+from margrove.tree.grove import Grove
 
 LEVELS = ("n_levels", "association", "inverse_weight")
 

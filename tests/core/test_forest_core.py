@@ -18,7 +18,7 @@ BITS = (1 << 64) - 1
 
 
 def tree_seed(seed, t):
-    return mixed(mixed(seed) ^ mixed(t)) >> 1
+    return mixed(mixed(seed) ^ mixed(t)) >> 32
 
 
 def draws(seed, t, n, n_drawn):

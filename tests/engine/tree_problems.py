@@ -1,5 +1,5 @@
-"""Trees, boosted trees and the best test of each column. Unique are rows, impurity and gain of a node, and the error of
-a round; of two tests that gain alike either may be taken."""
+"""Trees, boosted trees, forests and the best test of each column. Unique are rows, impurity and gain of a node, and the
+error of a round; of two tests that gain alike either may be taken."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ import margrove
 from margrove.boost.certificate import certify_boost_problem
 from margrove.boost.model import BoostModel, BoostSolution
 from margrove.boost.problem import BoostProblem, HeldOut, factors
+from margrove.forest.model import ForestSolution
+from margrove.forest.problem import ForestProblem
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.select.scores import gains
 from margrove.status import Status
 from margrove.tree.certificate import certify_tree_problem
+from margrove.tree.grove import Grove
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import TreeSolution
 from margrove.tree.problem import Cells, Growth, TreeColumn, TreeProblem
@@ -253,6 +256,75 @@ BOOSTS = Kind(
 )
 
 
+# Forests
+
+
+def _forest(root: TreeProblem, n_trees: int = 3, **options: Any) -> ForestProblem:
+    return ForestProblem(root, n_trees, **({"n_drawn": root.cells.n_rows, "seed": 5} | options))
+
+
+def plain(seed: int, target: str = "codes", dtype: type = np.float64, **growth: Any) -> TreeProblem:
+    """Numbers without missing cells, some of few values."""
+    rows = table(seed, 60, 5)
+    X = rows.X.astype(dtype)
+    X[:, 1] = np.round(X[:, 1])
+    problem = numbers(X, getattr(rows, target), **({"max_features": 2} | growth))
+    columns = tuple(replace(column, has_missing=False) for column in problem.cells.columns)
+    return replace(problem, cells=replace(problem.cells, columns=columns, block=X))
+
+
+def _check_forest(problem: ForestProblem, solution: ForestSolution) -> None:
+    """Every tree solves the problem of the rows that it draws."""
+    for t in range(solution.model.n_trees):
+        tree = solution.model.tree(t)
+        assert refuted(certify_tree_problem(problem.tree(problem.first + t), tree, tree, is_ours=True)) == []
+    if solution.status is Status.CONVERGED:
+        assert solution.model.n_trees == problem.n_trees
+
+
+def _compare_forests(problem: ForestProblem, solution: ForestSolution, expected: ForestSolution) -> None:
+    assert solution.status is expected.status
+    mine, theirs = solution.model.trees, expected.model.trees
+    if isinstance(mine, Grove):
+        for t in range(problem.n_trees):
+            compare(problem.tree(problem.first + t), theirs.tree(t), mine.tree(t))
+        return
+    for name in ("start", "feature", "threshold", "right", "leaf_start", "n_rows"):  # none of these trees has ties
+        np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+    np.testing.assert_allclose(mine.weight, theirs.weight, rtol=1e-12)
+    for t in range(problem.n_trees):
+        np.testing.assert_allclose(mine.leaf_values(t), theirs.leaf_values(t), rtol=1e-9, atol=1e-12)
+
+
+FORESTS = Kind(
+    ForestProblem,
+    {
+        "any columns": lambda: _forest(ugly(1, max_features=3)),
+        "weighted by class": lambda: _forest(ugly(2, 2, "one", max_features=2), is_balanced=True),
+        "numbers of any columns": lambda: _forest(ugly(7, 0, max_features=4, min_samples_leaf=3)),
+        "random thresholds": lambda: _forest(ugly(3, thresholds="random", max_features=3), n_drawn=None),
+        "sparse": lambda: _forest(sparse_numbers(4, max_features=3)),
+        "plain": lambda: _forest(plain(1)),
+        "plain, entropy": lambda: _forest(plain(2, criterion="entropy", min_samples_leaf=4)),
+        "plain, single precision": lambda: _forest(plain(3, dtype=np.float32, max_depth=4)),
+        "plain numbers": lambda: _forest(plain(4, "z", max_features=None)),
+        "plain random thresholds": lambda: _forest(plain(5, thresholds="random"), n_drawn=None),
+        "few rows drawn": lambda: _forest(plain(6), n_drawn=20, first=2),
+        "heavy leaves": lambda: _forest(plain(7), min_weight_share=0.1),
+    },
+    _check_forest,
+    _compare_forests,
+    lambda solution: [solution.status],
+    long=lambda: _forest(noise(5_000, 10, max_features=3), 10_000),
+    check_stopped=_check_forest,
+    large=lambda: _forest(noise(3_000, 10, max_features=3), 10),
+    learners={
+        "RandomForestClassifier": _learner(margrove.RandomForestClassifier(n_estimators=5), "codes"),
+        "ExtraTreesRegressor": _learner(margrove.ExtraTreesRegressor(n_estimators=5), "z"),
+    },
+)
+
+
 # The best test of each column
 
 
@@ -340,4 +412,4 @@ COLUMNS = Kind(
     twins=_column_twins,
 )
 
-KINDS = (TREES, BOOSTS, COLUMNS)
+KINDS = (TREES, BOOSTS, FORESTS, COLUMNS)

@@ -18,11 +18,12 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 
 # From the bottom up: modules, packages with all that is in them (name/), or modules of any family (*.name).
 LAYERS = (
-    "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
-    "data/ onnx/",
-    "search.grid search.folds *.problem *.model *.kernels *.layout *.codes *.proximal *.stream_problem "
-    "*.search_problem *.r2 *.impurity *.association",
-    "*.reference *.kkt *.margins *.groups *.split *.draws *.thresholds *.significance *.description *.rounds *.chunks",
+    "_core advice errors convergence status visible problem estimator learner explanation certificate run/ store/",
+    "data/ onnx/ predictor",
+    "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
+    "*.stream_problem *.search_problem *.r2 *.impurity *.association *.predictor",
+    "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks "
+    "*.out_of_bag",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
     "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "
@@ -31,7 +32,8 @@ LAYERS = (
     "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
     "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
-    "tree.sql_source boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
+    "tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source forest.course "
+    "boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
     "calibrate.threshold select.selector select.scores transfer/",
     "*.adopted *.libsvm_file *.libsvm_rows *.libsvm_text *.file *.onnx *.explain *.learners",
@@ -49,6 +51,7 @@ FAMILIES: dict[str, set[str]] = {
     "multiclass": {"svm", "tree", "boost"},
     "calibrate": {"svm", "linear_svm", "multiclass"},
     "transfer": {"linear", "svm"},
+    "forest": {"tree"},
 }
 LONGEST_CHAIN = 9  # modules of a package of which each imports the next
 
@@ -171,8 +174,9 @@ def test_importing_a_certificate_loads_no_solver(name):
     assert [m for m in ast.literal_eval(found) if m.startswith("margrove")] == []
 
 
-def test_only_the_native_engine_knows_the_core():
-    assert [name for name in modules() if "margrove._core" in imports_of(name)] == ["margrove.engine.native.core"]
+def test_only_the_native_engine_and_predictors_know_the_core():
+    knowing = [name for name in modules() if "margrove._core" in imports_of(name)]
+    assert [name for name in knowing if not name.endswith(".predictor")] == ["margrove.engine.native.core"]
 
 
 def families_loaded_by(code: str) -> set[str]:

@@ -23,6 +23,7 @@ from margrove import (
     DecisionTreeClassifier,
     LinearSVC,
     OneVsRestClassifier,
+    RandomForestClassifier,
 )
 from margrove.errors import ParameterError
 from margrove.plots import (
@@ -30,6 +31,8 @@ from margrove.plots import (
     CodeDisplay,
     ConvergenceDisplay,
     FeatureMapsDisplay,
+    ForestErrorDisplay,
+    ImportancesDisplay,
     ImpuritiesDisplay,
     LinearComparisonDisplay,
     MarginsDisplay,
@@ -69,6 +72,12 @@ DRAWN = {
     RoundsDisplay: lambda **o: RoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=4).fit(X, Y), **o),
     VoteMarginsDisplay: lambda **o: VoteMarginsDisplay.from_estimator(
         AdaBoostClassifier(n_estimators=4).fit(X, Y), X, Y, **o
+    ),
+    ForestErrorDisplay: lambda **o: ForestErrorDisplay.from_estimator(
+        RandomForestClassifier(n_estimators=4).fit(X, Y), X, Y, **o
+    ),
+    ImportancesDisplay: lambda **o: ImportancesDisplay.from_estimator(
+        RandomForestClassifier(n_estimators=4).fit(X, Y), **o
     ),
     CodeDisplay: lambda **o: CodeDisplay.from_estimator(
         OneVsRestClassifier(LinearSVC()).fit(X, np.arange(60) % 3), **o

@@ -25,10 +25,10 @@ from margrove import (
     load,
     save,
 )
-from margrove.boost.model import Grove
 from margrove.errors import MargroveWarning, ModelFileError
 from margrove.status import Status
 from margrove.store.container import pack, unpack
+from margrove.tree.grove import Grove
 
 PRUNED = DecisionTreeClassifier(max_depth=3, prune="pessimistic")
 MODELS = {

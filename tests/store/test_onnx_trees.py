@@ -16,7 +16,8 @@ from tests.tree.trees_at_hand import Node, random_cells, random_tree, tree_of
 from tests.tree.ugly_tables import CATEGORIES, NUMBERS, ugly_table
 
 from margrove import AdaBoostClassifier, DecisionTreeClassifier, DecisionTreeRegressor, write_onnx
-from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.model import BoostModel, Rounds
+from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, Growth, TreeColumn
 from margrove.tree.reference import grow

@@ -15,7 +15,6 @@ from margrove.app.screen.console import Screen, put
 from margrove.app.show import of_trees
 from margrove.data.columns import some
 from margrove.errors import InputError, check_choice
-from margrove.explanation import explanation_of
 from margrove.store import write_libsvm_model, write_onnx
 
 _SHOWN_COLUMNS, _REST = 12, "more (--json lists them)"
@@ -90,7 +89,10 @@ def _write_libsvm(screen: Screen, model: Any, file: io.BytesIO) -> dict[str, Any
 
 def _tree_code(model: Any, path: str, language: str) -> bytes:
     model = of_trees(model, path, f"--to {language}")
-    if explanation_of(model).is_vote:
-        problem = f"--to {language} is for a single tree, and {type(model).__name__} has {model.n_estimators_:,}"
-        raise InputError(problem, file=path, cure="Train a single tree: --model tree.")
+    if not hasattr(model, f"to_{language}"):
+        problem = f"--to {language} is for a single tree, and {type(model).__name__} has {len(model.estimators_):,}"
+        cure = "Use --to onnx" + (
+            ", or --to c." if hasattr(model, "to_c") else ", or train a single tree: --model tree."
+        )
+        raise InputError(problem, file=path, cure=cure)
     return f"{getattr(model, f'to_{language}')()}\n".encode()

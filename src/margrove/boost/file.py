@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.boost.base import settle_learner
-from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.model import BoostModel, Rounds
 from margrove.estimator import with_parameters
 from margrove.store.arrays import WHOLE, Array, Arrays
 from margrove.store.check import check_fields
@@ -21,15 +20,13 @@ from margrove.store.fault import FaultError, shown
 from margrove.store.schema import CERTIFICATE, ENDED, ROWS, SCALARS, Draft, Part, Schema, fitted_attribute, single
 from margrove.tree.file import (
     CLASSIFIER_FILE,
+    GROVE_ARRAYS,
     REGRESSOR_FILE,
-    TREE_ARRAYS,
-    check_tree,
     put_trees,
+    read_grove,
     table_parts,
-    take_trees,
 )
 
-_GROVE_ARRAYS = (*TREE_ARRAYS, Array("start", "T+1", WHOLE, rises_to="t"))
 _ROUNDS = ("error", "vote", "training_error", "validation_error")
 _HELD_OUT = "validation_rows"
 
@@ -84,16 +81,6 @@ class _BoostFile(Schema):
         return model
 
 
-def _read_grove(layouts: Any, draft: Draft) -> None:
-    grove = draft.notes["grove"] = Grove(**take_trees(_GROVE_ARRAYS, layouts, draft.arrays.within("grove"), draft))
-    if grove.n_trees == 0 or (np.diff(grove.start) < 1).any():
-        raise FaultError("grove.start leaves a tree without nodes")
-    if grove.start[-1] != len(grove.feature):
-        raise FaultError("grove.start does not end with the last node")
-    for t, tree in enumerate(grove.trees):
-        check_tree(tree, f"tree {t}", is_regression=not draft.schema.is_classifier)
-
-
 def _rounds(model: Any, schema: Schema, arrays: Arrays) -> dict[str, str]:
     if schema.is_classifier:
         seen = {**{name: getattr(model.rounds_, name) for name in _ROUNDS}, _HELD_OUT: model.validation_rows_}
@@ -122,8 +109,8 @@ _PARTS = (
     SCALARS,
     Part(
         "grove",
-        lambda model, _, arrays: put_trees(_GROVE_ARRAYS, model.model_.grove, arrays.within("grove")),
-        _read_grove,
+        lambda model, _, arrays: put_trees(GROVE_ARRAYS, model.model_.grove, arrays.within("grove")),
+        read_grove,
     ),
     Part("arrays", _rounds, _read_rounds),
     CERTIFICATE,

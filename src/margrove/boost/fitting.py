@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, Setting
 from margrove.boost.base import codes_of, is_plain_tree, seeded, take_note, taken_rows
-from margrove.boost.model import BoostModel, Grove, Rounds
+from margrove.boost.model import BoostModel, Rounds
 from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
 from margrove.boost.rounds import Boosting, Learned
 from margrove.data.sample import settle_weights
@@ -24,6 +24,7 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
+from margrove.tree.grove import Grove
 from margrove.tree.held_out import drawn_rows
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import LARGEST, TreeSample, check_same_classes, read_cells, read_classes

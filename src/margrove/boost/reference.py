@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.boost.model import BoostModel, BoostSolution, Grove
+from margrove.boost.model import BoostModel, BoostSolution
 from margrove.boost.problem import BoostProblem
 from margrove.boost.rounds import Boosting, Learned
 from margrove.status import Status
+from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import TreeProblem
 from margrove.tree.reference import grow

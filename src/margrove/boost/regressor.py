@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from margrove.boost import r2
 from margrove.boost.base import is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.ensemble import Ensemble
-from margrove.boost.model import BoostModel, Grove
+from margrove.boost.model import BoostModel
 from margrove.data.sample import settle_weights
 from margrove.engine import choose, name_of
 from margrove.errors import check_choice
@@ -25,6 +25,7 @@ from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
+from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import TreeSample, read_cells, read_numbers

@@ -28,6 +28,7 @@ from margrove.svm.kernels import Kernel, Matrix, sums_by_blocks
 
 if TYPE_CHECKING:
     from margrove.boost.model import BoostModel
+    from margrove.forest.model import ForestModel
     from margrove.tree.model import TreeModel
     from margrove.tree.problem import Cells
 
@@ -196,6 +197,24 @@ class Engine:
             label = np.argmax(tree.value, axis=1)[self.apply_trees(tree, cells, effort)]
             votes[np.arange(cells.n_rows), label] += model.vote[t]
         return votes
+
+    def leaves(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+        """Return the leaf of each row in each tree, as its place in `ForestModel.leaf_values`, shape (n, T)."""
+        found = np.empty((cells.n_rows, model.n_trees), dtype=np.int32)
+        for t in range(model.n_trees):
+            place = np.zeros(model.tree(t).n_nodes, dtype=np.int32)
+            place[model.leaf_nodes(t)] = np.arange(len(model.leaf_nodes(t)))
+            found[:, t] = place[self.apply_trees(model.tree(t), cells, effort)]
+        return found
+
+    def mean_of_trees(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
+        """Return the mean of what the trees predict, shape (n, K) or (n, targets)."""
+        total = np.zeros((cells.n_rows, model.leaf_values(0).shape[1]))
+        for rows in model.blocks(cells.n_rows):
+            places = self.leaves(model, cells.take(np.arange(cells.n_rows)[rows]), effort)
+            for t in range(model.n_trees):
+                total[rows] += model.leaf_values(t)[places[:, t]]
+        return total / model.n_trees
 
     def memory(self) -> int:
         """Return the bytes that are free where the engine works: of main memory."""

@@ -14,6 +14,8 @@ from margrove.plots.code import CodeDisplay, plot_code
 from margrove.plots.compare import LINEAR_CLASSIFIERS, LinearComparisonDisplay, compare_linear
 from margrove.plots.convergence import ConvergenceDisplay, plot_convergence
 from margrove.plots.feature_maps import FeatureMapsDisplay, plot_feature_maps
+from margrove.plots.forest_error import ForestErrorDisplay, plot_forest_error
+from margrove.plots.importances import ImportancesDisplay, plot_importances
 from margrove.plots.impurities import ImpuritiesDisplay, plot_impurities
 from margrove.plots.margins import MarginsDisplay, plot_margins
 from margrove.plots.path import PathDisplay, plot_path
@@ -29,6 +31,8 @@ __all__ = [
     "CodeDisplay",
     "ConvergenceDisplay",
     "FeatureMapsDisplay",
+    "ForestErrorDisplay",
+    "ImportancesDisplay",
     "ImpuritiesDisplay",
     "LinearComparisonDisplay",
     "MarginsDisplay",
@@ -43,6 +47,8 @@ __all__ = [
     "plot_code",
     "plot_convergence",
     "plot_feature_maps",
+    "plot_forest_error",
+    "plot_importances",
     "plot_impurities",
     "plot_margins",
     "plot_path",

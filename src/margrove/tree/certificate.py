@@ -106,12 +106,14 @@ def certify_tree_problem(
     *,
     pruned: Callable[[], TreeModel] | None = None,
     visit_limit: int = VISIT_LIMIT,
+    is_ours: bool | None = None,
 ) -> tuple[Claim, ...]:
     """Return the claims of a tree that solves this problem.
 
     ``grown`` is the tree before pruning: ``tree`` itself if it was not pruned; if it is None, leaves are not checked.
     ``pruned`` applies the pruning rules to the grown tree again; None: there is no rule. At most ``visit_limit`` cells
-    are visited to search splits.
+    are visited to search splits. ``is_ours``: Margrove grew it; None: it did if the tree records how many tests there
+    were.
     """
     # Copies, whose cached parents and depths are those of the arrays as they are now.
     whole = replace(tree if grown is None else grown)
@@ -119,7 +121,7 @@ def certify_tree_problem(
     foundations = [fits(problem, whole), *([] if tree is whole else [fits(problem, tree)])]
     if not all(claim.holds for claim in foundations):
         return tuple(claim for claim in foundations if not claim.holds)
-    audit = _Audit(problem, whole, visit_limit)
+    audit = _Audit(problem, whole, visit_limit, whole.tells_tests if is_ours is None else is_ours)
     for i, node in audit.walk():
         audit.recount(i, node)
         audit.n_done += 1
@@ -167,16 +169,16 @@ def affordable(cost: NDArray[np.integer], always: set[int], room: int) -> set[in
 class _Audit(Deviations):
     """The deviations found in a tree, node by node."""
 
-    def __init__(self, problem: TreeProblem, tree: TreeModel, visit_limit: int) -> None:
+    def __init__(self, problem: TreeProblem, tree: TreeModel, visit_limit: int, is_ours: bool) -> None:
         super().__init__()
         self.problem, self.tree = problem, tree
         self.rounding = _ROUNDING_OF_LOGARITHMS if problem.growth.criterion == "gaussian_entropy" else ROUNDING
         self.search = SplitSearch(problem, slack=self.rounding)
         self.strict = SplitSearch(problem, slack=-self.rounding)  # finds only tests that no rounding forbids
         self.searched = self._sample(visit_limit)
-        self.tells_tests = tree.tells_tests
+        self.tells_tests, self.is_ours = tree.tells_tests, is_ours
         is_drawn = problem.growth.max_features is not None or problem.growth.thresholds == "random"
-        self.is_drawn_elsewhere = is_drawn and not self.tells_tests  # by another generator
+        self.is_drawn_elsewhere = is_drawn and not is_ours  # by another generator
         self.root_unit, self.n_done = 0.0, 0
         self.size, self.spread = float(np.abs(problem.target).max()), float(np.ptp(problem.target))  # of numbers
         self.pending: dict[int, tuple[Bounds, ...]] = {}
@@ -246,9 +248,9 @@ class _Audit(Deviations):
             self.count("splits that violate the rules")
         # Of branches of equal counts the first is the heaviest; sums of weights are equal only up to rounding.
         heaviest = split.branches.weight >= split.branches.weight.max() * (1 - ROUNDING)
-        if self.problem.weight is None and self.tells_tests:
+        if self.problem.weight is None and self.is_ours:
             heaviest = np.arange(n_branches) == split.default_branch
-        if not self.tells_tests:  # scikit-learn counts rows, whatever they weigh
+        if not self.is_ours:  # scikit-learn counts rows, whatever they weigh
             rows = np.bincount(branch, minlength=n_branches)
             heaviest |= rows == rows.max()
         unmet = [int(tree.default_branch[i]), *([] if groups.has_missing else [int(tree.missing_branch[i])])]
@@ -275,7 +277,7 @@ class _Audit(Deviations):
                 return True
             low, high = below.max(), above.min()
             largest = max(abs(low), abs(high))
-            near = (_ROUNDING_OF_THRESHOLDS if self.tells_tests else _ROUNDING_OF_ADOPTED) / 2 * largest
+            near = (_ROUNDING_OF_THRESHOLDS if self.is_ours else _ROUNDING_OF_ADOPTED) / 2 * largest
             if self.problem.growth.thresholds in ("gaussian", "logistic"):
                 near += _ROUNDING_OF_FITS * float(np.nanmax(x) / 2 - np.nanmin(x) / 2)
             # Halves: the difference of two numbers may be more than the largest.
@@ -326,8 +328,9 @@ class _Audit(Deviations):
 
     def _columns(self, node: Node) -> Sequence[int] | None:
         """Return the columns that the node looks at; None if that is not known, or if rounding decides it."""
-        if self.problem.growth.max_features is None:
-            return None if self.is_drawn_elsewhere else range(len(self.problem.cells.columns))
+        n_columns = len(self.problem.cells.columns)
+        if (self.problem.growth.max_features or n_columns) >= n_columns:  # all of them, in whatever order
+            return None if self.is_drawn_elsewhere else range(n_columns)
         columns = None if self.is_drawn_elsewhere else self.search.looked_at(node)
         return columns if columns == self.strict.looked_at(node) else None
 
@@ -502,7 +505,7 @@ class _Audit(Deviations):
             self.claim("splits that send unknown cells elsewhere than to the heaviest branch", "", 0.0),
             self.claim("number of candidate tests", "largest relative difference")
             if self.tells_tests
-            else Claim("number of candidate tests", (), words="not checked: trees of other libraries do not record it"),
+            else Claim("number of candidate tests", (), words="not checked: it is not recorded"),
             self.claim("a better test of the same column", f"{of_splits}: largest gain missed", self.rounding),
         ]
         if any(column.test == "subset" for column in self.problem.cells.columns):

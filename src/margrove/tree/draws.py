@@ -43,3 +43,24 @@ def random_cut(key: int, column: int, x: NDArray[np.float64]) -> float:
 
 def _place(key: int, column: int) -> int:
     return mixed(key ^ mixed(column))
+
+
+def tree_seed(seed: int, tree: int) -> int:
+    """Return the seed of one tree of a forest, of 32 bits; trees are counted from 0."""
+    return mixed(mixed(seed) ^ mixed(tree)) >> 32
+
+
+def drawn_rows(seed: int, n_rows: int, n_drawn: int) -> NDArray[np.intp]:
+    """Return the rows that a tree with this seed draws with replacement: draw i takes row ⌊u_i n / 2⁶⁴⌋."""
+    key = np.uint64(mixed((seed + 1) & _BITS))
+    u = _mixed_all(key ^ _mixed_all(np.arange(n_drawn, dtype=np.uint64)))
+    n, low = np.uint64(n_rows), np.uint64(0xFFFFFFFF)  # the upper half of a product of 128 bits; n < 2³²
+    return ((u >> np.uint64(32)) * n + ((u & low) * n >> np.uint64(32)) >> np.uint64(32)).astype(np.intp)
+
+
+def _mixed_all(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return `mixed` of each number; sums and products wrap around."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -92,17 +92,28 @@ def to_c(model: TreeModel, classes: ArrayLike | None = None, name: str = "predic
     ``x`` has one number for each column, in their order: for a category the code that a comment in the source lists,
     any other number being a level unknown in training. NaN is missing.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in c_source.KEYWORDS:
-        raise ParameterError(f"name is {name!r}; it must be a valid name for a C function.")
+    check_c_name(name)
     labels = labels_of(model, classes)
     kind = "double" if labels is None else "int"
     numbers = None if labels is None else range(len(labels))
     model, outcomes = _decisive(model, _outcomes(model, numbers, c_source.number if labels is None else str))
+    head = [*c_source.comment(model, labels), "#include <math.h>", ""]
+    return "\n".join([*head, *c_function(model, f"{kind} {name}", outcomes), ""])
+
+
+def c_function(model: TreeModel, head: str, outcomes: list[str]) -> list[str]:
+    """Return a C function of ``x``, which begins so: its type and its name. ``outcomes`` is what each node returns."""
+    kind = head.split()[-2]
     is_small = model.max_depth <= _C_DEPTH and model.n_nodes <= _C_NODES and len(model.level_branch) <= _C_LEVELS
     body = c_source.nested(model, outcomes) if is_small else c_source.node_table(model, kind, outcomes)
     unused = [f"{_INDENT}(void)x;"] if model.n_nodes == 1 else []
-    head = [*c_source.comment(model, labels), "#include <math.h>", ""]
-    return "\n".join([*head, f"{kind} {name}(const double *x)", "{", *unused, *body, "}", ""])
+    return [f"{head}(const double *x)", "{", *unused, *body, "}"]
+
+
+def check_c_name(name: str) -> None:
+    """Raise an error unless a C function can have this name."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or name in c_source.KEYWORDS:
+        raise ParameterError(f"name is {name!r}; it must be a valid name for a C function.")
 
 
 def node_columns(model: TreeModel, classes: ArrayLike | None = None) -> dict[str, list[Any]]:
@@ -148,7 +159,8 @@ def _dates(model: TreeModel) -> list[str]:
         column = model.columns[j]
         name = " ".join(column.name.split())
         if column.date_part:
-            lines.append(f"{name}: the {column.date_part[1]} of {' '.join(column.date_part[0].split())}, as a number")
+            how = "0 to 23" if column.date_part[1] == "hour" else "its English name"
+            lines.append(f"{name}: the {column.date_part[1]} of {' '.join(column.date_part[0].split())} ({how})")
         elif isinstance(column.format, DateFormat):
             lines.append(f"{name}: days since 1970-01-01 in UTC, as a number")
     return lines

@@ -16,6 +16,8 @@ from dataclasses import MISSING, fields, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from margrove.data.file import TARGET_FORMAT, check_date_part, read_format
 from margrove.data.formats import format_to_json
 from margrove.store.arrays import HALF_WHOLE, WHOLE, Array, Arrays
@@ -36,6 +38,7 @@ from margrove.store.schema import (
     read_later,
     single,
 )
+from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel, blank_levels, fault_of
 from margrove.tree.problem import TESTS, TreeColumn
 
@@ -62,6 +65,7 @@ TREE_ARRAYS = (
     Array("association", "t", is_optional=True, has_gaps=True, least=0),
     Array("inverse_weight", "t", is_optional=True, least=0),
 )
+GROVE_ARRAYS = (*TREE_ARRAYS, Array("start", "T+1", WHOLE, rises_to="t"))
 _DEFAULTS = {part.name: part.default for part in fields(TreeColumn) if part.default is not MISSING}
 _OF_NUMBERS = ("threshold", "intervals")
 
@@ -173,6 +177,17 @@ def take_trees(specs: tuple[Array, ...], layouts: Any, arrays: Arrays, draft: Dr
     if "n_levels" not in found and not _has_subsets(columns):
         found |= blank_levels(len(found["feature"]))
     return {"columns": columns, **found}
+
+
+def read_grove(layouts: Any, draft: Draft) -> None:
+    """Read several trees into the note "grove" of the draft."""
+    grove = draft.notes["grove"] = Grove(**take_trees(GROVE_ARRAYS, layouts, draft.arrays.within("grove"), draft))
+    if grove.n_trees == 0 or (np.diff(grove.start) < 1).any():
+        raise FaultError("grove.start leaves a tree without nodes")
+    if grove.start[-1] != len(grove.feature):
+        raise FaultError("grove.start does not end with the last node")
+    for t, tree in enumerate(grove.trees):
+        check_tree(tree, f"tree {t}", is_regression=not draft.schema.is_classifier)
 
 
 def _has_subsets(columns: Columns) -> bool:

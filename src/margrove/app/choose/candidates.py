@@ -35,6 +35,7 @@ class Candidate:
     params: Mapping[str, Any] = field(default_factory=dict)  # settled beforehand
     is_searched: bool = False  # C, and γ where it has one
     rounds: tuple[int, ...] = ()  # of a vote: the sizes that are scored, ascending; it grows from one to the next
+    is_forest: bool = False  # a fit that is stopped in time has fewer trees, and is hardly worse
     growth: float = 1.0  # the power of the rows that a fit's time grows with, at most: above 1 it is measured
     # What the certificate costs, in fits and at most in seconds, measured on adult and covtype (33,000, 93,000 rows).
     proof: float = 1.0
@@ -54,12 +55,13 @@ class Candidate:
         is_trial: bool = False,
     ) -> Any:
         """Return an unfitted model for the table, whose fit may take so many seconds; for a trial without calibration,
-        unless it is judged by its probabilities."""
+        which `TrialData.scores` does at once for all folds."""
         limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
         preparation = training.preparation.for_table(self.learner, table)
-        if self.rounds or training.kind.metric.needs != "probabilities":
-            training = training.bare if is_trial else training
-        own = replace(training, taken=self.learner, params={**self.params, **params}, preparation=preparation)
+        training = training.bare if is_trial else training
+        out_of_bag = {"oob_score": False} if is_trial and self.is_forest else {}  # the folds judge it
+        given = {**self.params, **params, **out_of_bag}
+        own = replace(training, taken=self.learner, params=given, preparation=preparation)
         return replace(own, time_limit=max(LEAST_LIMIT, min(limits)) if limits else None).build()
 
     def proof_seconds(self, fit: float) -> float:
@@ -86,19 +88,29 @@ def _vote(
     )
 
 
+def _forests(forest: Choice, extra: Choice, complexity: int) -> tuple[Candidate, ...]:
+    words = "many trees, each grown from rows and columns drawn at random, predict together"
+    random = "many trees whose tests are drawn at random predict together"
+    title = "forest of {n_estimators} trees"
+    return (
+        Candidate("forest", forest, complexity, f"random {title}", words, forest.defaults, **_FOREST),
+        Candidate("extra-trees", extra, complexity + 1, f"extremely random {title}", random, extra.defaults, **_FOREST),
+    )
+
+
 # Doubled while that helps: on adult depth 3 has 86.6 % of the test rows right with 100 rounds, 86.8 with 200 and 86.9
 # with 400; stumps still gain a little beyond, but a longer vote takes longer to certify, too.
 _ROUNDS = (25, 50, 100, 200, 400)
 _TREE_PROOF: dict[str, Any] = {"proof": 30.0, "most_proof": 4.0}  # of a large tree some splits are searched again
+_FOREST: dict[str, Any] = {"is_forest": True, "growth": 1.2, "proof": 30.0, "most_proof": 8.0}
 _KERNEL: dict[str, Any] = {"is_searched": True, "growth": 1.6, "proof": 1.5}
 _TESTS = "applies a sequence of tests"
 _ADDS = "adds up a weight for each column"
 
 
 def _classifiers() -> tuple[Candidate, ...]:
-    basic, perceptron, linear, tree, boost, svm = (
-        _OFFERED[name, "classify"] for name in ("basic", "perceptron", "linear", "tree", "adaboost", "svm")
-    )
+    names = ("basic", "perceptron", "linear", "tree", "forest", "extra-trees", "adaboost", "svm")
+    basic, perceptron, linear, tree, forest, extra, boost, svm = (_OFFERED[name, "classify"] for name in names)
     margin = f"{_ADDS}, with the widest margin between the classes"
     small = f"{_TESTS}, a longer one"
     hard = "compares a row with the hard cases among the training rows"
@@ -110,6 +122,17 @@ def _classifiers() -> tuple[Candidate, ...]:
         # a cost it is the better of the two where rows are many and noise is little (letter, covtype).
         Candidate("tree", tree, 4, "decision tree", _TESTS, **_TREE_PROOF),
         Candidate("tree-large", tree, 5, "larger decision tree", small, {"complexity": 0.0}, **_TREE_PROOF),
+        *_forests(forest, extra, 12),
+        # Where few of many columns matter, a node that examines √d of them often sees none (madelon).
+        Candidate(
+            "forest-wide",
+            forest,
+            14,
+            "random forest of {n_estimators} trees, half of the columns in each node",
+            "many trees, each grown from rows and columns drawn at random, predict together",
+            {**forest.defaults, "max_features": 0.5},
+            **_FOREST,
+        ),
         _vote(boost, 1, 6, _ROUNDS, "many single tests vote, each correcting the errors of those before"),
         # The whole grid is searched on few rows, so that it comes before votes, which learn from all of them.
         Candidate("svm", svm, 9, "support vector machine", hard, **_KERNEL),
@@ -122,13 +145,15 @@ def _classifiers() -> tuple[Candidate, ...]:
 
 
 def _regressors() -> tuple[Candidate, ...]:
-    linear, tree, boost, svm = (_OFFERED[name, "regress"] for name in ("linear", "tree", "adaboost", "svm"))
+    names = ("linear", "tree", "forest", "extra-trees", "adaboost", "svm")
+    linear, tree, forest, extra, boost, svm = (_OFFERED[name, "regress"] for name in names)
     near = "compares a row with the training rows, and ignores small errors"
     small, words = "linear model with small weights (C={C})", f"{_ADDS}, and keeps the weights small"
     return (
         Candidate("linear", linear, 1, "linear model", _ADDS),
         Candidate("linear-gentle", linear, 1, small, words, {"C": 0.01}),
         Candidate("tree", tree, 2, "regression tree", f"{_TESTS}, then predicts a mean", **_TREE_PROOF),
+        *_forests(forest, extra, 6),
         _vote(boost, 6, 3, (50, 200), "the median of many trees of depth 6"),
         # Its time grows with the square of the rows, and of its three parameters there are many cells.
         Candidate("svm", svm, 4, "support vector regression", near, **_KERNEL, most_rows=5_000),

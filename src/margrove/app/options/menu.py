@@ -37,7 +37,7 @@ class Choice(Offer):
         for name, value in params.items():
             _check_param(self.name, own, name, value)
         shared = {"random_state": seed, "time_limit": time_limit}
-        if self.takes_tables and base is None:
+        if self.takes_tables and base is None and "n_estimators" not in own:
             # A tree without a random state takes the first of equal columns: nobody wants another for another --seed.
             del shared["random_state"]
         estimator.set_params(**{**{name: value for name, value in shared.items() if name in own}, **params})

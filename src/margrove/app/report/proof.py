@@ -7,7 +7,7 @@ from typing import Any
 
 from margrove.app.report.blocks import Block, Grid, note
 from margrove.app.report.plain_words import share_words
-from margrove.app.screen.display import SEARCHED, number_text, value_texts
+from margrove.app.screen.display import OF_TREES, SEARCHED, number_text, value_texts
 from margrove.certificate import Certificate, Claim
 from margrove.explanation import Explanation, counted, explanation_of
 
@@ -48,6 +48,7 @@ def certificate_words(learner: Any) -> list[str]:
             f"The vote gets {share_words(error.values[0])} of its training rows wrong; the theory guarantees at most "
             f"{share_words(min(1.0, error.limits[0]))}, and this was checked."
         )
+    words += _forest_words(claims)
     if "w is the difference of the class means" in claims:
         words.append("The boundary lies exactly halfway between the means of the classes.")
     if {"easy points", "hard points"} <= claims.keys() and len(certificate.machines) == 1:
@@ -56,6 +57,26 @@ def certificate_words(learner: Any) -> list[str]:
             f"{counted(easy, 'training row')} could be left out without changing the model; {counted(hard, 'row')} "
             f"{'is' if hard == 1 else 'are'} {_WHERE_HARD[explanation.task]}."
         )
+    return words
+
+
+def _forest_words(claims: dict[str, Claim]) -> list[str]:
+    """Explain the claims about a forest."""
+    if "rows drawn for each tree" not in claims:
+        return []
+    words = []
+    leaves, splits = (
+        claims[name].words if name in claims else "" for name in ("rows, weight and prediction of each leaf", _BETTER)
+    )
+    if recounted := OF_TREES.search(leaves):
+        words.append(
+            f"The rows of each tree were drawn again from the seed, and {recounted[0]} counted again from them."
+        )
+    if searched := OF_TREES.search(splits):
+        words.append(f"In {searched[0]}, splits were searched again: no other split would have been better.")
+    if error := claims.get("out-of-bag error"):
+        share = share_words(error.values[0])
+        words.append(f"Out of bag, {share} of the rows are predicted incorrectly; this was counted again.")
     return words
 
 

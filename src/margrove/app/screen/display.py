@@ -11,7 +11,7 @@ from rich.text import Text
 from margrove.app.screen.advice import in_shell
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.certificate import Certificate, Claim
-from margrove.explanation import HIGH, MachineSummary, ModelSummary, TreeSummary, Vote, counted
+from margrove.explanation import HIGH, ForestSummary, MachineSummary, ModelSummary, TreeSummary, Vote, counted
 from margrove.status import Status
 from margrove.tree.words import amount_text
 from margrove.visible import visible
@@ -23,6 +23,7 @@ MOST_LINES = 30  # lines that somebody still reads: 26 letters have 325 pairs
 _LARGEST_COUNT = 1e9  # beyond, nobody reads all digits
 _VS_REST = " vs rest"
 SEARCHED = re.compile(r"([\d,]+) of ([\d,]+) (splits|leaves) searched(?: again)?")  # as the words of a claim begin
+OF_TREES = re.compile(r"([\d,]+) of ([\d,]+) trees")  # in the words of a claim about a forest
 _UNCHECKED = "not checked: "  # the same of a claim that was not checked at all
 _MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -35,10 +36,10 @@ AS_SAVED = "as saved after training; `margrove certify MODEL FILE` recomputes it
 
 
 def tell_certificate(
-    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None
+    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None, why_not: str = ""
 ) -> None:
-    """Print the verdict of a certificate, and what to do where it does not hold. Print its claims, too, unless ``data``
-    names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
+    """Print the verdict of a certificate, and what to do where it does not hold; ``why_not`` it was checked. Print its
+    claims, too, unless ``data`` names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
     screen.say()
     if data is None:
         screen.say(f"Certificate of {certificate.learner}", style="bold")
@@ -46,14 +47,14 @@ def tell_certificate(
     verb = "recomputes each" if is_saved or certificate.holds is None else "shows each"
     where = "" if data is None else f" (margrove certify MODEL {data} {verb})"
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved), style), where))
+    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved, why_not=why_not), style), where))
     failed = [claim for claim in certificate.claims if claim.holds is False]
     failed = failed if len(certificate.claims) > 1 else []  # a single claim, of a wrong table, stands right above
     for claim in failed:
         screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
         advice = in_shell(Status(certificate.status).advice)
-        screen.say(f"the solver stopped with status {certificate.status!r}: {advice}", indent=2)
+        screen.say(f"The solver stopped with status {certificate.status!r}: {advice}.", indent=2)
     if failed:
         screen.say("The model still predicts, but without this proof.", indent=2)
 
@@ -98,21 +99,21 @@ def certificate_grid(certificate: Certificate) -> Grid:
     return grid
 
 
-def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
+def verdict_words(certificate: Certificate, *, is_saved: bool = False, why_not: str = "") -> str:
     """Return the verdict in one line, with what was checked in part; that of a file, which may claim anything, in the
     past."""
-    holds, fails, when = "holds", "does NOT hold", "yet"
+    holds, fails, when = "holds", "does NOT hold", f": the check {why_not}" if why_not else " yet"
     if is_saved:
-        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", "when it was saved"
+        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", " when it was saved"
     if certificate.holds is None:
-        return f"Certificate: not checked {when}; its numbers are the solver's own"
+        return f"Certificate not checked{when}; its numbers are the solver's own"
     checked = [claim.holds for claim in certificate.claims if claim.holds is not None]
     claims = f"{counted(len(checked), 'claim')} recomputed on {certificate.n_rows:,} rows"
     if not certificate.holds:
         n_failed = checked.count(False)
-        return f"Certificate: {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
+        return f"Certificate {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
     parts = parts_of(certificate)
-    return f"Certificate: {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
+    return f"Certificate {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
 
 
 def parts_of(certificate: Certificate) -> list[str]:
@@ -126,6 +127,10 @@ def parts_of(certificate: Certificate) -> list[str]:
         counts = SEARCHED.match(claim.words)
         if counts is not None and counts[1] != counts[2]:
             found[counts[3]] = counts[0]
+        of_trees = OF_TREES.search(claim.words)
+        if of_trees is not None and of_trees[1] != of_trees[2]:
+            what = "recounted" if "recounted" in claim.words else "searched again"
+            found[what] = f"{of_trees[0]} {what}"
         if claim.words.startswith(_UNCHECKED):
             found[claim.name] = f"{claim.name!r} not checked ({claim.words.removeprefix(_UNCHECKED)})"
     return list(found.values())
@@ -136,8 +141,9 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
     screen.heading("What the model learned")
     if learned.kind == "weights":
         _tell_machines(screen, learned)
-        text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
-        screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
+        if any(machine.evidence for machine in learned.machines):
+            text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
+            screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":
@@ -145,6 +151,8 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
         _tell_machines(screen, learned)
     if learned.vote is not None:
         _tell_vote(screen, learned, learned.vote)
+    if learned.forest is not None:
+        _tell_forest(screen, learned, learned.forest)
     if learned.support is not None:
         _tell_support(screen, learned, learned.support)
     elif learned.kind == "rows":
@@ -210,6 +218,24 @@ def _tell_vote(screen: Screen, learned: ModelSummary, vote: Vote) -> None:
         screen.say("All rules: margrove show --rules MODEL", style="dim", indent=2)
     if vote.importances:
         _tell_importances(screen, vote.importances, vote.purpose)
+
+
+def forest_words(learned: ModelSummary, forest: ForestSummary) -> tuple[str, str]:
+    """Return the size of a forest, and its out-of-bag score (empty where it was not computed), in words."""
+    leaves = "leaf" if round(forest.n_leaves) == 1 else "leaves"
+    size = f"{learned.size_words}, on average with {forest.n_leaves:,.0f} {leaves} and depth {forest.depth:.0f}"
+    if forest.out_of_bag is None:
+        return size, ""
+    value = percent(forest.out_of_bag) if forest.measure == "accuracy" else f"{forest.out_of_bag:.3f}"
+    return size, f"Out-of-bag {forest.measure} {value}: each training row predicted by the trees that did not draw it"
+
+
+def _tell_forest(screen: Screen, learned: ModelSummary, forest: ForestSummary) -> None:
+    """Print the size of a forest, its out-of-bag score, and the columns that its trees use."""
+    for line in filter(None, forest_words(learned, forest)):
+        screen.say(line, indent=2)
+    if forest.importances:
+        _tell_importances(screen, forest.importances, forest.purpose)
 
 
 def _tell_support(screen: Screen, learned: ModelSummary, support: dict[str, int]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from margrove.boost.model import BoostModel
 from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
     boost,
+    forest,
     linear,
     linear_l1,
     linear_svm,
@@ -19,6 +20,7 @@ from margrove.engine.native import (  # noqa: F401  (each registers its solvers)
 from margrove.engine.native import tree as trees
 from margrove.engine.native.core import NAME, kernel_sums
 from margrove.engine.registry import Capability, Engine
+from margrove.forest.model import ForestModel
 from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.svm.kernels import Kernel, Matrix
@@ -48,6 +50,14 @@ class Native(Engine):
 
     def apply_trees(self, tree: TreeModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
         return trees.apply(tree, cells, effort.n_jobs)
+
+    def leaves(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.int32]:
+        found = forest.leaves(model, cells, effort.n_jobs)
+        return super().leaves(model, cells, effort) if found is None else found
+
+    def mean_of_trees(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
+        found = forest.mean_of_trees(model, cells, effort.n_jobs)
+        return super().mean_of_trees(model, cells, effort) if found is None else found
 
     def sum_votes(self, model: BoostModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:
         return boost.votes(model, cells, effort.n_jobs)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.boost.model import BoostModel, BoostSolution, Grove, Rounds
+from margrove.boost.model import BoostModel, BoostSolution, Rounds
 from margrove.boost.problem import LARGEST_RATE, BoostProblem, HeldOut, judged
 from margrove.boost.reference import boost
 from margrove.engine.native.core import NAME, core, threads_for
@@ -27,6 +27,7 @@ from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
+from margrove.tree.grove import Grove
 from margrove.tree.impurity import class_impurity
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, check_asked

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 from margrove.boost import reference as boost
 from margrove.boost.problem import BoostProblem
 from margrove.engine.registry import Engine, register
+from margrove.forest.problem import ForestProblem
+from margrove.forest.reference import grow_forest
 from margrove.linear import reference as linear
 from margrove.linear.problem import (
     CentroidProblem,
@@ -61,4 +63,5 @@ _add(DualProblem, svm.smo)
 _add(LeaveOneOutProblem, svm.leave_one_out)
 _add(TreeProblem, lambda problem: TreeSolution(tree.grow(problem)))
 _add(BoostProblem, boost.boost)
+_add(ForestProblem, grow_forest)
 _add(ColumnProblem, select.best_tests)

@@ -79,7 +79,11 @@ def _blocks(subject: Subject, example: ExplainedRow) -> list[Block]:
         blocks.append(Grid(["", "condition", "this row", "training rows"], rows, numeric=frozenset({0})))
     if example.shares:
         bars = [Bar(name, share, f"{100 * share:.1f} %") for name, share in example.shares]
-        blocks.append(Bars(bars, "Share of the trees' votes for each class"))
+        is_vote = bool(example.voters)
+        caption = (
+            "Share of the trees' votes for each class" if is_vote else "Share of each class, averaged over the trees"
+        )
+        blocks.append(Bars(bars, caption))
     if example.contributions:
         blocks.append(_contributions(subject, example))
         if example.base is not None and not example.is_linear:

@@ -25,6 +25,7 @@ from margrove.app.report.explain import cell_text
 from margrove.app.report.findings import Findings
 from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import p_text
+from margrove.app.report.sections.forest import forest_blocks
 from margrove.app.report.tree_picture import drawn_tree
 from margrove.boost.explain import vote_margins
 from margrove.data.columns import clip
@@ -61,6 +62,8 @@ def machine_section(found: Findings) -> Section | None:
     summary = learned(subject.model, trained_on)
     if summary.kind == "rules":
         title, (blocks, data) = "The tree", _tree(subject)
+    elif summary.forest is not None:
+        title, (blocks, data) = "The forest", forest_blocks(subject, summary, summary.forest)
     elif summary.kind in ("trees", "learners"):
         title, (blocks, data) = "The vote", _vote(subject, summary)
     else:
