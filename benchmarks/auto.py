@@ -29,9 +29,19 @@ from margrove.errors import UnseenCategoryWarning
 from measure import RESULTS, keep, machine
 from svm import DATA
 
-BAR = "adult, 120 s on two cores: at least 0.863 of the official test part right; every run ends within its budget"
+BAR = (
+    "adult, 120 s on two cores: at least 0.863 of the official test part right, and 30 s at most 2 points below 60 s; "
+    "every run ends within its budget"
+)
 LEAKS = {"titanic": ("boat", "body")}
-BUDGETS = {"penguins": 60, "titanic": 60, "german_credit": 60, "mushroom": 60, "letter": 60, "adult": 120}
+BUDGETS = {
+    "penguins": (60,),
+    "titanic": (60,),
+    "german_credit": (60,),
+    "mushroom": (60,),
+    "letter": (60,),
+    "adult": (30, 60, 120),
+}
 
 Rows = list[list[str]]
 
@@ -102,14 +112,14 @@ def run(words: list[str], folder: Path, *, processor_clock: bool = False) -> tup
     return json.loads(process.stdout), time.perf_counter() - started
 
 
-def measured(name: str) -> dict[str, Any]:
-    """One table."""
+def measured(name: str, budget: int) -> dict[str, Any]:
+    """One table with one budget, in seconds."""
     header, train, test = parts_of(name)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         write_rows(folder / "train.csv", header, train)
         write_rows(folder / "test.csv", header, test)
-        words = ["train", "train.csv", "--target", header[-1], "--budget", f"{BUDGETS[name]}s", "--no-report"]
+        words = ["train", "train.csv", "--target", header[-1], "--budget", f"{budget}s", "--no-report"]
         told, seconds = run(words, folder)
         model = margrove.load(folder / "train.margrove")
         asked = margrove.read_table(folder / "test.csv", target=header[-1])
@@ -129,7 +139,7 @@ def measured(name: str) -> dict[str, Any]:
         "baseline": told["estimate"]["baseline"],
         "learner": taken["title"],
         "seconds": seconds,
-        "budget": BUDGETS[name],
+        "budget": budget,
         "certificate_holds": told["certificate"]["holds"],
     }
 
@@ -144,15 +154,16 @@ def main() -> None:
         record["cases"] = [
             case for case in json.loads(path.read_text(encoding="utf-8"))["cases"] if case["data"] != only
         ]
-    for name in [only] if only else BUDGETS:
-        case = measured(name)
+    runs = [(name, budget) for name, budgets in BUDGETS.items() for budget in budgets if only in (None, name)]
+    for name, budget in runs:
+        case = measured(name, budget)
         print(
             f"{name:14s} {case['test_accuracy']:.4f} (estimated {case['estimate']:.4f}, {case['method']})  "
             f"{case['seconds']:6.1f} of {case['budget']} s  {case['learner']}",
             flush=True,
         )
         record["cases"].append(case)
-        record["cases"].sort(key=lambda case: list(BUDGETS).index(case["data"]))
+        record["cases"].sort(key=lambda case: (list(BUDGETS).index(case["data"]), case["budget"]))
         keep(record)
 
 

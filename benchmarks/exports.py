@@ -101,7 +101,7 @@ def our_outcome(path: Path) -> str:
 def main() -> None:
     peers = {"pandas": read_with_pandas, "polars": read_with_polars, "duckdb": read_with_duckdb}
     results = []
-    for part in ("open", "sealed", "fresh"):
+    for part in ("open", "sealed", "fresh", "blind", "second_blind"):
         files = cases(part)
         readers: dict[str, Callable[[Path], str]] = {"margrove": our_outcome}
         for name, read in peers.items():

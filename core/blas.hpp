@@ -10,6 +10,10 @@ template <class T>
 using Gemm = void (*)(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
                       const T*, const int*, const T*, T*, const int*);
 
+// The same as `Blas::products` without a BLAS: programs that only predict have no SciPy (margrove.load_predictor).
+void own_products(const float* a, const float* b, int m, int n, int d, float* out, int stride);
+void own_products(const double* a, const double* b, int m, int n, int d, double* out, int stride);
+
 template <class T>
 struct Blas {
   Gemm<T> gemm = nullptr;
@@ -17,6 +21,7 @@ struct Blas {
   // out (m, n) = a (m, d) b (n, d)^T, rows contiguous, those of out `stride` apart. m, n, d < 2^31: callers work in
   // blocks. Fortran sees each matrix transposed: out^T (n, m) = b a^T.
   void products(const T* a, const T* b, int m, int n, int d, T* out, int stride) const {
+    if (gemm == nullptr) return own_products(a, b, m, n, d, out, stride);
     const T one = 1, zero = 0;
     const int leading = d > 0 ? d : 1;
     gemm("T", "N", &n, &m, &d, &one, b, &leading, a, &leading, &zero, out, &stride);

@@ -15,8 +15,4 @@
 
 // Before a loop: these sums may be taken in any order, so that the loop can go in lanes.
 #define MARGROVE_PRAGMA(text) _Pragma(#text)
-#ifdef _OPENMP
 #define MARGROVE_SUMS(...) MARGROVE_PRAGMA(omp simd reduction(+ : __VA_ARGS__))
-#else
-#define MARGROVE_SUMS(...)
-#endif

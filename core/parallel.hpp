@@ -7,58 +7,46 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-
 #include "index.hpp"
-#endif
 
 namespace margrove {
 
-// How many threads OpenMP would use: the cores, or fewer where OMP_NUM_THREADS or threadpoolctl says so.
-inline int max_threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
+using Work = std::function<void()>;  // which throws nothing
 
 // Which of the threads of a parallel_for this is, from 0.
-inline int thread_number() {
-#ifdef _OPENMP
-  return omp_get_thread_num();
-#else
-  return 0;
-#endif
-}
+int thread_number();
 
-// body(piece) for piece = 0 .. pieces-1, each once, on at most `threads` threads. An exception may not leave
-// a parallel region, so the last one thrown waits and is thrown again behind it.
+// Does the work here and, at the same time, on up to `threads` - 1 threads of a pool (parallel.cpp), or on none if they
+// are busy; here alone within such work. Returns when every thread that has begun it has ended it.
+void run_on_threads(int threads, const Work& work);
+
+// body(piece) for piece = 0 .. pieces-1, each once, on at most `threads` threads. The last exception thrown waits for
+// the other pieces and is thrown again behind them.
 template <class Body>
 void parallel_for(std::int64_t pieces, int threads, Body&& body) {
-#ifdef _OPENMP
-  if (threads > 1 && pieces > 1) {
-    std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+  if (threads <= 1 || pieces <= 1) {
+    for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece);
+    return;
+  }
+  std::atomic<std::int64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  run_on_threads(static_cast<int>(std::min<std::int64_t>(threads, pieces)), [&] {
+    for (std::int64_t piece; (piece = next.fetch_add(1)) < pieces;) {
       try {
         body(piece);
       } catch (...) {
-#pragma omp critical(margrove_failure)
+        std::lock_guard lock(mutex);
         failure = std::current_exception();
       }
     }
-    if (failure) std::rethrow_exception(failure);
-    return;
-  }
-#else
-  (void)threads;
-#endif
-  for (std::int64_t piece = 0; piece < pieces; ++piece) body(piece);
+  });
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Each worker on a thread of its own: it takes the next of `size` jobs when it is idle and goes on with it until it is

@@ -10,7 +10,7 @@
 
 #include "dispatch.hpp"
 
-#if !defined(__GNUC__)  // Clang defines it too
+#if !defined(__GNUC__) && !defined(__clang__)  // clang-cl defines only the second
 #error "The core needs GCC or Clang: it is written with their vector types."
 #endif
 

@@ -7,7 +7,13 @@ from typing import Any
 from result_tables import table
 
 READERS = {"margrove": "Margrove", "pandas": "pandas", "polars": "polars", "duckdb": "DuckDB"}
-PARTS = {"open": "first files", "sealed": "files set aside at first", "fresh": "files written afterwards"}
+PARTS = {
+    "open": "first files",
+    "sealed": "files set aside at first",
+    "fresh": "files written afterwards",
+    "blind": "files of a third author",
+    "second_blind": "files of a fourth author",
+}
 
 
 def section(result: dict[str, Any]) -> str:
@@ -17,6 +23,6 @@ def section(result: dict[str, Any]) -> str:
         for case in result["cases"]
     ]
     sizes = {case["part"]: case["files"] for case in result["cases"]}
-    counts = " and ".join(f"{n} {PARTS[part]}" for part, n in sizes.items())
+    counts = ", ".join(f"{n} {PARTS[part]}" for part, n in sizes.items())
     words = f"Exported tables, read with the defaults of each reader: {counts}. `tests/exports` has them all."
     return f"{words}\n\n{table(['', 'reader', 'exact', 'refused', 'otherwise'], rows)}"

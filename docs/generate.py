@@ -74,6 +74,7 @@ def generated() -> Iterator[tuple[Path, str]]:
     for page, table in (
         (ROOT / "docs" / "benchmarks.md", "\n\n".join([summary(results), *map(section, results)])),
         (ROOT / "README.md", summary(results, IN_README)),
+        (ROOT / "docs" / "install.md", "\n\n".join(_only(results, "install", "sizes"))),
         (ROOT / "docs" / "guide" / "messy-tables.md", "\n\n".join(_only(results, "exports"))),
     ):
         text = page.read_text("utf-8")
@@ -95,8 +96,8 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
     return results
 
 
-def _only(results: list[dict[str, Any]], benchmark: str) -> list[str]:
-    return [RENDERERS[benchmark].section(result) for result in results if result["benchmark"] == benchmark]
+def _only(results: list[dict[str, Any]], benchmark: str, part: str = "section") -> list[str]:
+    return [getattr(RENDERERS[benchmark], part)(result) for result in results if result["benchmark"] == benchmark]
 
 
 def section(result: dict[str, Any]) -> str:

@@ -40,6 +40,7 @@ def main() -> None:
             "-G",
             "Ninja",
             "-DMARGROVE_SANITIZE=ON",
+            "-DMARGROVE_PRECOMPILE=OFF",  # so that a missing #include is an error
             "-DCMAKE_BUILD_TYPE=Debug",
         ),
         f"-DPython_EXECUTABLE={sys.executable}",

@@ -245,7 +245,6 @@ NB_MODULE(_core, m) {
   using namespace margrove;
   m.doc() = "Margrove's native core.";
 
-  m.def("max_threads", &max_threads);
   m.def("set_blas", &set_blas, "sgemm"_a, "dgemm"_a);
 
   nb::enum_<KernelKind>(m, "KernelKind")

@@ -24,6 +24,7 @@ class BoundGrower {
       : owners_(nb::make_tuple(columns, label, number, weight)),
         n_classes_(outputs.empty() ? static_cast<std::size_t>(n_classes) : 0) {
     const Asked asked{n, span_of(label), n_classes, span_of(number), span_of(weight), outputs, growth, sorted, threads};
+    tags_ = tree::tags_for(outputs.empty() ? asked.label : std::span<const std::int32_t>{}, n, n_classes);
     grower_ = grower_of(columns, asked, false);
   }
 
@@ -35,16 +36,27 @@ class BoundGrower {
 
   TreeArrays take() {
     std::vector<tree::Node> nodes;
+    std::vector<std::int32_t> leaf;  // of each row, where the grower has a list of the rows
     {
       nb::gil_scoped_release unlocked;
       nodes = grower_->take();
+      const std::span<const std::uint32_t> tags = grower_->row_tags();
+      leaf.resize(tags.size());
+      for (std::size_t i = 0; i < nodes.size() && !tags.empty(); ++i)
+        if (nodes[i].column < 0)
+          for (const std::uint32_t tag : tags.subspan(nodes[i].first_row, nodes[i].rows))
+            leaf[tags_.row(tag)] = static_cast<std::int32_t>(i);
     }
-    return arrays_of(nodes, n_classes_);
+    TreeArrays arrays = arrays_of(nodes, n_classes_);
+    const std::size_t n_rows = leaf.size();
+    if (n_rows > 0) arrays["leaf"] = to_numpy(std::move(leaf), {n_rows});
+    return arrays;
   }
 
  private:
   nb::tuple owners_;
   std::size_t n_classes_;
+  tree::Tags tags_;
   std::unique_ptr<tree::Growing> grower_;
 };
 

@@ -18,8 +18,15 @@
 
 namespace margrove::forest {
 
+// Rows of a node that are of one class: they lie side by side, class by class.
+struct Segment {
+  std::uint32_t label, begin, end;
+  std::int64_t weight;
+};
+
 // The rows of a node as the criterion sees them.
 struct NodeSums {
+  std::vector<Segment> segments;  // where weights are numbers of draws
   std::int64_t rows = 0;
   double weight = 0;
   bool is_pure = false;

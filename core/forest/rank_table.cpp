@@ -33,8 +33,69 @@ bool RankTable::sort(std::chrono::steady_clock::time_point until) {
     const std::size_t first = g * kTogether;
     rank_some(first, std::min(first + kTogether, given_.size()), spaces_->own());
   });
-  if (is_done) spaces_.reset();
-  return is_done;
+  if (!is_done) return false;
+  spaces_.reset();
+  gather_flags();
+  lay_out_rows();
+  return true;
+}
+
+// The ranks of a row side by side: a node's rows are fetched once for all of its columns, and those of a small node
+// stay in the cache for the nodes below it.
+void RankTable::lay_out_rows() {
+  std::vector<Ranks*> laid_out;
+  for (Ranks& own : columns_) {
+    if (own.n_ranks <= 2) continue;
+    own.place = static_cast<std::uint32_t>(laid_out.size());
+    laid_out.push_back(&own);
+    bytes_ = std::max(bytes_, own.bytes);
+  }
+  stride_ = laid_out.size();
+  rows_ = large_memory<std::byte>(static_cast<std::size_t>(n_) * stride_ * bytes_);
+  const auto lay = [&]<class To>(To* to) {
+    constexpr std::int64_t kRows = 64;  // at a time: their lines stay in the first cache from column to column
+    parallel_for((n_ + kRows - 1) / kRows, threads_, [&](std::int64_t p) {
+      const std::int64_t begin = p * kRows, end = std::min(n_, begin + kRows);
+      const auto put = [&](const auto* from, std::size_t place) {
+        for (std::int64_t i = begin; i < end; ++i) to[i * stride_ + place] = static_cast<To>(from[i]);
+      };
+      for (const Ranks* own : laid_out) {
+        const std::byte* from = own->memory.get();
+        if (own->bytes == 1)
+          put(reinterpret_cast<const std::uint8_t*>(from), own->place);
+        else if (own->bytes == 2)
+          put(reinterpret_cast<const std::uint16_t*>(from), own->place);
+        else
+          put(reinterpret_cast<const std::uint32_t*>(from), own->place);
+      }
+    });
+  };
+  if (bytes_ == 1)
+    lay(reinterpret_cast<std::uint8_t*>(rows_.get()));
+  else if (bytes_ == 2)
+    lay(reinterpret_cast<std::uint16_t*>(rows_.get()));
+  else
+    lay(reinterpret_cast<std::uint32_t*>(rows_.get()));
+  for (Ranks& own : columns_) own.memory.reset();
+}
+
+void RankTable::gather_flags() {
+  constexpr std::size_t kFlags = 64;
+  for (std::size_t j = 0; j < columns_.size(); ++j) {
+    if (columns_[j].n_ranks != 2) continue;
+    if (members_.empty() || members_.back().size() == kFlags) members_.emplace_back();
+    columns_[j].flag = {static_cast<std::int32_t>(members_.size() - 1), static_cast<int>(members_.back().size())};
+    members_.back().push_back(static_cast<std::uint32_t>(j));
+  }
+  for (const std::vector<std::uint32_t>& members : members_) {
+    words_.push_back(large_memory<std::uint64_t>(static_cast<std::size_t>(n_)));
+    std::uint64_t* word = words_.back().get();
+    std::fill_n(word, n_, 0);
+    for (std::size_t bit = 0; bit < members.size(); ++bit) {
+      const auto* rank = reinterpret_cast<const std::uint8_t*>(columns_[members[bit]].memory.get());
+      for (std::int64_t i = 0; i < n_; ++i) word[i] |= static_cast<std::uint64_t>(rank[i]) << bit;
+    }
+  }
 }
 
 void RankTable::rank_some(std::size_t first, std::size_t last, tree::SortSpace& space) {

@@ -31,6 +31,7 @@ struct ForestTask {
   std::int64_t first, n_drawn;  // the number of the first tree; n_drawn 0: each tree has all rows
 
   std::vector<std::uint64_t> column_key;  // mixed(j)
+  std::vector<std::uint32_t> by_class;    // of counts: all rows, class by class, and within a class ascending
   std::vector<double> x_log_x;            // of 0 .. all draws, where entropy is taken of counts
 
   std::uint64_t seed_of(std::int64_t t) const {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "forest/partition.hpp"
 #include "forest/sorting.hpp"
 #include "index.hpp"
 
@@ -27,6 +28,7 @@ TreeGrower::TreeGrower(const ForestTask& task, const RankTable& table)
       table_(table),
       has_counts_(task.has_counts()),
       width_(task.has_classes() ? static_cast<std::size_t>(task.n_classes) : 2),
+      gini_(task, table),
       count_(static_cast<std::size_t>(task.n)) {
   sums_.sum.resize(width_);
   sums_.whole.resize(width_);
@@ -42,8 +44,9 @@ void TreeGrower::draw_rows(std::int64_t t) {
   std::uint32_t most = 1;
   row_.clear();
   for (std::size_t i = 0; i < count_.size(); ++i) {
-    most = std::max(most, count_[i]);
-    if (count_[i]) row_.push_back(static_cast<std::uint32_t>(i));
+    const std::uint32_t row = has_counts_ ? task_.by_class[i] : static_cast<std::uint32_t>(i);
+    most = std::max(most, count_[row]);
+    if (count_[row]) row_.push_back(row);
   }
   const std::size_t size = row_.size();
   count_bits_ = std::bit_width(most);
@@ -72,17 +75,20 @@ void TreeGrower::plant(std::int64_t t) {
   draw_rows(t);
   sums_.min_weight = std::max(task_.min_weight, task_.min_weight_share * total_weight_);
   const std::size_t size = row_.size();
-  spare_row_.resize(size);
-  spare_load_.resize(load_.size());
+  spare_row_.resize(size + 16);  // whole vectors are stored
+  key_.resize(size);
+  spare_load_.resize(load_.size() + 16);
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
-  cells_.resize(size);
-  other_.resize(size);
+  is_gini_ = gini_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
+  cells_.resize(is_gini_ ? 0 : size);
+  other_.resize(cells_.size());
   if (!has_counts_ && task_.has_classes()) whole_.resize(size);
-  alive_.resize(task_.columns.size());
-  std::iota(alive_.begin(), alive_.end(), 0u);
+  alive_.clear();
+  for (std::uint32_t j = 0; j < task_.columns.size(); ++j)
+    if (task_.is_random || table_.n_ranks(j) > 1) alive_.push_back(j);
   tree_.decrease.assign(task_.columns.size(), 0.0);
-  const auto all = static_cast<std::uint32_t>(task_.columns.size());
+  const auto all = static_cast<std::uint32_t>(alive_.size());
   stack_.assign(1, Open{0, static_cast<std::uint32_t>(size), 0, tree::mixed(task_.seed_of(t)), -1, 0, all});
 }
 
@@ -171,11 +177,8 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
   tree_.threshold.push_back(threshold);
   tree_.decrease[column] += test.excess;
   std::uint32_t alive_begin = node.alive_begin, alive_end = node.alive_end;
-  if (!constant_.empty()) {
+  if (list_alive(node)) {
     alive_begin = alive_end;
-    std::sort(constant_.begin(), constant_.end());
-    for (std::uint32_t i = node.alive_begin; i < node.alive_end; ++i)
-      if (!std::binary_search(constant_.begin(), constant_.end(), alive_[i])) alive_.push_back(alive_[i]);
     alive_end = static_cast<std::uint32_t>(alive_.size());
   }
   const auto child = [&](std::uint32_t branch, std::uint32_t begin, std::uint32_t size) {
@@ -184,6 +187,16 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
   };
   child(1, node.begin + left, node.size - left);
   child(0, node.begin, left);
+}
+
+// Appends the columns that are not known to be constant. False if these are all that were alive.
+bool TreeGrower::list_alive(const Open& node) {
+  if (is_gini_) return gini_.list_alive(alive_);
+  if (constant_.empty()) return false;
+  std::sort(constant_.begin(), constant_.end());
+  for (std::uint32_t i = node.alive_begin; i < node.alive_end; ++i)
+    if (!std::binary_search(constant_.begin(), constant_.end(), alive_[i])) alive_.push_back(alive_[i]);
+  return true;
 }
 
 // ---- the sums of a node
@@ -202,14 +215,18 @@ void TreeGrower::summarise(const Open& node) {
 void TreeGrower::summarise_counts(const Open& node) {
   const CountReader reader{count_bits_, (1u << count_bits_) - 1};
   std::fill(sums_.whole.begin(), sums_.whole.end(), 0);
-  const std::uint32_t first = reader.label(load_[node.begin]);
-  sums_.is_pure = true;
-  for (std::uint32_t i = node.begin; i < node.begin + node.size; ++i) {
-    const std::uint32_t k = reader.label(load_[i]);
-    sums_.whole[k] += reader.whole(load_[i]);
-    sums_.is_pure &= k == first;
+  sums_.segments.clear();
+  sums_.whole_weight = 0;
+  const std::uint32_t* load = load_.data() + node.begin;
+  for (std::uint32_t begin = 0, end = 0; begin < node.size; begin = end) {
+    const std::uint32_t label = reader.label(load[begin]);
+    std::int64_t weight = 0;
+    for (; end < node.size && reader.label(load[end]) == label; ++end) weight += reader.whole(load[end]);
+    sums_.whole[label] = weight;
+    sums_.whole_weight += weight;
+    sums_.segments.push_back({label, begin, end, weight});
   }
-  sums_.whole_weight = std::accumulate(sums_.whole.begin(), sums_.whole.end(), std::int64_t{0});
+  sums_.is_pure = sums_.segments.size() == 1;
   std::copy(sums_.whole.begin(), sums_.whole.end(), sums_.sum.begin());
   sums_.weight = static_cast<double>(sums_.whole_weight);
 }
@@ -265,6 +282,15 @@ void TreeGrower::summarise_numbers(const Open& node) {
 // ---- the best test of a node
 
 bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
+  const std::span<const std::uint32_t> alive{alive_.data() + node.alive_begin, node.alive_end - node.alive_begin};
+  const NodeRows rows{row_.data() + node.begin, load_.data() + (has_counts_ ? node.begin : 0), node.size, node.path,
+                      alive};
+  if (!(is_gini_ ? gini_.search(rows, sums_, column, best) : search_columns(node, column, best))) return false;
+  const double gain = (best.excess + sums_.tolerance) / sums_.weight;
+  return gain >= 0 && sums_.weight / total_weight_ * gain >= task_.min_impurity_decrease;
+}
+
+bool TreeGrower::search_columns(const Open& node, std::uint32_t& column, Found& best) {
   const std::size_t alive = node.alive_end - node.alive_begin;
   const std::size_t wanted = task_.max_columns ? static_cast<std::size_t>(task_.max_columns) : alive;
   constant_.clear();
@@ -285,9 +311,7 @@ bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
     best = found;
     column = j;
   }
-  if (!best.exists()) return false;
-  const double gain = (best.excess + sums_.tolerance) / sums_.weight;
-  return gain >= 0 && sums_.weight / total_weight_ * gain >= task_.min_impurity_decrease;
+  return best.exists();
 }
 
 PlaceReader TreeGrower::places_of(const Open& node) const {
@@ -327,7 +351,7 @@ bool TreeGrower::scan_cells(const Open& node, std::uint32_t column, double floor
   const int bits = load_bits_;
   Cell* cells = reinterpret_cast<Cell*>(cells_.data());
   Cell least = ~Cell{0}, most = 0;
-  table_.visit(column, [&](const auto* rank) {
+  table_.visit(column, [&](const auto& rank) {
     for (std::uint32_t i = 0; i < node.size; ++i) {
       const std::uint32_t at = node.begin + i;
       const Cell cell = static_cast<Cell>(rank[row_[at]]) << bits | load_of(at, node.begin);
@@ -375,48 +399,36 @@ bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& foun
 
 // ---- splitting
 
-template <class IsLeft>
-std::uint32_t TreeGrower::partition_by(const Open& node, IsLeft is_left) {
-  std::uint32_t left = 0, right = 0;
-  for (std::uint32_t i = node.begin; i < node.begin + node.size; ++i) {
-    const bool goes_left = is_left(row_[i]);
-    const std::uint32_t to = node.begin + left;
-    const auto move = [&](auto& values, auto& spare) {
-      const auto value = values[i];
-      values[to] = value;  // over one that has been read
-      spare[right] = value;
-    };
-    move(row_, spare_row_);
-    if (!load_.empty()) move(load_, spare_load_);
-    if (!weight_.empty()) move(weight_, spare_weight_);
-    if (!number_.empty()) move(number_, spare_number_);
-    left += goes_left;
-    right += !goes_left;
-  }
-  const auto put = [&](auto& values, const auto& spare) {
-    std::copy_n(spare.begin(), right, values.begin() + static_cast<std::ptrdiff_t>(node.begin + left));
-  };
-  put(row_, spare_row_);
-  if (!load_.empty()) put(load_, spare_load_);
-  if (!weight_.empty()) put(weight_, spare_weight_);
-  if (!number_.empty()) put(number_, spare_number_);
-  return left;
-}
-
 // The rows of each branch side by side, in their order. Returns how many go left.
 std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, const Found& test, double& threshold) {
   const tree::Column& cells = task_.columns[column];
-  if (task_.is_random) return partition_by(node, [&](std::uint32_t row) { return cells.number(row) <= threshold; });
-  std::uint32_t left_row = 0, right_row = 0;
-  const std::uint32_t left = table_.visit(column, [&](const auto* rank) {
-    return partition_by(node, [&](std::uint32_t row) {
-      const std::uint32_t own = rank[row];
-      left_row = own == test.cut ? row : left_row;
-      right_row = own == test.next ? row : right_row;
-      return own <= test.cut;
-    });
-  });
-  threshold = tree::halfway(cells.number(left_row), cells.number(right_row));
+  const std::uint32_t* row = row_.data() + node.begin;
+  const std::uint32_t* key = key_.data();
+  std::uint32_t cut = 0;
+  if (task_.is_random) {
+    for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = !(cells.number(row[i]) <= threshold);
+  } else {
+    cut = test.cut;
+    if (const std::uint32_t* known = is_gini_ ? gini_.ranks_of(column) : nullptr)
+      key = known;
+    else
+      table_.visit(column, [&](const auto& rank) {
+        for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = rank[row[i]];
+      });
+    const auto [below, above] = ranks_around(key, node.size, cut);
+    const auto cell_of = [&](std::uint32_t rank) {
+      return cells.number(row[std::find(key, key + node.size, rank) - key]);
+    };
+    threshold = tree::halfway(cell_of(below), cell_of(above));
+  }
+  std::uint32_t left = 0;
+  const auto part = [&](auto& values, auto& spare) {
+    if (!values.empty()) left = partition_values(values.data() + node.begin, spare.data(), key, node.size, cut);
+  };
+  part(row_, spare_row_);
+  part(load_, spare_load_);
+  part(weight_, spare_weight_);
+  part(number_, spare_number_);
   return left;
 }
 

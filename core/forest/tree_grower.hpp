@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "forest/column_draw.hpp"
+#include "forest/gini_search.hpp"
 #include "forest/kernels.hpp"
 #include "forest/task.hpp"
 
@@ -62,6 +63,8 @@ class TreeGrower {
 
   // The best test of the node's columns. False if there is none that gains enough.
   bool search(const Open& node, std::uint32_t& column, Found& best);
+  bool search_columns(const Open& node, std::uint32_t& column, Found& best);
+  bool list_alive(const Open& node);
   // The best test of a column that surpasses `floor`. False if it is constant.
   bool scan_column(const Open& node, std::uint32_t column, double floor, Found& found);
   bool scan_random(const Open& node, std::uint32_t column, Found& found);
@@ -75,8 +78,6 @@ class TreeGrower {
   // What a cell carries beside its rank.
   std::uint32_t load_of(std::uint32_t at, std::uint32_t begin) const { return has_counts_ ? load_[at] : at - begin; }
   std::uint32_t partition(const Open& node, std::uint32_t column, const Found& test, double& threshold);
-  template <class IsLeft>
-  std::uint32_t partition_by(const Open& node, IsLeft is_left);
 
   const ForestTask& task_;
   const RankTable& table_;
@@ -92,6 +93,8 @@ class TreeGrower {
 
   std::vector<Open> stack_;
   std::vector<std::uint32_t> alive_;  // columns that are not known to be constant, of the nodes on the stack
+  GiniSearch gini_;
+  bool is_gini_ = false;  // it searches the nodes of this tree
   ColumnDraw draw_;
   NodeSums sums_;
   GrownTree tree_;
@@ -102,7 +105,7 @@ class TreeGrower {
   std::vector<std::int64_t> whole_;  // of each of the node's rows
   std::vector<std::int64_t> left_whole_;
   std::vector<double> left_;
-  std::vector<std::uint32_t> spare_row_, spare_load_;
+  std::vector<std::uint32_t> key_, spare_row_, spare_load_;
   std::vector<double> spare_weight_, spare_number_;
   std::vector<std::uint32_t> constant_;
 };

@@ -9,8 +9,8 @@
 
 namespace margrove::tree {
 
-Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t> label, std::size_t n_classes,
-               int threads)
+Coarse::Coarse(const Lists& lists, const Coded* coded, std::int64_t n, std::span<const std::int32_t> label,
+               std::size_t n_classes, int threads)
     : n_(n),
       label_(label),
       n_classes_(n_classes),
@@ -21,6 +21,7 @@ Coarse::Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t>
   for (std::size_t j = 0; j < place_.size(); ++j) {
     const List& list = lists.lists()[j];
     const Column& column = lists.columns()[j];
+    if (coded && coded->block_of(j)) continue;
     if (column.test != Test::threshold || column.monotone != 0 || list.size != rows || list.key[rows - 1] == kMissing)
       continue;
     place_[j] = n_covered_++;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "large_memory.hpp"
+#include "tree/coded.hpp"
 #include "tree/lists.hpp"
 #include "tree/scan.hpp"
 
@@ -16,8 +17,9 @@ namespace margrove::tree {
 
 class Coarse {
  public:
-  // Covers the columns of thresholds whose lists hold every row, each with a value.
-  Coarse(const Lists& lists, std::int64_t n, std::span<const std::int32_t> label, std::size_t n_classes, int threads);
+  // Covers the columns of thresholds whose lists hold every row, each with a value, unless they are `coded` (or null).
+  Coarse(const Lists& lists, const Coded* coded, std::int64_t n, std::span<const std::int32_t> label,
+         std::size_t n_classes, int threads);
 
   bool covers(std::size_t column) const { return place_[column] != kNone; }
   // Adds the weights up; before any column is searched with these.

@@ -3,106 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
-#include "tree/partition.hpp"
-#include "tree/small.hpp"
+#include "tree/grower_parts.hpp"
 
 namespace margrove::tree {
 namespace {
 
-// Cells of a node: with fewer, threads cost more than they bring. At 1.1 ns a cell (measured on a prototype) 45 µs.
-constexpr double kSharedWork = 40000;
-// Parts into which the columns of a shared node are cut for each thread: fewer leave threads idle at the end, and of a
-// sparse table a single column is done sooner than the next is asked for.
-constexpr std::int64_t kPartsPerThread = 8;
-// Of the tolerance. A column may be dropped while a thread knows one that is better by so much, though it may come
-// later in their order; equal ones must not be.
-constexpr double kClearlyBetter = 1000;
-// The same of a root that is searched by runs, where few cells are visited. No measurement recorded.
-constexpr double kSharedRuns = 1e6;
 // A node of less than this part of all rows is a job of its own. Chosen, not measured: larger jobs leave threads idle.
 constexpr std::int64_t kJobShare = 16;
 
-// Four sums side by side: each would wait for the last addition to it.
-void add_weighted_two(const ScanRules& rules, NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) {
-  double all[4] = {}, ones[4] = {};
-  std::uint32_t seen = 0;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t k = tag[i] & 1;
-    const double w = rules.weight[tag[i] >> rules.tags.shift];
-    all[i & 3] += w;
-    ones[i & 3] += k ? w : 0.0;
-    seen += k;
-  }
-  const double w = all[0] + all[1] + all[2] + all[3], w1 = ones[0] + ones[1] + ones[2] + ones[3];
-  // What is left of all for class 0 is rounding where it has no rows, and may be where it has few.
-  double zeros = w - w1;
-  if (zeros < 1e-3 * w) {
-    zeros = 0;
-    for (std::uint32_t i = 0; i < size; ++i)
-      if (!(tag[i] & 1)) zeros += rules.weight[tag[i] >> rules.tags.shift];
-  }
-  sums.sum[0] += zeros;
-  sums.sum[1] += w1;
-  sums.weight += zeros + w1;
-  sums.seen[0] += size - seen;
-  sums.seen[1] += seen;
-}
-
 }  // namespace
-
-// A node's piece of a column's list. Column d stands for the list of all rows. Of columns with flags their group has
-// one, under its first column.
-struct Grower::Range {
-  std::uint32_t column, begin, size;
-};
-
-struct Grower::Open : OpenNode {
-  std::vector<Range> ranges;  // of the columns that are not constant here
-  Range rows{};               // of the list of all rows, if there is one
-  bool is_small = false;      // few rows: `SmallTrees` finds its test and grows the nodes below
-};
-
-struct Grower::Space {
-  ScanSpace scan;
-  RowMarks marks;
-  struct Run {
-    std::uint32_t branch, begin, end;
-  };
-  std::vector<Run> runs;  // of the tested column's piece
-  std::vector<std::uint32_t> spare, branch_of_row, ends, marked;
-  std::vector<Range> parts;
-  Candidate candidate;
-  FlagCounts counts;
-  std::vector<double> floors;  // of each branch of a shared node: what this thread knows a column must surpass
-  std::optional<SmallTrees> small;
-  Job* job = nullptr;
-  explicit Space(std::int64_t n) : marks(n), spare(2 * (n + 16)) {}
-  void raise_floor(std::size_t b, const Candidate& found, const NodeSums& sums, const Chooser& chooser) {
-    if (chooser.takes_largest()) floors[b] = std::max(floors[b], found.excess - kClearlyBetter * sums.tolerance);
-  }
-};
-
-struct Grower::Job {
-  std::vector<Open> stack;
-  Output output;
-  std::int64_t parent;
-  std::uint32_t branch;
-};
-
-// Where the rows of a node go: those of one branch, `implied`, are known by not being marked. With two branches rows
-// are marked, with more they are numbered, in the order of `place`: the implied branch is number 0.
-struct Grower::Branches {
-  std::uint32_t count = 2, implied = 0;
-  std::uint32_t column = 0, left = 0;  // of a threshold, the tested column's own piece: its left rows come first ...
-  bool is_in_place = false;            // ... unless missing cells, which stand behind, go left
-  std::uint32_t only = 2;              // of two branches, the only one whose rows are still wanted; 2: both are
-  std::uint32_t place(std::uint32_t b) const { return b == implied ? 0 : b < implied ? b + 1 : b; }
-};
 
 Grower::Grower(std::vector<Column> columns, std::int64_t n, std::span<const std::int32_t> label, int n_classes,
                ScanRules rules, GrowthRules growth, int threads)
@@ -127,13 +40,19 @@ const FlagGroup* Grower::group_of(const Range& range) const {
   return range.column < columns_.size() ? lists_->group_of(range.column) : nullptr;
 }
 
+const CodedBlock* Grower::block_of(const Range& range) const {
+  return coded_ && range.column < columns_.size() ? coded_->block_of(range.column) : nullptr;
+}
+
 void Grower::copy_lists() {
   const std::span<const List> lists = lists_->lists();
   if (copies_.empty()) {
-    std::size_t total = 0;
-    for (const List& l : lists) total += 2 * static_cast<std::size_t>(l.size);
-    copy_memory_ = large_memory<std::uint32_t>(total);
     copies_.assign(lists.begin(), lists.end());
+    for (std::size_t j = 0; coded_ && j < copies_.size(); ++j)
+      if (coded_->block_of(j)) copies_[j].size = 0;
+    std::size_t total = 0;
+    for (const List& l : copies_) total += 2 * static_cast<std::size_t>(l.size);
+    copy_memory_ = large_memory<std::uint32_t>(total);
     std::uint32_t* next = copy_memory_.get();
     for (List& l : copies_) {
       l.key = next;
@@ -143,8 +62,8 @@ void Grower::copy_lists() {
   }
   parallel_for(length(lists), threads_, [&](std::int64_t r) {
     const std::size_t j = r;
-    std::copy_n(lists[j].key, lists[j].size, copies_[j].key);
-    std::copy_n(lists[j].tag, lists[j].size, copies_[j].tag);
+    std::copy_n(lists[j].key, copies_[j].size, copies_[j].key);
+    std::copy_n(lists[j].tag, copies_[j].size, copies_[j].tag);
   });
   has_copied_ = true;
 }
@@ -152,40 +71,6 @@ void Grower::copy_lists() {
 Piece Grower::piece(const Range& range) const {
   const List& l = list(range.column);
   return {l.key + range.begin, l.tag + range.begin, range.size};
-}
-
-void Grower::scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const {
-  if (coarse_ && node.depth == 0 && coarse_->covers(range.column))
-    return coarse_->search(rules_, range.column, piece(range), node.sums, floor, space.scan, found);
-  const Mode mode{list(range.column).mode, lists_->mode_value(range.column)};
-  const std::uint64_t draw = place_of(node.path, range.column);
-  scan(rules_, columns_[range.column], mode, piece(range), node.sums, floor, space.scan, found, draw);
-}
-
-void Grower::count(const FlagGroup& group, const Open& node, FlagCounts& counts) const {
-  const std::uint32_t* tag = rows_.tag + node.rows.begin;
-  const auto size = static_cast<std::uint32_t>(node.sums.rows);
-  std::uint64_t* words = counts.words(size);
-  for (std::uint32_t i = 0; i < size; ++i) words[i] = group.word[rules_.tags.row(tag[i])];
-  counts.count(group, node.sums.seen, rules_.min_rows, rules_.measure.criterion == Criterion::gini,
-               is_of_two_classes(node.sums));
-}
-
-void Grower::choose(const Range& range, const FlagCounts& counts, const Open& node, Chooser& chooser,
-                    Space& space) const {
-  choose_flags(rules_, *group_of(range), counts, node.sums, score_bar(rules_, node.sums, chooser.floor()), space.scan,
-               space.candidate, chooser);
-}
-
-bool Grower::can_share(const Open& node) const {
-  if (threads_ == 1) return false;
-  std::size_t listed_cells = 0;
-  for (const Range& range : node.ranges) listed_cells += group_of(range) ? node.sums.rows : range.size;
-  return static_cast<double>(listed_cells) >= kSharedWork;
-}
-
-bool Grower::can_share_runs() const {
-  return threads_ > 1 && static_cast<double>(n_) * static_cast<double>(columns_.size()) >= kSharedRuns;
 }
 
 // Whether columns may have flags: rows count the same, each node looks at all columns, and there is one tree.
@@ -258,6 +143,8 @@ bool Grower::start(Time until) {
   }
   if (is_closed(stack_.back().sums, 0, rules_, growth_)) return true;
   if (!lists_->sort(until)) return false;
+  if (growth_.keeps_order && !growth_.is_shuffled && rules_.whole_weight && rules_.thresholds == Thresholds::every)
+    coded_ = std::make_unique<Coded>(*lists_, n_, static_cast<std::size_t>(n_classes_), threads_);
   for (int t = 0; t < threads_; ++t) spaces_.push_back(std::make_unique<Space>(n_));
   const std::span<const List> lists = lists_->lists();
   may_be_small_ = SmallTrees::can_grow(columns_, lists, rules_, growth_);
@@ -276,7 +163,9 @@ void Grower::open_root() {
   if (is_closed(root.sums, 0, rules_, growth_)) return;
   for (std::uint32_t j = 0; j < columns_.size(); ++j) {
     const FlagGroup* group = lists_->group_of(j);
-    if (!group)
+    if (const CodedBlock* block = block_of({j, 0, 0})) {
+      if (block->members[0].column == j) root.ranges.push_back({j, 0, 0});
+    } else if (!group)
       root.ranges.push_back({j, 0, lists_->lists()[j].size});
     else if (group->members[0].column == j)
       root.ranges.push_back({j, 0, 0});
@@ -310,384 +199,6 @@ void Grower::summarise(Open& node) const {
   if (sums_rows()) add_rows(node.sums, row, node.rows.size);
   summarise_classes(rules_, node.sums);
 }
-
-void Grower::make_room_to_share(std::size_t scans) {
-  found_.resize(std::max(found_.size(), scans));
-  if (lists_->has_flags()) counts_.resize(std::max(counts_.size(), scans));
-}
-
-// body(place in node.ranges, the thread's space) for each column, on all threads.
-template <class Body>
-void Grower::share_columns(const Open& node, std::size_t n_branches, Body body) {
-  for (auto& space : spaces_) space->floors.assign(n_branches, kNoFloor);
-  const std::int64_t size = length(node.ranges), part = size / (kPartsPerThread * threads_) + 1;
-  parallel_for((size + part - 1) / part, threads_, [&](std::int64_t p) {
-    Space& own = *spaces_[thread_number()];
-    for (std::int64_t at = p * part; at < std::min(size, (p + 1) * part); ++at) body(at, own);
-  });
-}
-
-// The node's test, from scratch: of the root, and of all nodes where columns are drawn at random.
-void Grower::search(Open& node, Space& space) {
-  Chooser chooser(growth_, node.sums, columns_.size());
-  std::vector<Range> kept;
-  if (growth_.is_shuffled) {
-    std::vector<Range> order = node.ranges;
-    std::sort(order.begin(), order.end(), [&](const Range& a, const Range& b) {
-      return place_of(node.path, a.column) < place_of(node.path, b.column);
-    });
-    std::int64_t looked_at = 0;
-    for (const Range& range : order) {
-      if (growth_.max_columns && looked_at >= growth_.max_columns && chooser.has_any()) {
-        kept.push_back(range);
-        continue;
-      }
-      scan_range(range, node, chooser.floor(), space, space.candidate);
-      if (space.candidate.is_constant) continue;
-      kept.push_back(range);
-      looked_at += space.candidate.n_tests > 0;
-      chooser.add(range.column, space.candidate);
-    }
-    std::sort(kept.begin(), kept.end(), [](const Range& a, const Range& b) { return a.column < b.column; });
-  } else {
-    const auto take = [&](const Range& range, Candidate& candidate) {
-      if (candidate.is_constant) return;
-      kept.push_back(range);
-      chooser.add(range.column, candidate);
-    };
-    const auto take_group = [&](const Range& range, const FlagCounts& counts) {
-      kept.push_back(range);
-      choose(range, counts, node, chooser, space);
-    };
-    if (coarse_ && node.depth == 0 ? can_share_runs() : can_share(node)) {
-      make_room_to_share(node.ranges.size());
-      share_columns(node, 1, [&](std::size_t at, Space& own) {
-        if (const FlagGroup* group = group_of(node.ranges[at])) return count(*group, node, counts_[at]);
-        scan_range(node.ranges[at], node, own.floors[0], own, found_[at]);
-        own.raise_floor(0, found_[at], node.sums, chooser);
-      });
-      for (std::size_t r = 0; r < node.ranges.size(); ++r)
-        group_of(node.ranges[r]) ? take_group(node.ranges[r], counts_[r]) : take(node.ranges[r], found_[r]);
-    } else {
-      for (const Range& range : node.ranges) {
-        if (const FlagGroup* group = group_of(range)) {
-          count(*group, node, space.counts);
-          take_group(range, space.counts);
-        } else {
-          scan_range(range, node, chooser.floor(), space, space.candidate);
-          take(range, space.candidate);
-        }
-      }
-    }
-  }
-  node.ranges = std::move(kept);
-  node.settle(chooser, weight_);
-}
-
-// ---- splitting
-
-// Finds out where the rows go, marks them, and adds up the children.
-Grower::Branches Grower::branch_out(const Open& node, Space& space, std::vector<Open>& children) const {
-  if (const FlagGroup* group = lists_->group_of(node.column)) return branch_by_flag(node, *group, space, children);
-  const Range& range =
-      *std::find_if(node.ranges.begin(), node.ranges.end(), [&](const Range& r) { return r.column == node.column; });
-  const Column& column = columns_[node.column];
-  const Candidate& test = node.test;
-  const List& list = this->list(node.column);
-  const Piece part = piece(range);
-  const bool has_rest = node.sums.rows > part.size;
-  Branches branches;
-  branches.count = branches_of(test);
-  const std::uint32_t rest = has_rest ? branch_of(test, list.mode) : branches.count;
-
-  // The runs of equal branches in the piece.
-  std::vector<std::int64_t> rows(branches.count, 0);
-  space.runs.clear();
-  for (std::uint32_t i = 0; i < part.size;) {
-    const std::uint32_t b = branch_of(test, part.key[i]);
-    std::uint32_t end;
-    if (column.test == Test::threshold && part.key[i] != kMissing) {
-      end = b == 0
-                ? static_cast<std::uint32_t>(std::upper_bound(part.key + i, part.key + part.size, test.cut_key) -
-                                             part.key)
-                : static_cast<std::uint32_t>(std::lower_bound(part.key + i, part.key + part.size, kMissing) - part.key);
-    } else {
-      end = std::upper_bound(part.key + i, part.key + part.size, part.key[i]) - part.key;
-    }
-    space.runs.push_back({b, i, end});
-    rows[b] += end - i;
-    i = end;
-  }
-  branches.column = node.column;
-  branches.is_in_place = column.test == Test::threshold && !(test.has_missing && test.is_missing_left);
-  branches.left = rows[0];
-  children.assign(branches.count, Open{});
-  if (has_rest) rows[rest] += node.sums.rows - std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
-
-  // Class counts: added up, except for the branch with the rows that are not listed (or, without such, the longest).
-  const std::uint32_t implied =
-      has_rest ? rest : static_cast<std::uint32_t>(std::max_element(rows.begin(), rows.end()) - rows.begin());
-  for (Open& child : children) {
-    child.sums.sum.assign(node.sums.sum.size(), 0.0);
-    child.sums.seen.assign(node.sums.seen.size(), 0);
-  }
-  if (branches.count > 2 && space.branch_of_row.empty()) space.branch_of_row.assign(n_, 0);
-  branches.implied = implied;
-  space.marked.clear();
-  for (const auto& [b, begin, end] : space.runs) {
-    if (b == implied) continue;
-    for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t row = rules_.tags.row(part.tag[i]);
-      space.marked.push_back(row);
-      if (branches.count == 2)
-        space.marks.set(row);
-      else
-        space.branch_of_row[row] = branches.place(b);
-    }
-    if (!sums_rows()) add_rows(children[b].sums, part.tag + begin, end - begin);
-  }
-  if (!sums_rows()) imply(node, implied, children);
-  for (std::uint32_t b = 0; b < branches.count; ++b) children[b].sums.rows = rows[b];
-  return branches;
-}
-
-// The counts of the implied branch: what the others leave of the node's.
-void Grower::imply(const Open& node, std::uint32_t implied, std::vector<Open>& children) {
-  NodeSums& sums = children[implied].sums;
-  sums.sum = node.sums.sum;
-  sums.seen = node.sums.seen;
-  sums.weight = node.sums.weight;
-  for (std::uint32_t b = 0; b < children.size(); ++b) {
-    if (b == implied) continue;
-    sums.weight -= children[b].sums.weight;
-    for (std::size_t k = 0; k < sums.sum.size(); ++k) sums.sum[k] -= children[b].sums.sum[k];
-    for (std::size_t k = 0; k < sums.seen.size(); ++k) sums.seen[k] -= children[b].sums.seen[k];
-  }
-}
-
-// The same for a column that has flags.
-Grower::Branches Grower::branch_by_flag(const Open& node, const FlagGroup& group, Space& space,
-                                        std::vector<Open>& children) const {
-  const std::span<const std::uint32_t> tags{rows_.tag + node.rows.begin, node.rows.size};
-  const std::uint32_t bit = FlagGroup::bit(group.member(node.column).first + node.test.cut_key);
-  const std::uint64_t* word = group.word.get();
-  std::uint32_t left = 0;
-  for (const std::uint32_t tag : tags) left += word[rules_.tags.row(tag)] >> bit & 1;
-  const auto size = static_cast<std::uint32_t>(tags.size());
-  Branches branches;
-  branches.column = static_cast<std::uint32_t>(columns_.size());  // no list is divided beforehand
-  branches.implied = 2 * left > size ? 0 : 1;
-  children.assign(2, Open{});
-  NodeSums& sums = children[1 - branches.implied].sums;
-  sums.sum.assign(node.sums.sum.size(), 0.0);
-  sums.seen.assign(node.sums.seen.size(), 0);
-  space.marked.resize(std::min(left, size - left) + 1);  // and one behind them, which is written in vain
-  std::uint32_t n_marked = 0, i = 0;
-  for (std::size_t k = 0; k < node.sums.seen.size(); ++k) {
-    const std::uint32_t before = n_marked;
-    for (const std::uint32_t end = i + node.sums.seen[k]; i < end; ++i) {
-      const std::uint32_t row = rules_.tags.row(tags[i]);
-      space.marked[n_marked] = row;
-      n_marked += (word[row] >> bit & 1) == branches.implied;
-    }
-    sums.sum[k] = sums.seen[k] = n_marked - before;
-  }
-  space.marked.pop_back();
-  for (const std::uint32_t row : space.marked) space.marks.set(row);
-  sums.weight = n_marked;
-  imply(node, branches.implied, children);
-  children[0].sums.rows = left;
-  children[1].sums.rows = size - left;
-  return branches;
-}
-
-void Grower::add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const {
-  if (rules_.weight.empty()) {
-    for (std::uint32_t i = 0; i < size; ++i) ++sums.seen[rules_.tags.label_of(tag[i])];
-    std::copy(sums.seen.begin(), sums.seen.end(), sums.sum.begin());
-    sums.weight += size;
-    return;
-  }
-  if (n_classes_ == 2 && !rules_.tags.label) return add_weighted_two(rules_, sums, tag, size);
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t k = rules_.tags.label_of(tag[i]);
-    const double w = rules_.weight[rules_.tags.row(tag[i])];
-    sums.sum[k] += w;
-    sums.weight += w;
-    ++sums.seen[k];
-  }
-}
-
-// The parts of a piece that belong to the branches.
-void Grower::partition(const Range& range, const Branches& branches, const Space& marker, Space& space) const {
-  if (group_of(range)) {
-    space.parts.assign(2, range);
-    return;
-  }
-  if (range.column == branches.column && branches.is_in_place) {
-    space.parts.resize(2);
-    space.parts[0] = {range.column, range.begin, branches.left};
-    space.parts[1] = {range.column, range.begin + branches.left, range.size - branches.left};
-    return;
-  }
-  const List& l = list(range.column);
-  std::uint32_t* key = l.key + range.begin;
-  std::uint32_t* tag = l.tag + range.begin;
-  space.parts.resize(branches.count);
-  if (branches.count == 2 && branches.only < 2) {
-    const std::uint32_t b = branches.only;
-    const std::uint32_t kept = keep_one(key, tag, range.size, marker.marks, b != branches.implied, rules_.tags.shift);
-    space.parts[b] = {range.column, range.begin, kept};
-    space.parts[1 - b] = {range.column, range.begin + kept, 0};
-    return;
-  }
-  if (branches.count == 2) {
-    const std::uint32_t left =
-        partition_two(key, tag, range.size, marker.marks, branches.implied == 1, rules_.tags.shift, space.spare.data());
-    space.parts[0] = {range.column, range.begin, left};
-    space.parts[1] = {range.column, range.begin + left, range.size - left};
-    return;
-  }
-  space.ends.resize(branches.count);
-  partition_many(key, tag, range.size, marker.branch_of_row.data(), rules_.tags.shift, space.spare.data(), space.ends);
-  for (std::uint32_t b = 0; b < branches.count; ++b) {
-    const std::uint32_t at = branches.place(b), begin = at ? space.ends[at - 1] : 0;
-    space.parts[b] = {range.column, range.begin + begin, space.ends[at] - begin};
-  }
-}
-
-void Grower::split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children) {
-  Branches branches = branch_out(node, space, children);
-  const auto id = length(output);
-  if (has_row_list()) {
-    partition(node.rows, branches, space, space);
-    for (std::uint32_t b = 0; b < branches.count; ++b) children[b].rows = space.parts[b];
-  }
-  bool is_any_open = false;
-  for (std::uint32_t b = 0; b < branches.count; ++b) {
-    Open& child = children[b];
-    child.depth = node.depth + 1;
-    child.parent = id;
-    child.branch = b;
-    child.path = mixed(node.path + b + 1);
-    child.sums.least = node.sums.least;
-    child.sums.most = node.sums.most;
-    summarise(child);
-    child.is_open = !is_closed(child.sums, child.depth, rules_, growth_);
-    child.is_small = child.is_open && may_be_small_ && child.sums.rows <= SmallTrees::kMostRows;
-    is_any_open |= child.is_open;
-    if (child.is_open) {
-      weigh(child);
-      child.ranges.reserve(node.ranges.size());
-    }
-  }
-  write(node, children, output);
-  bound_children(node, children);
-  if (branches.count == 2 && children[0].is_open != children[1].is_open) branches.only = children[0].is_open ? 0 : 1;
-  if (is_any_open && growth_.keeps_order && !has_copied_) copy_lists();
-  if (is_any_open) search_children(node, branches, children, space, is_shared);
-  for (const std::uint32_t row : space.marked) {
-    if (branches.count == 2)
-      space.marks.clear_word(row);
-    else
-      space.branch_of_row[row] = 0;
-  }
-}
-
-// The branches of a monotone test are held apart from here on: each stays on its side of the middle between its value
-// and its neighbour's.
-void Grower::bound_children(const Open& node, std::vector<Open>& children) const {
-  const int direction = columns_[node.column].monotone;
-  if (direction == 0 || node.test.is_present_test) return;
-  const auto value = [&](const Open& child) {
-    return n_classes_ ? child.sums.sum[1] / child.sums.weight : child.sums.centre;
-  };
-  const bool has_missing_branch = !node.test.keys.empty() && node.test.keys.back() == kMissing;
-  for (std::size_t b = 0; b + 1 < children.size() - has_missing_branch; ++b) {
-    const double middle = (value(children[b]) + value(children[b + 1])) / 2;
-    (direction > 0 ? children[b].sums.most : children[b].sums.least) = middle;
-    (direction > 0 ? children[b + 1].sums.least : children[b + 1].sums.most) = middle;
-  }
-}
-
-void Grower::search_children(const Open& node, const Branches& branches, std::vector<Open>& children, Space& space,
-                             bool is_shared) {
-  if (growth_.is_shuffled) {
-    for (const Range& range : node.ranges) {
-      partition(range, branches, space, space);
-      for (std::uint32_t b = 0; b < branches.count; ++b)
-        if (children[b].is_open) children[b].ranges.push_back(space.parts[b]);
-    }
-    for (Open& child : children)
-      if (child.is_open) search(child, space);
-    return;
-  }
-  std::vector<Chooser> choosers;
-  choosers.reserve(branches.count);
-  for (const Open& child : children) choosers.emplace_back(growth_, child.sums, columns_.size());
-  if (!is_shared) {
-    for (const Range& range : node.ranges) {
-      partition(range, branches, space, space);
-      const FlagGroup* group = group_of(range);
-      for (std::uint32_t b = 0; b < branches.count; ++b) {
-        if (!children[b].is_open) continue;
-        if (children[b].is_small) {
-          children[b].ranges.push_back(space.parts[b]);
-          continue;
-        }
-        if (group) {
-          count(*group, children[b], space.counts);
-          if (space.counts.n_tests() == 0) continue;
-          children[b].ranges.push_back(space.parts[b]);
-          choose(range, space.counts, children[b], choosers[b], space);
-          continue;
-        }
-        scan_range(space.parts[b], children[b], choosers[b].floor(), space, space.candidate);
-        if (space.candidate.is_constant) continue;
-        children[b].ranges.push_back(space.parts[b]);
-        choosers[b].add(range.column, space.candidate);
-      }
-    }
-  } else {
-    make_room_to_share(node.ranges.size() * branches.count);
-    std::vector<Range> parts(node.ranges.size() * branches.count);
-    share_columns(node, branches.count, [&](std::size_t at, Space& own) {
-      const std::size_t first = at * branches.count;
-      partition(node.ranges[at], branches, space, own);
-      std::copy_n(own.parts.begin(), branches.count, parts.begin() + static_cast<std::ptrdiff_t>(first));
-      for (std::uint32_t b = 0; b < branches.count; ++b) {
-        if (children[b].is_small || !children[b].is_open) continue;
-        if (const FlagGroup* group = group_of(node.ranges[at])) {
-          count(*group, children[b], counts_[first + b]);
-          continue;
-        }
-        Candidate& found = found_[first + b];
-        scan_range(parts[first + b], children[b], own.floors[b], own, found);
-        own.raise_floor(b, found, children[b].sums, choosers[b]);
-      }
-    });
-    for (std::size_t at = 0; at < parts.size(); ++at) {
-      const std::size_t b = at % branches.count;
-      if (!children[b].is_open) continue;
-      if (!children[b].is_small && group_of(parts[at])) {
-        if (counts_[at].n_tests() == 0) continue;
-        choose(parts[at], counts_[at], children[b], choosers[b], space);
-      } else if (!children[b].is_small) {
-        if (found_[at].is_constant) continue;
-        choosers[b].add(parts[at].column, found_[at]);
-      }
-      children[b].ranges.push_back(parts[at]);
-    }
-  }
-  for (std::uint32_t b = 0; b < branches.count; ++b) {
-    if (children[b].is_small)
-      children[b].is_leaf = false;
-    else if (children[b].is_open)
-      children[b].settle(choosers[b], weight_);
-  }
-}
-
-// ---- the finished tree
 
 void Grower::leave(const Open& node, Output& output) {
   output.push_back(node.as_leaf());
@@ -815,7 +326,8 @@ void Grower::restart(std::span<const double> weight) {
   is_started_ = !spaces_.empty();  // the columns are sorted
   if (!is_started_) return;
   if (rules_.whole_weight && rules_.thresholds == Thresholds::every && !coarse_)
-    coarse_ = std::make_unique<Coarse>(*lists_, n_, label_, static_cast<std::size_t>(n_classes_), threads_);
+    coarse_ =
+        std::make_unique<Coarse>(*lists_, coded_.get(), n_, label_, static_cast<std::size_t>(n_classes_), threads_);
   open_root();
 }
 

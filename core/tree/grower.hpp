@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tree/coarse.hpp"
+#include "tree/coded.hpp"
 #include "tree/growing.hpp"
 #include "tree/lists.hpp"
 
@@ -68,11 +69,16 @@ class Grower : public Growing {
   // What a node's rows are by the flags of a group.
   void count(const FlagGroup& group, const Open& node, FlagCounts& counts) const;
   void choose(const Range& range, const FlagCounts& counts, const Open& node, Chooser& chooser, Space& space) const;
+  // What the columns of a block offer; `floor` is raised.
+  void search_block(const CodedBlock& block, const Open& node, Space& space, const Chooser& chooser, double& floor,
+                    std::vector<Candidate>& found) const;
+  static void offer_block(const CodedBlock& block, std::vector<Candidate>& found, Chooser& chooser);
   void scan_range(const Range& range, const Open& node, double floor, Space& space, Candidate& found) const;
   // Writes the node with its test down, and finds its children with theirs.
   void split(Open& node, Output& output, Space& space, bool is_shared, std::vector<Open>& children);
   Branches branch_out(const Open& node, Space& space, std::vector<Open>& children) const;
   Branches branch_by_flag(const Open& node, const FlagGroup& group, Space& space, std::vector<Open>& children) const;
+  Branches branch_by_code(const Open& node, const CodedBlock& block, Space& space, std::vector<Open>& children) const;
   static void imply(const Open& node, std::uint32_t implied, std::vector<Open>& children);
   void add_rows(NodeSums& sums, const std::uint32_t* tag, std::uint32_t size) const;
   void bound_children(const Open& node, std::vector<Open>& children) const;
@@ -87,6 +93,7 @@ class Grower : public Growing {
   void copy_lists();
   const List& list(std::uint32_t column) const;
   const FlagGroup* group_of(const Range& range) const;
+  const CodedBlock* block_of(const Range& range) const;
   Piece piece(const Range& range) const;
 
   std::vector<Column> columns_;
@@ -102,14 +109,16 @@ class Grower : public Growing {
   std::vector<List> copies_;
   bool has_copied_ = false;
   std::unique_ptr<Coarse> coarse_;  // made for the second tree of the same rows
+  std::unique_ptr<Coded> coded_;    // where there will be further ones
   bool may_be_small_ = false;       // subtrees of few rows are grown on their own
   List rows_;  // all rows in their order; kept if nodes are summed up from rows, or if a list leaves rows out
   std::vector<std::uint32_t> row_memory_;
   std::vector<std::int64_t> whole_weight_;  // of each row, in units of its node
   double weight_ = 0;
-  std::vector<std::unique_ptr<Space>> spaces_;  // one for each thread
-  std::vector<Candidate> found_;                // of a node that the threads share, kept: there may be thousands
-  std::vector<FlagCounts> counts_;              // the same of its groups
+  std::vector<std::unique_ptr<Space>> spaces_;    // one for each thread
+  std::vector<Candidate> found_;                  // of a node that the threads share, kept: there may be thousands
+  std::vector<FlagCounts> counts_;                // the same of its groups
+  std::vector<std::vector<Candidate>> of_block_;  // and of the columns of its blocks
   std::vector<Open> stack_;
   Output output_;
   std::vector<std::unique_ptr<Job>> jobs_;

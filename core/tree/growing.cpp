@@ -90,7 +90,9 @@ std::vector<Node> depth_first(std::vector<Node> nodes) {
 }
 
 Chooser::Chooser(const GrowthRules& growth, const NodeSums& node, std::size_t columns)
-    : growth_(growth), node_(node), column_bits_(std::log2(static_cast<double>(columns))) {}
+    : growth_(growth),
+      node_(node),
+      column_bits_(growth.complexity > 0 ? std::log2(static_cast<double>(columns)) : 0.0) {}
 
 void Chooser::add(std::uint32_t column, Candidate& candidate) {
   n_candidates_ += candidate.n_choices();
@@ -218,41 +220,13 @@ TargetSums sums_of(const ScanRules& rules, std::span<const std::uint32_t> rows, 
   }
 }
 
-// `summarise_rows` of one target under squared error, where rows count the same: deep trees have many small nodes.
-void summarise_numbers(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums) {
-  const double* number = rules.number.data();
-  const double first = number[rows[0]];
-  double sum = 0, squares = 0;
-  bool is_pure = true;
-  for (const std::uint32_t row : rows) {
-    is_pure &= number[row] == first;
-    sum += number[row];
-  }
-  sums.rows = length(rows);
-  sums.weight = static_cast<double>(rows.size());
-  sums.is_pure = is_pure;
-  sums.shift = sum / sums.weight;
-  sum = 0;
-  for (const std::uint32_t row : rows) {
-    const double y = number[row] - sums.shift;
-    sum += y;
-    squares += y * y;
-  }
-  sums.sum.resize(2);
-  sums.sum[0] = sum;
-  sums.sum[1] = squares;
-  sums.purity = number_purity(Criterion::squared_error, sum, squares, sums.weight, 0);
-  sums.centre = sums.shift + sum / sums.weight;
-  sums.mass = squares_around_mean(sums.sum.data(), sums.weight);
-  sums.tolerance = kEqualGain * std::abs(sums.mass);
-}
-
 }  // namespace
 
 void summarise_rows(const ScanRules& rules, std::span<const std::uint32_t> rows, NodeSums& sums) {
   const Measure& measure = rules.measure;
   if (measure.criterion == Criterion::squared_error && !measure.has_several() && rules.weight.empty())
-    return summarise_numbers(rules, rows, sums);
+    return summarise_numbers([&, number = rules.number.data()](std::size_t i) { return number[rows[i]]; }, rows.size(),
+                             sums);
   const std::size_t n_targets = measure.n_targets();
   const bool has_classes = !rules.labels.empty();
   sums.rows = length(rows);

@@ -2,6 +2,7 @@
 // down. src/margrove/tree/problem.py says what is asked.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -136,6 +137,36 @@ void summarise_rows(const ScanRules& rules, std::span<const std::uint32_t> rows,
 // Σ w (y − mean)² from {Σ w (y − shift), Σ w (y − shift)²}. The shift is the mean but for rounding, which is much where
 // numbers lie far from zero.
 inline double squares_around_mean(const double* sum, double weight) { return sum[1] - sum[0] * (sum[0] / weight); }
+
+// `summarise_rows` of one target under squared error, where rows count the same: deep trees have many small nodes.
+// number_at(i) is that of the i-th row.
+template <class NumberAt>
+void summarise_numbers(NumberAt number_at, std::size_t size, NodeSums& sums) {
+  const double first = number_at(0);
+  double sum = 0, squares = 0;
+  bool is_pure = true;
+  for (std::size_t i = 0; i < size; ++i) {
+    is_pure &= number_at(i) == first;
+    sum += number_at(i);
+  }
+  sums.rows = static_cast<std::int64_t>(size);
+  sums.weight = static_cast<double>(size);
+  sums.is_pure = is_pure;
+  sums.shift = sum / sums.weight;
+  sum = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double y = number_at(i) - sums.shift;
+    sum += y;
+    squares += y * y;
+  }
+  sums.sum.resize(2);
+  sums.sum[0] = sum;
+  sums.sum[1] = squares;
+  sums.purity = number_purity(Criterion::squared_error, sum, squares, sums.weight, 0);
+  sums.centre = sums.shift + sum / sums.weight;
+  sums.mass = squares_around_mean(sums.sum.data(), sums.weight);
+  sums.tolerance = kEqualGain * std::abs(sums.mass);
+}
 
 // A tree under way.
 class Growing {

@@ -6,6 +6,7 @@
 
 #include "dispatch.hpp"
 #include "tree/fitted.hpp"
+#include "tree/squared.hpp"
 #include "tree/walk.hpp"
 #include "tree/weighted.hpp"
 #include "tree/wide.hpp"
@@ -21,6 +22,13 @@ MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::ui
 namespace {
 
 constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
+
+// The lowest bits of some tags, added up.
+MARGROVE_CLONES std::uint32_t add_lowest_bits(const std::uint32_t* tag, std::uint32_t size) {
+  std::uint32_t ones = 0;
+  for (std::uint32_t i = 0; i < size; ++i) ones += tag[i] & 1;
+  return ones;
+}
 
 // ---- Two classes, gini, all weights one.
 // With l_1 of the n_l rows on the left of class 1:  w · gain = 2 D² / (n n_l n_r),  D = l_1 n − n_l t_1, whole numbers.
@@ -71,6 +79,11 @@ struct TwoClasses : Walk {
   }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     if (!IsPacked || best < 0) return false;
+    if (key[0] == key[size]) {  // keys ascend: no test here
+      l1 += add_lowest_bits(tag, size);
+      nl += size;
+      return true;
+    }
     const auto l = static_cast<double>(l1), left = static_cast<double>(nl);
     const Sight sight = has_sixteen() ? look_by_sixteen(key, tag, size, l, left, n, t1, best * kAlmost)
                                       : look_at_two(rules.tags, key, tag, size, l, left, n, t1, best * kAlmost);
@@ -352,112 +365,6 @@ struct Sums : Walk {
   double excess() const { return best; }
 };
 
-// ---- Squared error of one target: what `Sums` computes without what only other criteria need.
-
-// Σ (y − shift) up to each of the rows, from `sum` on. Four parts of a chunk are added up side by side, since each
-// addition waits for the last.
-MARGROVE_INLINE void add_up_numbers(const std::uint32_t* row, std::uint32_t size, const double* number, double shift,
-                                    double sum, double* sums) {
-  for (std::uint32_t i = 0; i < size; ++i) sums[i] = number[row[i]] - shift;
-  constexpr std::uint32_t kQuarter = kChunk / 4;
-  if (size == kChunk) {
-    double part[4] = {};
-    for (std::uint32_t i = 0; i < kQuarter; ++i)
-      for (std::uint32_t p = 0; p < 4; ++p) sums[p * kQuarter + i] = part[p] += sums[p * kQuarter + i];
-    for (std::uint32_t p = 0; p < 4; ++p) {
-      for (std::uint32_t i = 0; i < kQuarter; ++i) sums[p * kQuarter + i] += sum;
-      sum = sums[(p + 1) * kQuarter - 1];
-    }
-    return;
-  }
-  for (std::uint32_t i = 0; i < size; ++i) sums[i] = sum += sums[i];
-}
-
-// Writes the sums up to each row, and looks whether the test behind one of them may be above the bar.
-MARGROVE_CLONES Sight look_at_numbers(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size,
-                                      const double* number, double shift, double sum, double nl, double n, double total,
-                                      double bar, double* sums) {
-  add_up_numbers(row, size, number, shift, sum, sums);
-  std::int32_t wins = 0, boundaries = 0;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const double left = nl + static_cast<double>(static_cast<std::int32_t>(i + 1)), right = n - left;
-    const double rest = total - sums[i];
-    const std::int32_t is_boundary = key[i] != key[i + 1];
-    wins |=
-        static_cast<std::int32_t>(!(sums[i] * sums[i] * right + rest * rest * left < bar * left * right)) & is_boundary;
-    boundaries += is_boundary;
-  }
-  return {wins != 0, static_cast<std::uint32_t>(boundaries), 0};
-}
-
-struct SquaredError : Walk {
-  const double* weight;  // null: all one
-  const double* number;
-  const double shift, total;
-  double best = -std::numeric_limits<double>::infinity(), bar, wl = 0, s = 0;
-  std::int64_t nl = 0;
-
-  SquaredError(const ScanRules& r, const NodeSums& node_sums, double floor)
-      : Walk(r, node_sums),
-        weight(r.weight.empty() ? nullptr : r.weight.data()),
-        number(r.number.data()),
-        shift(node_sums.shift),
-        total(node_sums.sum[0]),
-        bar(floor - 2 * node_sums.tolerance + node_sums.purity) {}
-
-  void begin(const double* left, std::int64_t rows, double left_weight) {
-    nl = left ? rows : 0;
-    wl = left ? left_weight : 0;
-    s = left ? 0.0 + left[0] : 0;
-  }
-  void add_block(const double* sum, std::int64_t rows, double block_weight) {
-    s += sum[0];
-    nl += rows;
-    wl += block_weight;
-  }
-  void add(std::uint32_t row) {  // the tag of a row is the row, where the target is a number
-    const double w = weight ? weight[row] : 1.0;
-    s += w * (number[row] - shift);
-    wl += w;
-    ++nl;
-  }
-  void consider(std::uint32_t key, std::uint32_t left_row, std::uint32_t next_key, std::uint32_t right_row) {
-    ++boundaries;
-    const double wr = rest(wl), right = total - s;
-    // Cross-multiplied, a test that cannot win needs no division.
-    if (s * s * wr + right * right * wl < bar * kAlmost * wl * wr) return;
-    if (!has_room(nl) || wl < rules.min_weight || wr < rules.min_weight) return;
-    const double score = purity(s, wl) + purity(right, wr) - node.purity;
-    if (place.left_rows != 0 && !(score > best + node.tolerance)) return;
-    best = score;
-    bar = best + node.tolerance + node.purity;
-    record(key, left_row, next_key, right_row, nl, wl);
-  }
-  bool skip(const std::uint32_t* key, const std::uint32_t* row, std::uint32_t size) {
-    constexpr std::uint32_t kFewRows = 16;  // of which each is looked at as soon as all. Chosen, not measured
-    if (weight || size < kFewRows) return false;
-    double sums[kChunk];
-    const Sight sight = look_at_numbers(key, row, size, number, shift, s, wl, node.weight, total, bar * kAlmost, sums);
-    if (sight.may_win) {
-      for (std::uint32_t i = 0; i < size; ++i) {
-        ++nl;
-        if (key[i] == key[i + 1]) continue;
-        s = sums[i];
-        wl = static_cast<double>(nl);
-        consider(key[i], row[i], key[i + 1], row[i + 1]);
-      }
-    } else {
-      nl += size;
-      boundaries += sight.boundaries;
-    }
-    wl = static_cast<double>(nl);
-    s = sums[size - 1];
-    return true;
-  }
-  static double purity(double sum, double w) { return number_purity(Criterion::squared_error, sum, 0, w, 0); }
-  double excess() const { return best; }
-};
-
 // `Sums`, but only where one of some thresholds lies.
 struct SumsAtCuts : Sums {
   const std::vector<double>& cuts;
@@ -498,16 +405,21 @@ double random_cut(const ScanRules& rules, const Column& column, Mode left_out, c
   return cut < high ? std::max(cut, low) : low;
 }
 
-// The lowest bits of some tags, added up.
-MARGROVE_CLONES std::uint32_t add_lowest_bits(const std::uint32_t* tag, std::uint32_t size) {
-  std::uint32_t ones = 0;
-  for (std::uint32_t i = 0; i < size; ++i) ones += tag[i] & 1;
-  return ones;
-}
-
 // The sums of some elements.
 void add_up(const ScanRules& rules, const NodeSums& node, const std::uint32_t* tag, std::uint32_t size,
             ScanSpace& space, double* sum, double& weight) {
+  if (rules.measure.criterion == Criterion::squared_error && !rules.measure.has_several() && rules.weight.empty()) {
+    double s = sum[0], squares = sum[1];  // in registers: deep trees have many such
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const double y = rules.number[tag[i]] - node.shift;
+      s += y;
+      squares += y * y;
+    }
+    sum[0] = s;
+    sum[1] = squares;
+    weight += size;
+    return;
+  }
   if (!rules.weight.empty() || node.seen.empty()) {
     for (std::uint32_t i = 0; i < size; ++i) weight += add_row(rules, node, tag[i], sum);
     return;

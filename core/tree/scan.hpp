@@ -103,6 +103,7 @@ struct ScanSpace {
   std::vector<double> left_sum, block_sum, missing_sum;
   std::vector<std::int64_t> first, second;                           // a chunk's running sums
   std::vector<double> squares, products;                             // a chunk's, of weights
+  std::vector<double> totals;                                        // weights of the classes, in all
   std::vector<std::int64_t> whole_left, whole_block, whole_missing;  // weights of the classes
   std::vector<double> level_sum;                                     // of categories: the sums of each level
   std::vector<double> ahead, ahead_median;                           // of absolute error

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "dispatch.hpp"
 #include "index.hpp"
@@ -15,6 +17,15 @@ namespace {
 constexpr std::uint32_t kLanes = SmallTrees::kLanes;
 // Relative error allowed to a score in single precision: 1e-5 is thirty times the rounding of its five operations.
 constexpr float kAlmostSingle = 1 - 1e-5f;
+
+// As `kAlmost` in walk.hpp.
+constexpr double kAlmostDouble = 1 - 1e-12;
+
+// What a test gains that leaves these numbers' sum, around the mean, to its left.
+MARGROVE_INLINE double excess_of_numbers(const NodeSums& node, double sum, double rows) {
+  return number_purity(Criterion::squared_error, sum, 0, rows, 0) +
+         number_purity(Criterion::squared_error, node.sum[0] - sum, 0, node.weight - rows, 0) - node.purity;
+}
 
 struct Exchange {
   std::uint8_t low, high;
@@ -185,6 +196,10 @@ void SmallTrees::begin(std::span<const std::uint32_t> tags) {
     });
   for (std::size_t i = 0; i < tags_.size(); ++i)
     place_of_row_[rules_.tags.row(tags_[i])] = static_cast<std::uint8_t>(i);
+  if (!has_classes_) {
+    numbers_.resize(tags_.size());
+    for (std::size_t i = 0; i < tags_.size(); ++i) numbers_[i] = rules_.number[tags_[i]];
+  }
   taken_.clear();
   groups_.clear();
   flags_.clear();
@@ -244,6 +259,7 @@ void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector
   score_.resize(blocks * kLanes);
   n_tests_.resize(blocks * kLanes);
   counts_.resize(std::max(counts_.size(), groups_.size()));
+  cuts_.clear();
   waiting_.assign(1, {0, size, root.branch, root.depth, root.parent});
   while (!waiting_.empty()) {
     const Waiting at = waiting_.back();
@@ -264,10 +280,13 @@ void SmallTrees::grow(const OpenNode& root, std::uint32_t first_row, std::vector
     const std::uint32_t left = divide(at), right = at.size - left;
     const double weights[] = {static_cast<double>(left), static_cast<double>(right)};
     const auto id = length(output);
-    output.push_back(node_.as_inner(weights, 0, threshold_of(lists_, node_.column, node_.test)));
+    cuts_.push_back({output.size(), node_.column, node_.test.left_row, node_.test.right_row});
+    output.push_back(node_.as_inner(weights, 0, std::numeric_limits<double>::quiet_NaN()));
     waiting_.push_back({at.begin + left, right, 1, at.depth + 1, id});
     waiting_.push_back({at.begin, left, 0, at.depth + 1, id});
   }
+  for (const Cut& cut : cuts_)
+    output[cut.node].threshold = lists_.threshold(cut.column, 0, cut.left_row, cut.right_row);
   ordered_tags_.resize(size);
   for (std::uint32_t i = 0; i < size; ++i) ordered_tags_[i] = tags_[places_[i]];
 }
@@ -280,10 +299,9 @@ void SmallTrees::sum_up(const Waiting& node) {
     sums.is_pure = true;
     return;
   }
-  if (!has_classes_) {
-    for (std::uint32_t i = 0; i < node.size; ++i) tag_[i] = tags_[places_[node.begin + i]];
-    return summarise_rows(rules_, {tag_.data(), node.size}, sums);
-  }
+  if (!has_classes_)
+    return summarise_numbers([this, place = &places_[node.begin]](std::size_t i) { return numbers_[place[i]]; },
+                             node.size, sums);
   sums.rows = node.size;
   sums.weight = node.size;
   std::fill(sums.seen.begin(), sums.seen.end(), 0u);
@@ -327,8 +345,10 @@ void SmallTrees::search(const Waiting& node) {
     if (score_[c] < enough) {
       candidate_.excess = kNoFloor;
       candidate_.n_tests = n_tests_[c];
-    } else {
+    } else if (has_classes_) {
       scan_lane(c, node.begin, m, chooser.floor(), candidate_);
+    } else {
+      scan_numbers(c, node.begin, m, chooser.floor(), candidate_);
     }
     chooser.add(taken_[c], candidate_);
   }
@@ -378,14 +398,14 @@ void SmallTrees::search_pair(const Waiting& node) {
     return;
   }
   const std::uint8_t* rank = rank_of(chosen);
-  const std::uint32_t is_swapped = rank[first] > rank[second];
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    const std::uint8_t place = places_[node.begin + (i ^ is_swapped)];
-    key_[i] = rank[place * kLanes];
-    tag_[i] = tags_[place];
-  }
-  scan(rules_, columns_[taken_[chosen]], {kNoMode, 0}, {key_.data(), tag_.data(), 2}, node_.sums, kNoFloor, scan_,
-       candidate_);
+  std::uint8_t left = places_[node.begin], right = places_[node.begin + 1];
+  if (rank[first] > rank[second]) std::swap(left, right);
+  candidate_ = {};
+  candidate_.excess = has_classes_ ? 1.0 : excess_of_numbers(node_.sums, numbers_[left] - node_.sums.shift, 1.0);
+  candidate_.n_tests = 1;
+  candidate_.cut_key = rank[left * kLanes];
+  candidate_.left_row = rules_.tags.row(tags_[left]);
+  candidate_.right_row = rules_.tags.row(tags_[right]);
   chooser.add(taken_[chosen], candidate_);
   node_.settle(chooser, weight_);
   node_.n_candidates = static_cast<double>(count);
@@ -423,9 +443,9 @@ void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
 
 void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
   std::uint32_t number[kMostRows];
-  double low = rules_.number[tags_[places_[begin]]], high = low;
+  double low = numbers_[places_[begin]], high = low;
   for (std::uint32_t i = 1; i < size; ++i) {
-    const double y = rules_.number[tags_[places_[begin + i]]];
+    const double y = numbers_[places_[begin + i]];
     low = std::min(low, y);
     high = std::max(high, y);
   }
@@ -434,7 +454,7 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
   const double scale = high - low < kLeastSpread ? 0 : 65535 / (high - low);
   std::int32_t sum = 0;
   for (std::uint32_t i = 0; i < size; ++i) {
-    number[i] = static_cast<std::uint32_t>((rules_.number[tags_[places_[begin + i]]] - low) * scale + 0.5);
+    number[i] = static_cast<std::uint32_t>((numbers_[places_[begin + i]] - low) * scale + 0.5);
     sum += static_cast<std::int32_t>(number[i]);
   }
   const std::vector<Exchange>& exchanges = network(size);
@@ -452,11 +472,43 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
   }
 }
 
-// Scans column c of a node, whose cells are sorted already.
+// The best test of column c of a node, whose cells are sorted already, where the target is a number: what `scan` finds.
+void SmallTrees::scan_numbers(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found) {
+  const NodeSums& sums = node_.sums;
+  const std::uint32_t* cell = wide_cells_.data() + c / kLanes * kLanes * size + c % kLanes;
+  const std::uint8_t* place = &places_[begin];
+  const double total = sums.sum[0], all = sums.weight;
+  const auto least = static_cast<std::uint32_t>(std::min<std::int64_t>(rules_.min_rows, size));
+  double s = 0, bar = floor - 2 * sums.tolerance + sums.purity;
+  found.excess = kNoFloor;
+  found.n_tests = n_tests_[c];
+  std::uint32_t own = *cell;
+  for (std::uint32_t nl = 1; nl < size; ++nl) {
+    cell += kLanes;
+    const std::uint32_t next = *cell;
+    const std::uint8_t left = place[own >> 16 & 0xFF];
+    s += numbers_[left] - sums.shift;
+    const std::uint32_t key = own >> 24;
+    own = next;
+    if (key == next >> 24 || std::min(nl, size - nl) < least) continue;
+    const double wl = nl, wr = all - wl, rest = total - s;
+    // Cross-multiplied, a test that cannot win needs no division.
+    if (s * s * wr + rest * rest * wl < bar * kAlmostDouble * wl * wr) continue;
+    const double excess = excess_of_numbers(sums, s, wl);
+    if (found.found() && !(excess > found.excess + sums.tolerance)) continue;
+    found.excess = excess;
+    bar = excess + sums.tolerance + sums.purity;
+    found.cut_key = key;
+    found.left_row = tags_[left];
+    found.right_row = tags_[place[next >> 16 & 0xFF]];
+  }
+}
+
+// Scans column c of a node, whose cells are sorted already, where the target is a class.
 void SmallTrees::scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found) {
   const std::size_t first = c / kLanes * kLanes * size + c % kLanes;
   for (std::uint32_t i = 0; i < size; ++i) {
-    const std::uint32_t cell = has_classes_ ? cells_[first + i * kLanes] : wide_cells_[first + i * kLanes] >> 16;
+    const std::uint32_t cell = cells_[first + i * kLanes];
     key_[i] = cell >> 8;
     tag_[i] = tags_[places_[begin + (cell & 0xFF)]];
   }

@@ -57,6 +57,7 @@ class SmallTrees {
   void count_flags(const Waiting& node, std::size_t g, bool is_two);
   const std::uint64_t* flags_of(std::size_t g) const { return flags_.data() + g * tags_.size(); }
   std::size_t group_with(std::uint32_t column) const;
+  void scan_numbers(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found);
   void scan_lane(std::size_t c, std::uint32_t begin, std::uint32_t size, double floor, Candidate& found);
   std::uint32_t divide(const Waiting& node);
 
@@ -75,6 +76,13 @@ class SmallTrees {
   std::vector<const FlagGroup*> groups_;  // of columns that are not among those
   std::vector<std::uint64_t> flags_;      // (groups, places)
   std::vector<FlagCounts> counts_;        // of each group at a node
+
+  std::vector<double> numbers_;  // of the subtree's rows, by place, where the target is a number
+  struct Cut {
+    std::size_t node;  // in the output
+    std::uint32_t column, left_row, right_row;
+  };
+  std::vector<Cut> cuts_;  // whose thresholds are written when all are known: rows are far apart in memory
 
   std::vector<Waiting> waiting_;
   std::vector<std::uint8_t> places_, spare_;  // those of a node side by side

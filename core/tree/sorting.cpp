@@ -1,7 +1,9 @@
 #include "tree/sorting.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -15,8 +17,51 @@ namespace {
 
 // Below, comparing beats counting digits. No measurement recorded.
 constexpr std::size_t kFewRows = 64;
+// Below, two digits of 8 bits and a last look take less than four digits. Of more rows so many share these bits that
+// putting them in order takes longer (magic04).
+constexpr std::size_t kFewDigits = 1024;
 // Below, adding up the counters of 11 bits, 6,144 of them, takes longer than a fourth pass over the rows.
 constexpr std::size_t kShortRows = 4096;
+
+// See `sort_pairs`. By the highest bits in which the numbers differ, as many as two digits have; what is then out of
+// order, which is little unless numbers crowd together, is moved into place.
+std::uint64_t* sort_by_two_digits(std::uint64_t* pairs, std::uint64_t* other, std::size_t n) {
+  constexpr int kBits = 8;
+  constexpr std::size_t kSize = std::size_t{1} << kBits, kMovesForEach = 4;
+  std::uint64_t low = pairs[0], high = low;
+  for (std::size_t i = 1; i < n; ++i) {
+    low = std::min(low, pairs[i]);
+    high = std::max(high, pairs[i]);
+  }
+  low = low >> 32 << 32;
+  const int shift = std::max(32, static_cast<int>(std::bit_width(high - low)) - 2 * kBits);
+  std::array<std::array<std::uint32_t, kSize>, 2> count{};
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t digits = (pairs[i] - low) >> shift;
+    ++count[0][digits & (kSize - 1)];
+    ++count[1][digits >> kBits];
+  }
+  for (int digit = 0; digit < 2; ++digit) {
+    std::uint32_t next = 0;
+    for (std::uint32_t& c : count[digit]) next += std::exchange(c, next);
+    for (std::size_t i = 0; i < n; ++i)
+      other[count[digit][(pairs[i] - low) >> (shift + kBits * digit) & (kSize - 1)]++] = pairs[i];
+    std::swap(pairs, other);
+  }
+  std::size_t moves = 0;
+  for (std::size_t i = 1; i < n && shift > 32; ++i) {
+    const std::uint64_t own = pairs[i];
+    std::size_t at = i;
+    for (; at > 0 && pairs[at - 1] > own; --at) pairs[at] = pairs[at - 1];
+    pairs[at] = own;
+    moves += i - at;
+    if (moves > kMovesForEach * n) {
+      std::sort(pairs, pairs + n);
+      break;
+    }
+  }
+  return pairs;
+}
 
 // See `sort_pairs`.
 template <int kBits>
@@ -141,16 +186,18 @@ MARGROVE_CLONES bool are_floats(const std::uint64_t* wide, std::size_t n, std::u
 // Else 0.
 MARGROVE_CLONES std::int32_t whole_codes(const std::uint32_t* bits, std::size_t n, std::int32_t most,
                                          std::int32_t& low) {
-  constexpr float kLargest = 1 << 24;  // of the floats between which there is no other whole number
+  // 2^24: of floats up to it there is no whole number between two.
+  constexpr auto kLargest = std::bit_cast<std::uint32_t>(16777216.0f);
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), largest = -least;
   for (std::size_t first = 0, last; first < n; first = last) {
     last = std::min(first + (first ? kLook : kFirstLook), n);
-    std::int32_t is_other = 0;
-    for (std::size_t i = first; i < last; ++i) {
-      const float x = number_of(bits[i]);
-      const bool is_small = x > -kLargest && x < kLargest;  // NaN is not
-      const auto whole = static_cast<std::int32_t>(is_small ? x : 0.0f);
-      is_other |= !is_small | (static_cast<float>(whole) != x);
+    std::uint32_t is_other = 0;
+    for (std::size_t i = first; i < last; ++i) {  // by bits alone, which goes in lanes
+      const std::uint32_t sign = static_cast<std::uint32_t>(static_cast<std::int32_t>(bits[i]) >> 31);
+      const std::uint32_t own = bits[i] ^ (~sign | 0x80000000u);                               // of `number_of`
+      const std::uint32_t is_small = -static_cast<std::uint32_t>((own << 1) < kLargest << 1);  // NaN is not
+      const auto whole = static_cast<std::int32_t>(std::bit_cast<float>(own & is_small));
+      is_other |= ~is_small | (std::bit_cast<std::uint32_t>(static_cast<float>(whole)) ^ (own & is_small));
       least = std::min(least, whole);
       largest = std::max(largest, whole);
     }
@@ -172,6 +219,7 @@ std::uint64_t* sort_pairs(std::uint64_t* pairs, std::uint64_t* other, std::size_
     std::sort(pairs, pairs + n);
     return pairs;
   }
+  if (n < kFewDigits) return sort_by_two_digits(pairs, other, n);
   // Digits of 11 + 11 + 10 bits: the counters of all are 24 KiB, in L1.
   return n < kShortRows ? sort_by_digits<8>(pairs, other, n) : sort_by_digits<11>(pairs, other, n);
 }

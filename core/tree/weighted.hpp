@@ -151,7 +151,8 @@ struct WeightedMany : Walk {
   WeightedMany(const ScanRules& r, const NodeSums& s, ScanSpace& own, double floor)
       : Walk(r, s), space(own), weight(r.whole_weight), w(s.whole_weight) {
     heaviest = std::max_element(s.whole_sum.begin(), s.whole_sum.end()) - s.whole_sum.begin();
-    for (const std::int64_t t : s.whole_sum) t2 += static_cast<double>(t) * static_cast<double>(t);
+    space.totals.assign(s.whole_sum.begin(), s.whole_sum.end());
+    for (const double t : space.totals) t2 += t * t;
     bar = std::max(-1.0, floor / s.unit);
     space.squares.resize(kChunk);
     space.products.resize(kChunk);
@@ -183,7 +184,7 @@ struct WeightedMany : Walk {
     const double l = space.whole_left[k], more = x;
     space.whole_left[k] += x;
     squares += more * (2 * l + more);
-    products += more * node.whole_sum[k];
+    products += more * space.totals[k];
     wl += x;
   }
   void add(std::uint32_t tag) {
@@ -224,6 +225,25 @@ struct WeightedMany : Walk {
     const double product = std::min(least * (all - least), most * (all - most));
     return product > 0 ? rounded_score(all * sum / product) : std::numeric_limits<double>::infinity();
   }
+  // Adds rows, and writes the sums up to each. These are kept in registers on the way.
+  void add_chunk(const std::uint32_t* tag, std::uint32_t size) {
+    std::int64_t *left = space.whole_left.data(), *sums = space.first.data(), all = wl;
+    double *to_squares = space.squares.data(), *to_products = space.products.data(), l2 = squares, m = products;
+    const double* total = space.totals.data();
+    const Tags tags = rules.tags;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      const std::uint32_t k = label_of<IsPacked>(tags, tag[i]);
+      const std::int64_t x = weight[tags.row(tag[i])];
+      const double l = left[k], more = x;
+      left[k] += x;
+      to_squares[i] = l2 += more * (2 * l + more);
+      to_products[i] = m += more * total[k];
+      sums[i] = all += x;
+    }
+    squares = l2;
+    products = m;
+    wl = all;
+  }
   // By runs of equal keys: nothing is skipped, every test is considered.
   void pass_runs(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
     std::int64_t* left = space.whole_left.data();
@@ -244,12 +264,7 @@ struct WeightedMany : Walk {
     }
     const double squares_before = squares, products_before = products;
     const std::int64_t left_before = wl;
-    for (std::uint32_t i = 0; i < size; ++i) {
-      put(label_of<IsPacked>(rules.tags, tag[i]), weight[rules.tags.row(tag[i])]);
-      space.squares[i] = squares;
-      space.products[i] = products;
-      space.first[i] = wl;
-    }
+    add_chunk(tag, size);
     const double all = w;
     const double rounding = 4 * static_cast<double>(node.rows) * std::numeric_limits<double>::epsilon();
     const Sight sight = look_at_weighted_gini(key, space.squares.data(), space.products.data(), space.first.data(),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from margrove.linear_svm.svr import LinearSVR
     from margrove.multiclass.classifiers import BitStringClassifier, OneVsOneClassifier, OneVsRestClassifier
     from margrove.onnx.file import write_onnx
+    from margrove.predictor import Predictor, load_predictor
     from margrove.run.checkpoint import Checkpoint
     from margrove.select.scores import error_gain, gain_ratio, gini_gain, information_gain, skew_adjusted_gain
     from margrove.select.selector import ImpuritySelector
@@ -105,6 +106,8 @@ _PUBLIC = {
     "from_sklearn": "margrove.store",
     "to_sklearn": "margrove.store",
     "load": "margrove.store",
+    "Predictor": "margrove.predictor",
+    "load_predictor": "margrove.predictor",
     "save": "margrove.store",
     "write_onnx": "margrove.onnx.file",
 }
@@ -145,6 +148,7 @@ __all__ = [
     "OneVsOneClassifier",
     "OneVsRestClassifier",
     "Perceptron",
+    "Predictor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "SoftmaxClassifier",
@@ -163,6 +167,7 @@ __all__ = [
     "information_gain",
     "load",
     "load_penguins",
+    "load_predictor",
     "margins",
     "plots",
     "read_chunks",

@@ -19,21 +19,19 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
-
-from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from margrove.advice import Advice, Parameter, Value
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.convergence import ConvergenceWarning as ConvergenceWarning
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -144,8 +142,12 @@ class UnseenCategoryWarning(DataWarning):
     """Prediction met a category that training did not."""
 
 
-class ConvergenceWarning(MargroveWarning, _SklearnConvergenceWarning):
-    """A solve ended before it was done; the message carries the status."""
+def __getattr__(name: str) -> Any:
+    if name == "ConvergenceWarning":  # a subclass of scikit-learn's, which a program that only predicts does not load
+        from margrove.convergence import ConvergenceWarning
+
+        return ConvergenceWarning
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
@@ -155,11 +157,13 @@ def as_input_error(read: Callable[P, R]) -> Callable[P, R]:
     def reader(*given: P.args, **named: P.kwargs) -> R:
         try:
             return read(*given, **named)
-        except (MargroveError, NotFittedError):
+        except MargroveError:
             raise
         except TypeError as error:
             raise InputTypeError(str(error)) from error
         except ValueError as error:
+            if type(error).__name__ == "NotFittedError":  # scikit-learn's
+                raise
             raise InputError(str(error)) from error
         except (ArithmeticError, LookupError, RuntimeError) as error:
             problem = (
@@ -181,6 +185,8 @@ def level_of_caller() -> int:
 
 def warn_early(subject: str, status: Status, what: str = "", advice: str = "") -> None:
     """Warn of a solve that stopped early: ``what`` follows its status; ``advice`` defaults to the status's."""
+    from margrove.convergence import ConvergenceWarning
+
     message = Advice(f"{subject} ended with status {str(status)!r}{what}; ", advice or status.advice, ".")
     warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
@@ -195,6 +201,8 @@ def shown(value: Any) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a question that names the known names most like this one, and a space; empty if there are none."""
+    import difflib  # 13 ms
+
     by_letters = {each.lower(): each for each in known}
     near = difflib.get_close_matches(name.lower(), by_letters, n=3, cutoff=0.6)
     return f"Did you mean {' or '.join(repr(by_letters[each]) for each in near)}? " if near else ""
@@ -277,6 +285,8 @@ def check_flag(name: str, value: Any) -> None:
 
 def check_seed(name: str, value: Any) -> None:
     """Raise `ParameterError` unless the parameter is a ``random_state`` as scikit-learn takes it."""
+    from sklearn.utils import check_random_state
+
     try:
         check_random_state(value)
     except ValueError as error:

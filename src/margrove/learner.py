@@ -55,6 +55,7 @@ class Learner:
     explain: Callable[[Any], Explanation] | str | None = None  # (model), for `margrove show`, reports and plots
     has_unit_margin: bool = False  # its problem puts the margin at f = ±1
     file: Codec | str | None = None  # such as a `margrove.store.schema.Schema`; without one it cannot be saved
+    predict: Callable[..., Any] | str | None = None  # (record and arrays of its file): a rule, see `margrove.predictor`
     onnx: Callable[..., Any] | str | None = None  # (model, columns): add operators to a graph, see `margrove.onnx`
     peers: tuple[str, ...] = ()  # classes of other libraries, ``"package:name"``, with the same certificate and name
     search: type | str | None = None  # its cross-validated search, such as `SVCCV`

@@ -147,9 +147,13 @@ def test_a_solve_that_ended_early_names_the_option(run: Run, folder: Path) -> No
 
 def test_stray_text_in_numbers_names_the_option(run: Run, folder: Path) -> None:
     rows = "".join(f"{x},{x % 7},{'ab'[x % 2]}\n" for x in range(80))
-    (folder / "t.csv").write_text(f"age,x,y\n{rows}unknown,3,a\n")
+    (folder / "t.csv").write_text(f"age,x,y\n{rows}elderly,3,a\n")
     found = run("train", "t.csv", "--folds", "0", "--model", "basic").stdout
-    assert "Column 'age': 'unknown' is not a number and is read as missing." in found
-    (folder / "t.csv").write_text("age,x,y\n" + rows + "unknown,3,a\n" * 8)  # too many to be slips
-    assert "set --missing 'unknown'." in run("train", "t.csv", "--folds", "0", "--model", "basic").stderr
-    assert run("train", "t.csv", "--folds", "0", "--model", "basic", "--missing", "unknown").stderr == ""
+    assert "Column 'age': 'elderly' is not a number and is read as missing." in found
+    (folder / "t.csv").write_text("age,x,y\n" + rows + "elderly,3,a\n" * 8)  # too many to be slips
+    said = run("train", "t.csv", "--folds", "0", "--model", "basic")
+    assert (
+        "8 of 88 cells are words, such as 'elderly'. If they mark missing cells, set --missing 'elderly'" in said.stdout
+    )
+    assert said.stderr == ""  # not told twice
+    assert run("train", "t.csv", "--folds", "0", "--model", "basic", "--missing", "elderly").stderr == ""

@@ -49,7 +49,7 @@ def test_trees_are_boosted_on_the_table_itself_and_defaults_are_printed(run: Run
     said = said_by(run("train", outings, "--model", "adaboost", "--folds", "2"))
     assert "missing cells in 2 columns, handled directly" in said
     assert choices()["adaboost"].remark in said
-    assert "Certificate: holds" in said
+    assert "Certificate holds" in said
     assert "trees vote, each of at most" in said
     assert "margrove show outings.margrove --rules" in said
     model = margrove.load("outings.margrove")
@@ -242,7 +242,7 @@ def test_a_quantity_is_estimated_by_a_vote_of_regression_trees(run: Run, lengths
     assert "(regression)" in said
     assert numbers.remark in said
     assert "R² 0.9" in said
-    assert "Certificate: holds" in said
+    assert "Certificate holds" in said
     assert "50 trees vote" in said
     model, table = margrove.load("lengths.margrove"), margrove.read_table(lengths, target="length")
     assert isinstance(model, margrove.AdaBoostRegressor)

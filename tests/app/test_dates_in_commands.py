@@ -36,7 +36,7 @@ def test_parts_of_dates_are_learned_and_derived_again(run: Run, visits: str, fol
     said = said_by(run("train", visits, "--model", learner, "--folds", "2", "--budget", "1", "--report"))
     assert "4 feature columns: 1 date, 1 numeric, 2 categorical" in said
     assert "Added from 'day': 'day month', 'day weekday'." in said
-    assert "Certificate: holds" in said_by(run("certify", "visits.margrove", visits))
+    assert "Certificate holds" in said_by(run("certify", "visits.margrove", visits))
     predicted = said_by(run("predict", "visits.margrove", visits, "-o", "p.csv"))
     assert "These are the training rows" in predicted
     assert "day (date)" in said_by(run("show", "visits.margrove"))

@@ -32,8 +32,7 @@ def test_y_may_be_given_apart(frame):
     one = margrove.auto(frame, target="kind", model="basic")
     other = margrove.auto(frame.drop(columns="kind"), frame["kind"], model="basic")
     assert np.array_equal(one[-1].coef_, other[-1].coef_)
-    with pytest.raises(ParameterError, match="both given"):
-        margrove.auto(frame, frame["kind"], target="kind")
+    assert np.array_equal(one[-1].coef_, margrove.auto(frame, "kind", model="basic")[-1].coef_)
 
 
 def test_auto_estimates_numbers(frame):
@@ -53,7 +52,16 @@ def test_rare_classes_are_noticed(frame):
 
 
 def test_messages_name_parameters_of_python(frame):
-    with pytest.raises(ParameterError, match=r"^metric is 'acuracy'; Did you mean"):
+    with pytest.raises(ParameterError, match=r"^metric is 'acuracy'; it must be .* Did you mean"):
         margrove.auto(frame, target="kind", metric="acuracy")
     with pytest.raises(InputError, match="no column 'sort'"):
         margrove.auto(frame, target="sort")
+    with pytest.raises(InputError, match=r"column 'kind': the targets are not numbers, .*\(task regress, or a metric"):
+        margrove.auto(frame, "kind", metric="rmse")
+    with pytest.raises(ParameterError, match=r"^budget is -1, and model auto needs time"):
+        margrove.auto(frame, "kind", budget=-1)
+
+
+def test_columns_that_are_left_out_are_named(frame):
+    with pytest.warns(MargroveWarning, match="nearly every cell is different are left out: 'name'"):
+        margrove.auto(frame.assign(name=[f"n{k}" for k in range(200)]), "kind", model="basic")

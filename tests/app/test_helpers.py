@@ -9,6 +9,7 @@ from margrove.app.choose import in_digits
 from margrove.app.choose.contest import first_rows
 from margrove.app.estimate.intervals import excess, share_interval, wilson
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
+from margrove.app.estimate.metrics import Judged
 from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import report_path
 from margrove.app.history import has_rows, rows_fingerprint
@@ -48,7 +49,7 @@ def test_more_rows_help_where_the_curve_still_rises() -> None:
 
 
 def test_text_of_a_deviation() -> None:
-    off = deviation_of(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.5]), 2.0)
+    off = deviation_of(Judged(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.5]), means=2.0))
     assert off.words == "R² 0.875, mean absolute error 0.167"
     texts = {9625.3: "9,630", 32960.0: "33,000", 999.6: "1,000", 0.012345: "0.0123", 12.0: "12", 3e20: "3e+20"}
     assert {error: amount_text(error) for error in texts} == texts

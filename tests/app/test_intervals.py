@@ -10,7 +10,8 @@ import pytest
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.choose.held_out import NestedChoice
 from margrove.app.estimate.classes import CLASSES
-from margrove.app.estimate.intervals import excess, r2_interval, share_interval, wilson
+from margrove.app.estimate.intervals import bootstrap_interval, excess, share_interval, wilson
+from margrove.app.estimate.metrics import R2, Judged
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Predicted
 from margrove.app.options.budget import Budget
@@ -42,7 +43,7 @@ def test_an_interval_holds_its_share_and_stays_one(n_right: int) -> None:
 def test_folds_that_were_done_give_the_interval() -> None:
     labels, rows = np.repeat([0, 1], 50), np.arange(0, 100, 5)
     rounds = [
-        Predicted(rows + k, np.where(np.arange(20) < n_right, labels[rows + k], 2), "tree")
+        Predicted(rows + k, np.where(np.arange(20) < n_right, labels[rows + k], 1 - labels[rows + k]), "tree")
         for k, n_right in enumerate([10, 14])
     ]
     assert CLASSES.estimate(labels, []).interval is None
@@ -53,9 +54,11 @@ def test_folds_that_were_done_give_the_interval() -> None:
 def test_an_interval_of_r2_is_one_and_a_half_times_as_long_after_five_rounds() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=400)
-    estimates, means = truth + rng.normal(size=400), np.zeros(400)
-    alone = r2_interval(truth, estimates, means, n_rounds=1, n_rows=400)
-    rounds = r2_interval(truth, estimates, means, n_rounds=5, n_rows=400)
+    judged, n = Judged(truth, truth + rng.normal(size=400)), {"n_rows": 400, "most": 1.0}
+    value = R2.score(judged)
+    alone, rounds = (
+        bootstrap_interval(value, lambda rows: R2.score(judged.take(rows)), [400], n_rounds=k, **n) for k in (1, 5)
+    )
     assert alone is not None
     assert rounds is not None
     assert rounds[1] - rounds[0] == pytest.approx(1.5 * (alone[1] - alone[0]))
@@ -63,7 +66,8 @@ def test_an_interval_of_r2_is_one_and_a_half_times_as_long_after_five_rounds() -
 
 def test_numbers_that_are_all_their_mean_have_no_interval() -> None:
     same = np.ones(5)
-    assert r2_interval(same, same, same, n_rounds=1, n_rows=5) is None
+    part = Predicted(np.arange(5), same, "Any", means=same, medians=same)
+    assert NUMBERS.estimate(same, [part]).interval is None
 
 
 def test_no_rounds_of_numbers_are_no_estimate() -> None:

@@ -127,3 +127,36 @@ def test_numbers_are_judged_by_their_metrics(run: Run, folder: Path) -> None:
     assert "root mean squared error" in result.stdout
     result = run("train", "n.csv", "--model", "linear", "--balanced", "--task", "regress")
     assert "--balanced is about classes, and a number is predicted" in result.stderr
+
+
+def test_importance_is_measured_by_the_metric(run: Run, rare: str) -> None:
+    costs = ["--metric", "cost:Yes>No=20"]
+    run("train", rare, "--model", "linear", "--param", "C=1", "--no-report", *costs)
+    page = run("report", "rare.margrove", rare, "--format", "md", "-o", "-").stdout
+    assert "Without 'u' cost per row rises by" in page
+    assert "How much cost per row rises without each column" in page
+    run("train", rare, "--model", "linear", "--param", "C=1", "--no-report")
+    page = run("report", "rare.margrove", rare, "--format", "md", "-o", "-").stdout
+    assert "Without 'u' balanced accuracy falls by" in page
+    fell = float(page.partition("Without 'u' balanced accuracy falls by ")[2].partition(" points")[0])
+    assert fell > 15  # accuracy falls by less: most rows are No
+
+
+def test_show_has_the_metric_once(run: Run, rare: str) -> None:
+    run("train", rare, "--budget", "3s", "--no-report")
+    shown = run("show", "rare.margrove").stdout
+    assert shown.count("balanced accuracy") == 2  # above the scores, and before the estimate
+    assert "balanced accuracy" in shown.partition("learner")[2].splitlines()[0]
+
+
+def test_free_text_that_is_left_out_is_not_called_an_identifier(run: Run, folder: Path) -> None:
+    lines = [f"a sentence of six words {k},{k % 7},{'yes' if k % 3 else 'no'}" for k in range(40)]
+    (folder / "text.csv").write_text("\n".join(["body,size,answer", *lines]) + "\n")
+    said = " ".join(run("train", "text.csv", "--model", "basic", "--no-report").stdout.split())
+    assert "free text left out: 'body'" in said
+    assert "identifier" not in said
+
+
+def test_small_tables_have_no_learning_curve(run: Run, folder: Path) -> None:
+    (folder / "tiny.csv").write_text("\n".join(["x,y", *(f"{k},{'ab'[k % 2]}" for k in range(6))]) + "\n")
+    assert "Learning curve" not in run("train", "tiny.csv", "--budget", "5s", "--no-report").stdout

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics as theirs
 
-from margrove.app.estimate.classes import classes_by
-from margrove.app.estimate.metrics import OF_CLASSES, Judged, metric_named, rarest
+from margrove.app.choose.candidates import CANDIDATES
+from margrove.app.choose.contest import Result, fairly_judged
+from margrove.app.choose.held_out import Chosen
+from margrove.app.choose.trial import Trial, TrialData, tried
+from margrove.app.choose.words import choice_words
+from margrove.app.estimate.classes import CLASSES, classes_by
+from margrove.app.estimate.metrics import BALANCED, OF_CLASSES, Judged, metric_named
 from margrove.app.estimate.numbers import numbers_by
 from margrove.app.estimate.relation import relation_of_classes, relation_of_numbers
 from margrove.app.estimate.task import Predicted
 from margrove.app.options.training import Training
+from margrove.app.provenance import leaderboard_of
+from margrove.app.report.explain import Contribution, _phrase
+from margrove.data import Table, as_table
 from margrove.errors import ParameterError
 
 
@@ -21,14 +33,13 @@ def judged(n: int = 60, k: int = 2, seed: int = 0) -> Judged:
     truth, values = (rng.choice(classes, n, p=np.arange(k, 0, -1) / (k * (k + 1) / 2)) for _ in range(2))
     scores = rng.random((n, k))
     scores /= scores.sum(axis=1, keepdims=True)
-    return Judged(truth, values, scores, classes, rarest((truth[:, None] == classes).sum(axis=0)))
+    return Judged.of(truth, truth, values, scores)
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_scores_are_those_of_scikit_learn(k):
     found = judged(k=k)
-    truth, values, scores, classes = found.truth, found.values, found.scores, found.classes
-    rare = classes[found.rare]
+    truth, values, scores, classes, rare = found.truth, found.values, found.scores, range(k), found.rare
     is_it = truth == rare
     expected = {
         "accuracy": theirs.accuracy_score(truth, values),
@@ -42,14 +53,14 @@ def test_scores_are_those_of_scikit_learn(k):
         else np.mean([theirs.average_precision_score(truth == c, s) for c, s in zip(classes, scores.T, strict=True)]),
         "log_loss": -theirs.log_loss(truth, scores, labels=classes),
     }
-    assert {name: metric.score(found) for name, metric in OF_CLASSES.items()} == pytest.approx(expected)
+    assert {metric.name: metric.score(found) for metric in OF_CLASSES} == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", OF_CLASSES)
+@pytest.mark.parametrize("name", [metric.name for metric in OF_CLASSES])
 def test_a_constant_is_the_best_of_all_constants(name):
     found = judged(k=3)
     constant, label = metric_named(name).constant(found)
-    expected = {"accuracy": np.mean(found.truth == "a"), "balanced_accuracy": 1 / 3, "roc_auc": 0.5}
+    expected = {"accuracy": np.mean(found.truth == 0), "balanced_accuracy": 1 / 3, "roc_auc": 0.5}
     assert label in found.classes
     assert constant == pytest.approx(expected.get(name, constant))
     if name == "log_loss":
@@ -59,7 +70,8 @@ def test_a_constant_is_the_best_of_all_constants(name):
 
 def test_costs_by_hand():
     metric = metric_named("cost: Yes>No = 10, No>Yes=0.5")
-    found = Judged(np.array(["Yes", "Yes", "No", "No"]), np.array(["No", "Yes", "Yes", "No"]))
+    truth = np.array(["Yes", "Yes", "No", "No"])
+    found = Judged.of(truth, truth, np.array(["No", "Yes", "Yes", "No"]))
     assert metric.score(found) == -(10 + 0.5) / 4
     assert metric.show(metric.score(found)) == "2.625"
     assert metric.class_weights(np.array(["No", "Yes"])) == {"No": 0.5, "Yes": 10.0}
@@ -75,7 +87,8 @@ def test_pinball_is_scikit_learns():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("acuracy", "Did you mean 'accuracy'"),
+        ("acuracy", "^--metric is 'acuracy'; it must be one of .* Did you mean 'accuracy'"),
+        ("foo", r"^--metric is 'foo'; it must be one of .*QUANTILE\.$"),
         ("cost:Yes=3", "cost:TRUE>PREDICTED=COST"),
         ("pinball:2", "between 0 and 1"),
         ("f1:3", "must be one of"),
@@ -90,7 +103,7 @@ def test_metric_and_task_must_fit():
     with pytest.raises(ParameterError, match="requires --task regress"):
         Training(metric="mae", task="classify")
     assert Training(metric="mae").task == "regress"
-    assert Training(metric="balanced-accuracy").kind.metric is OF_CLASSES["balanced_accuracy"]
+    assert Training(metric="balanced-accuracy").kind.metric is BALANCED
 
 
 def test_probabilities_are_needed_for_log_loss():
@@ -117,7 +130,7 @@ def test_a_typed_class_weight_stays():
 
 
 def test_costs_name_classes_that_exist():
-    with pytest.raises(ParameterError, match="there is no class 'Maybe'"):
+    with pytest.raises(ParameterError, match=r"there is no class 'Maybe'. The classes are 'No', 'Yes'\.$"):
         Training("tree", metric="cost:Maybe>No=3").judged(np.array(["No", "Yes"]))
 
 
@@ -142,9 +155,9 @@ def test_related_scores_are_found_although_accuracy_is_no_better():
     rng = np.random.default_rng(0)
     truth = np.where(rng.random(300) < 0.1, "Yes", "No")
     signal, noise = np.where(truth == "Yes", 1.0, 0.0) + rng.normal(size=300), rng.normal(size=300)
-    classes, values = np.array(["No", "Yes"]), np.full(300, "No")
+    values = np.full(300, "No")
     related, unrelated = (
-        relation_of_classes([Judged(truth, values, np.column_stack([-f, f]), classes)], 0) for f in (signal, noise)
+        relation_of_classes([Judged.of(truth, truth, values, np.column_stack([-f, f]))], 0) for f in (signal, noise)
     )
     assert "are related to the target" in related
     assert f"{theirs.roc_auc_score(truth == 'Yes', signal):.2f}" in related
@@ -167,3 +180,68 @@ def test_scores_of_numbers_follow_the_metric():
     estimate = numbers_by("rmse").estimate(labels, [part])
     assert "root mean squared error 2" in numbers_by("rmse").words(estimate)
     assert estimate.value == pytest.approx(1 - 16 / 5)
+
+
+@pytest.fixture
+def rare_table() -> Table:
+    """600 rows, of which 60 are Yes: they have larger u, among many others."""
+    rng = np.random.default_rng(1)
+    u = rng.normal(size=600)
+    answer = np.where(u + 0.7 * rng.normal(size=600) > 1.6, "Yes", "No")
+    return as_table(pd.DataFrame({"u": u, "v": rng.normal(size=600), "answer": answer}), target="answer")
+
+
+def scored(table: Table, metric: str, name: str) -> float:
+    """Return the natural mean score of a candidate of ``--model auto``."""
+    training = Training(metric=metric).judged(table.labels())
+    candidate = next(each for each in CANDIDATES["classify"] if each.name == name)
+    trial = tried(TrialData.of(training, table), candidate, 60.0, MagicMock())
+    return training.kind.natural(trial.mean)
+
+
+def test_auto_compares_votes_by_calibrated_probabilities(rare_table):
+    share = np.mean(rare_table.labels() == "Yes")
+    constant = -(share * np.log(share) + (1 - share) * np.log(1 - share))
+    assert scored(rare_table, "log_loss", "adaboost-1") < 0.8 * constant
+    assert scored(rare_table, "log_loss", "tree") < constant
+
+
+def test_auto_compares_by_tuned_thresholds(rare_table):
+    assert scored(rare_table, "f1", "linear") > 0.4  # its own threshold: 0.3
+
+
+@pytest.mark.parametrize("is_signal", [True, False])
+def test_classes_that_quick_learners_never_predict_are_judged_by_balanced_accuracy(is_signal):
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=400)
+    answer = np.where((u if is_signal else rng.normal(size=400)) > 0.7, "yes", "no")
+    table = as_table(pd.DataFrame({"u": u, "answer": answer}), target="answer")
+    training = fairly_judged(Training(task="classify"), table)
+    assert training.kind.metric.is_balanced is not is_signal
+    assert training.reason == ("" if is_signal else "By accuracy 'yes' would never be predicted")
+    asked = Training(task="classify", metric="accuracy")
+    assert fairly_judged(asked, table) is asked
+
+
+def test_all_candidates_are_scored_on_the_same_rows(rare_table):
+    data = TrialData.of(Training(task="classify"), rare_table)
+    places = [[rows.tolist() for *_, rows in data.rounds(candidate)] for candidate in CANDIDATES["classify"]]
+    assert all(each == places[0] for each in places)
+    assert sorted(row for rows in places[0] for row in rows) == list(range(600))
+
+
+def test_a_leaderboard_is_ordered_by_scores_although_a_slow_learner_is_not_taken():
+    first, second = (next(c for c in CANDIDATES["classify"] if c.name == name) for name in ("basic", "adaboost-3"))
+    slow = Trial(second, scores=(0.9, 0.9), n_rows=100, is_too_slow=True)
+    taken = Trial(first, scores=(0.8, 0.8), n_rows=100)
+    result = Result(classes_by("accuracy"), (slow, taken), "best", 100, 100, is_whole=True)
+    assert result.best is result.chosen is taken
+    assert [line["learner"] for line in leaderboard_of(result)] == ["adaboost", "basic"]
+    assert "A larger --budget would allow AdaBoost" in choice_words(Chosen(result, CLASSES.estimate(np.arange(2), [])))
+
+
+def test_a_prediction_that_no_column_speaks_for_is_that_of_a_typical_row():
+    subject = SimpleNamespace(classes=["a", "b"])
+    against, in_favour = Contribution("size", "3", -1.0), Contribution("colour", "red", 0.8)
+    assert _phrase(subject, (against,)) == "as for a typical row, despite size = 3"
+    assert _phrase(subject, (against, in_favour)) == "colour = red; despite size = 3"

@@ -59,7 +59,7 @@ def test_training_rows_are_reported_with_the_expected_score_of_new_rows(run: Run
     run("train", flowers, "--model", "basic", "--folds", "2", "-o", "m.margrove")
     told = " ".join(run("predict", "m.margrove", flowers).stderr.split())
     kept = margrove.load("m.margrove").training_record_["estimate"]
-    assert f"These are the training rows; on new rows expect {100 * kept['value']:.1f} % (95 % interval " in told
+    assert f"These are the training rows; on new rows expect {100 * kept['value']:.1f} %, 95 % interval " in told
     assert "on rows held out in training)." in told
     header, *rows = (folder / flowers).read_text().splitlines()
     others = {
@@ -294,13 +294,28 @@ def test_reasons_of_numbers_are_amounts_and_new_rows_are_compared_with_training_
     assert re.fullmatch(r"Area = 99 m² \(\+5\d,\d00 €\), Side = b \(\+1\d,\d00 €\)", record["rows"][0][1])
 
 
-def test_few_rows_are_explained_by_linear_models_and_trees_only(run: Run, folder: Path, flowers: str) -> None:
+def test_few_rows_are_compared_with_typical_training_rows(run: Run, folder: Path, flowers: str) -> None:
     run("train", flowers, "--model", "perceptron", "--param", "variant=voted", "--folds", "0", "-o", "v.margrove")
+    assert margrove.load(folder / "v.margrove").training_record_["typical"].keys() == {"height", "colour", "petal"}
+    (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
+    lines = run("predict", "v.margrove", "new.csv", "--explain").stdout.splitlines()
+    assert len(lines) == 3
+    (folder / "one.csv").write_text("height,colour,petal\n10,red,1.0\n")
+    assert (
+        run("predict", "v.margrove", "one.csv", "--explain").stdout.splitlines() == lines[:2]
+    )  # whatever is beside it
+
+
+def test_few_rows_need_typical_cells(run: Run, folder: Path, flowers: str) -> None:
+    run("train", flowers, "--model", "perceptron", "--param", "variant=voted", "--folds", "0", "-o", "v.margrove")
+    model = margrove.load(folder / "v.margrove")
+    del model.training_record_["typical"]["petal"]
+    margrove.save(model, folder / "v.margrove")
     (folder / "new.csv").write_text("height,colour,petal\n10,red,1.0\n31,yellow,3.1\n")
     result = run("predict", "v.margrove", "new.csv", "--explain")
     assert result.exit_code == 2
-    assert "new.csv: has 2 rows, too few for an explanation" in result.stderr
-    assert "Give at least 20 rows, or train a tree or a linear model." in result.stderr
+    assert "new.csv: 2 rows are too few for --explain" in result.stderr
+    assert "Give at least 20 rows, or train the model again." in result.stderr
 
 
 def test_a_model_that_cannot_explain_is_named(run: Run, folder: Path) -> None:

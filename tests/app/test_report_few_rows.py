@@ -80,7 +80,7 @@ def test_free_text_that_is_left_out_is_not_called_an_identifier():
     text = text_of(report, "data")
     assert "'body' is left out (free text; --text uses its words)" in text
     grid = next(b for s in report.details for b in s.blocks if isinstance(b, Grid) and b.header[0] == "column")
-    assert [row[1] for row in grid.rows] == ["text: left out", "identifier: left out", "numeric"]
+    assert [row[1] for row in grid.rows] == ["free text: left out", "identifier: left out", "numeric"]
     assert "'name' is left out (identifier)" in text
 
 

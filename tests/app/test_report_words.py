@@ -115,9 +115,9 @@ def test_error_of_all_tested_rows_takes_precedence_over_that_of_the_kept_rows():
 def test_score_on_a_sample_of_the_training_rows_is_called_so(monkeypatch):
     penguins = load_penguins()
     model = recorded(penguins)
-    assert "On them the model scores" in text_of(report_of(model, penguins), "quality")
+    assert "On them its accuracy is" in text_of(report_of(model, penguins), "quality")
     monkeypatch.setattr(subjects, "MOST_ROWS", 100)
-    assert "On a sample of 100 of them the model scores" in text_of(report_of(model, penguins), "quality")
+    assert "On a sample of 100 of them its accuracy is" in text_of(report_of(model, penguins), "quality")
 
 
 # --- a training that was interrupted -------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_a_saved_scheme_is_shown_certified_and_predicts(run: Run, folder: Path) 
         assert "3 machines, each a " in shown.stdout
         assert json.loads(run("show", f"{name}.margrove", "--json").stdout)["learned"]["kind"] == "machines"
         certified = run("certify", f"{name}.margrove")
-        assert "Certificate: holds" in certified.stdout, certified.output
+        assert "Certificate holds" in certified.stdout, certified.output
         assert "minimum distance" in certified.stdout
         predicted = run("predict", f"{name}.margrove", "--scores")
         assert predicted.exit_code == 0, predicted.output

@@ -22,7 +22,7 @@ def test_without_a_file_the_penguins_are_trained_certified_explained_and_saved(r
     assert result.exit_code == 0
     for said in ("Palmer penguins", "344 rows", "19 missing cells", "'species'", "Adelie (152)", "Learner: svm"):
         assert said in result.stdout
-    for said in (" %, 95 % interval ", "always predicting 'Adelie'", "Certificate: holds", "rows are support vectors"):
+    for said in (" %, 95 % interval ", "always predicting 'Adelie'", "Certificate holds", "rows are support vectors"):
         assert said in result.stdout
     assert "margrove certify penguins.margrove" in result.stdout
     assert [path.name for path in folder.iterdir()] == ["penguins.margrove"]
@@ -75,7 +75,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, flowers: str) -> None:
 def test_quiet_prints_only_the_essential(run: Run, flowers: str) -> None:
     lines = run("train", flowers, "--folds", "2", "--quiet").stdout.splitlines()
     assert len(lines) == 2
-    assert "Certificate: holds" in lines[0]
+    assert "Certificate holds" in lines[0]
     assert "flowers.margrove" in lines[1]
 
 

@@ -71,6 +71,32 @@ def test_every_stump_has_the_largest_gain_for_its_weights(kind, n_classes, rng):
         weight /= weight.sum()
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("growth", [{"max_depth": 3}, {"max_depth": 30}, {"max_depth": 5, "min_samples_leaf": 4}])
+@pytest.mark.parametrize("kind", ["few values", "one-hot", "mixed"])
+def test_sums_of_few_values_find_the_tree_of_lists(kind, growth, n_classes, rng):
+    """A tree on its own walks lists; one of several of the same rows adds up what the rows of each value weigh."""
+    n = 2000
+    columns = [rng.integers(0, size, n).astype(np.float32) for size in (2, 5, 16, 40, 60) * 3]
+    if kind == "one-hot":
+        columns = [code == value for code in rng.integers(0, 4, (12, n)) for value in range(4)]
+        columns = [column.astype(np.float32) for column in columns]
+    if kind == "mixed":
+        columns[7] = rng.normal(size=n).astype(np.float32)
+        columns[3][rng.random(n) < 0.8] = 7
+        columns[9][rng.random(n) < 0.1] = np.nan
+    seen = np.nan_to_num(columns[0] + columns[3] / 9 - columns[4] / 20 + columns[7]) + rng.normal(size=n)
+    y = np.searchsorted(np.quantile(seen, np.arange(1, n_classes) / n_classes), seen).astype(np.int32)
+    weight = rng.choice([1.0, 2.0, 0.1], n) if kind == "one-hot" else rng.lognormal(size=n)
+    cells = Cells(tuple(TreeColumn(f"x{j}") for j in range(len(columns))), n, tuple(columns))
+    learner = TreeProblem(cells, y, n_classes, weight / weight.sum(), Growth(**growth))
+    alone = solve(learner, "native").model
+    for n_jobs in (1, 2):
+        grove = solve(BoostProblem(learner, n_rounds=1), "native", Effort(n_jobs=n_jobs)).model.grove
+        for name in ("feature", "threshold", "n_rows", "n_tests", "n_candidates", "missing_branch"):
+            np.testing.assert_array_equal(getattr(grove.tree(0), name), getattr(alone, name))
+
+
 @pytest.mark.parametrize("growth", [{}, {"max_depth": 3}, {"max_depth": 3, "thresholds": "histogram", "n_bins": 20}])
 def test_the_grove_is_the_same_for_any_number_of_threads(growth, rng):
     columns = table("distinct", 20_000, rng)

@@ -33,7 +33,7 @@ from margrove import (
 )
 from margrove.calibrate import classifier as module
 from margrove.calibrate.probability import calibrated, fitted_calibration, scores_of
-from margrove.calibrate.threshold import _USUAL, Metric, tuned_factors
+from margrove.calibrate.threshold import FORMULAS, Metric, tuned_factors
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.run.effort import on_interrupt
@@ -246,7 +246,7 @@ def test_no_threshold_is_better_than_the_one_that_is_found():
         assert scorer(truth, (p * factors).argmax(axis=1)) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("name", _USUAL)
+@pytest.mark.parametrize("name", FORMULAS)
 def test_the_usual_metrics_are_scikit_learns(name):
     rng = np.random.default_rng(0)
     tables = rng.integers(0, 9, (20, 2, 2) if name == "f1" else (20, 4, 4)).astype(float)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, load, save
 from margrove.data import TableEncoder, read_chunks, read_table
-from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat, written_date, written_number
+from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat
 from margrove.data.inspection import is_identifier
+from margrove.data.written import written_date, written_number
 from margrove.errors import InputError, ParameterError, UnseenCategoryWarning
 
 
@@ -76,6 +79,7 @@ TEXTS = {
     "plus and minus": ["+", "-"],
     "letters before digits": ["EUR6", "EUR4"],
     "names of genes": ["rs98241", "rs12"],
+    "telephones with a plus": ["+34 600 112 233", "+34 91 655 431"],
     "groups of one length": ["529.769.414", "104.555.010", "311.020.007"],
     "short versions": ["1.10.24", "2.11.24"],
     "year or day": ["24-03-04", "24-03-17", "23-12-31", "23-11-30"],
@@ -102,6 +106,7 @@ def test_what_cannot_be_decided_stays_text(tmp_path, name):
 DATES = {
     "day first": (["17/03/2024", "03/04/2024"], ["2024-03-17", "2024-04-03"]),
     "month first": (["03/17/2024", "03/04/2024"], ["2024-03-17", "2024-03-04"]),
+    "points behind all parts": (["2024.03.15.", "2023. 11. 27."], ["2024-03-15", "2023-11-27"]),
     "points": (["03.04.2024", "4.5.2024"], ["2024-04-03", "2024-05-04"]),
     "two digits": (["17.03.24", "03.04.99"], ["2024-03-17", "1999-04-03"]),
     "names": (["4 Mar 2024", "17 December 2023"], ["2024-03-04", "2023-12-17"]),
@@ -130,6 +135,10 @@ def test_eight_digits_are_a_date_where_the_name_says_so(tmp_path):
     cells = ["20200109", "20211231"]
     assert column_of(tmp_path, cells, name="order date")[0].cells() == ["2020-01-09", "2021-12-31"]
     assert column_of(tmp_path, cells, name="part")[0].cells() == [20200109, 20211231]
+    days = [f"2024{month:02}{month + 10}" for month in range(1, 8)]  # or where all are days
+    assert column_of(tmp_path, days, name="checked")[0].is_date
+    assert not column_of(tmp_path, days, name="invoice no")[0].is_date
+    assert not column_of(tmp_path, [*days, "20240231"], name="checked")[0].is_date
 
 
 def test_another_column_settles_the_order(tmp_path):
@@ -288,7 +297,7 @@ def test_faults_of_given_kinds(tmp_path):
         column_of(tmp_path, ["1,5", "seven"], kinds={"x": "number"})
     with pytest.raises(InputError, match=r"the cell '03/04/2024' is not a date"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "ymd"})
-    with pytest.raises(InputError, match=r"'03/04/2024' may have the day first or the month first.*'dmy'} or 'mdy'"):
+    with pytest.raises(InputError, match=r"'03/04/2024' the day or the month may stand first.*'dmy'} or 'mdy'"):
         column_of(tmp_path, ["03/04/2024"], kinds={"x": "date"})
     with pytest.raises(InputError, match=r"there is no column 'y', whose kind is given"):
         column_of(tmp_path, ["1"], kinds={"y": "number"})
@@ -396,3 +405,61 @@ def test_chunks_refuse_what_the_first_rows_do_not_hold(tmp_path):
 def test_a_table_prints_its_rows(tmp_path):
     table = read_table(written(tmp_path / "t.csv", "size,day,y", ["1.5,2024-03-04,a", ",2024-03-05,b"]))
     assert str(table.head(1)).splitlines()[1:] == ["size  day         y", "1.5   2024-03-04  a"]
+
+
+def test_three_digits_of_money_are_no_decimals(tmp_path):
+    path = written(tmp_path / "t.csv", "area;price", ["85,3 m²;€429,049", "101,5 m²;€98,100"])
+    assert read_table(path, target=False)["price"].cells() == [429049, 98100]
+    assert column_of(tmp_path, ["1,759 €", "1,829 €"])[0].kind == "category"  # of a litre, or not
+
+
+@pytest.mark.parametrize(
+    ("trained", "new", "value"),
+    [
+        (["85,3 m²", "101,5 m²"], ["105.9", "98.125"], 98.125),
+        (["1,234.5", "2.5"], ["1.234,5", "98,25"], 98.25),
+        (["2024-03-04", "2024-05-17"], ["17/03/2024", "04/03/2024"], "2024-03-04"),
+        (["17/03/2024", "04/03/2024"], ["2024-03-17", "2024-03-04"], "2024-03-04"),
+    ],
+)
+def test_new_cells_in_another_plain_format_are_read(tmp_path, trained, new, value):
+    model = TableEncoder().fit(column_table(tmp_path, trained, ["a", "b"]))
+    table = column_table(tmp_path, new, ["a", "b"], like=model)
+    assert table["x"].cells()[1] == value
+    model.transform(table)
+
+
+@pytest.mark.parametrize("form", ["json", "xlsx", "db"])
+def test_typed_numbers_are_no_thousands(tmp_path, form):
+    model = TableEncoder().fit(column_table(tmp_path, ["85,3 m²", "101,5 m²"], ["a", "b"]))
+    frame, path = pd.DataFrame({"x": [100.125, 98.375], "y": ["a", "b"]}), tmp_path / f"new.{form}"
+    if form == "json":
+        frame.to_json(path, orient="records", lines=True)
+    elif form == "xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            frame.to_sql("t", database, index=False)
+    assert read_table(path, target=False, like=model)["x"].cells() == [100.125, 98.375]
+
+
+def test_words_among_numbers_are_named(tmp_path):
+    numbers = [f"${number:,}.50" for number in range(1000, 1040)]
+    column, notes = column_of(tmp_path, [*numbers, *["on request"] * 4])
+    assert column.kind == "category"
+    assert "stays text: 4 of 44 cells are words, such as 'on request'. If they mark missing" in notes
+    assert column_of(tmp_path, [*numbers, *["on request"] * 4], missing=["", "on request"])[0].n_missing == 4
+    column, notes = column_of(tmp_path, [*numbers, *["k.A.", "unknown"] * 4])
+    assert column.n_missing == 8
+    assert "'k.A.', 'unknown' are not numbers and are read as missing" in notes
+
+
+@pytest.mark.parametrize(("cells", "expected"), [(['=""01""', '=""02""'], ["01", "02"]), (["'7'", "'8'"], [7, 8])])
+def test_signs_for_spreadsheets_are_no_text(tmp_path, cells, expected):
+    assert column_of(tmp_path, cells)[0].cells() == expected
+
+
+def test_brackets_and_minus_behind_a_currency(tmp_path):
+    column, notes = column_of(tmp_path, ["$(7.00)", "$-5.00", "6.10-"])
+    assert column.cells() == [-7, -5, -6.1]
+    assert "read '$(7.00)' as -7, '6.10-' as -6.1" in notes

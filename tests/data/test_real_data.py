@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from margrove.data import TableEncoder, read_table
-from margrove.data.inference import fold
+from margrove.data.spelling import fold
 from margrove.data.target import check_target
 
 SMALL_CSV = [

@@ -28,6 +28,10 @@ UNTIDY = {
         "a,b,c\n1,x,2\n3,y,4\nSubtotal,,6\n5,x,7\nSubtotal,,7\nTotal,,13\n",
         "3 lines with totals, such as 'Subtotal', are left out: 4, 6 to 7.",
     ),
+    "a title with commas": (f"Sales, by Ann, of 2024, all\n{ROWS}", "1 line above the column names is left out: 1."),
+    "a ruled table": ("| a | b | c |\n|---|:--|--:|\n| 1 | x | 2 |\n| 3 | y | 4 |\n| 5 | x | 7 |\n", "Line 1 holds"),
+    "a remark between": ("a,b,c\n1,x,2\n# restarted\n3,y,4\n5,x,7\n", "1 line beginning with '#' is left out: 3."),
+    "a line of dashes": ("a,b,c\n-------\n1,x,2\n3,y,4\n5,x,7\n", "Line 1 holds"),
     "mean": (f"{ROWS}Average,,4.33\n", "1 line with totals, such as 'Average', is left out: 5."),
 }
 
@@ -41,7 +45,16 @@ def test_what_is_no_row_is_left_out_and_noted(write, case):
     assert any(said.startswith(note) for said in table.notes), table.notes
 
 
-ABOVE = {"titles", "padded titles", "sep", "comments", "blank columns"}
+ABOVE = {
+    "titles",
+    "padded titles",
+    "sep",
+    "comments",
+    "blank columns",
+    "a title with commas",
+    "a ruled table",
+    "a line of dashes",
+}
 
 
 @pytest.mark.parametrize("case", sorted(ABOVE))
@@ -202,3 +215,27 @@ def test_a_named_header_of_two_lines_is_joined(tmp_path):
     path.write_text("Report;;;;\nStore;2023;;2024;\n;Sales;Returns;Sales;Returns\na;1;2;3;4\nb;5;6;7;8\n")
     names = ("Store", "2023 Sales", "2023 Returns", "2024 Sales", "2024 Returns")
     assert read_table(path, target=False, header_row=2).names == names
+
+
+def test_units_below_the_names_belong_to_the_names(write):
+    table = read_table(write("length;mass;class\n(mm);kg;\n1,5;2;a\n3,4;5;b\n"), target=False)
+    assert [(column.name, column.cells()) for column in table] == [
+        ("length (mm)", [1.5, 3.4]),
+        ("mass (kg)", [2, 5]),
+        ("class", ["a", "b"]),
+    ]
+    assert "Lines 1 to 2 hold the column names." in table.notes
+
+
+def test_numbers_with_a_comma_between_commas_are_no_names_of_rows(write):
+    for text in ("price,kg\n10,5,x\n12,25,y\n10,35,y\n", "price,kg\n12,5,x\n10,25,y\n"):
+        with pytest.raises(InputError, match="3 cells where the first line has 2"):
+            read_table(write(text), target=False)
+    assert read_table(write('"a","b"\n"3",10,"x"\n"7",12,"y"\n'), target=False).names == ("column_1", "a", "b")
+
+
+@pytest.mark.parametrize("blank", ["", ",,"])
+def test_a_second_table_below_is_refused(write, blank):
+    with pytest.raises(InputError, match="another one seems to begin here") as error:
+        read_table(write(f"a,b,c\nu,2,x\nv,4,y\n{blank}\nd,e,f\n5,6,x\n7,8,y\n"), target=False)
+    assert error.value.line == 5

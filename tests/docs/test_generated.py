@@ -32,7 +32,7 @@ def generate() -> ModuleType:
 def repository(generate, tmp_path, monkeypatch) -> Path:
     """A repository of three pages with markers and one result; its command line is ours."""
     text = f"before\n{generate.BEGIN}\nold\n{generate.END}\nafter\n"
-    for name in ("README.md", "docs/benchmarks.md", "docs/guide/messy-tables.md"):
+    for name in ("README.md", "docs/benchmarks.md", "docs/install.md", "docs/guide/messy-tables.md"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

@@ -15,7 +15,8 @@ from margrove.data.formats import DateFormat, NumberFormat
 from margrove.errors import InputError
 
 FOLDER = Path(__file__).parent
-_WORDS = {**dict.fromkeys(("yes", "y", "ja", "tak", "sí"), True), **dict.fromkeys(("no", "n", "nee", "nie"), False)}
+_WORDS = dict.fromkeys(("yes", "y", "ja", "tak", "sí", "t"), True)
+_WORDS |= dict.fromkeys(("no", "n", "nee", "nie", "nein", "f"), False)
 
 
 def cases(part: str) -> list[Path]:

@@ -18,10 +18,10 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 
 # From the bottom up: modules, packages with all that is in them (name/), or modules of any family (*.name).
 LAYERS = (
-    "_core advice errors status visible problem estimator learner explanation certificate run/ store/",
-    "data/ onnx/",
+    "_core advice errors convergence status visible problem estimator learner explanation certificate run/ store/",
+    "data/ onnx/ predictor",
     "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
-    "*.stream_problem *.search_problem *.r2 *.impurity *.association",
+    "*.stream_problem *.search_problem *.r2 *.impurity *.association *.predictor",
     "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks "
     "*.out_of_bag",
     "*.bounds engine/ search/ *.certificate",
@@ -174,8 +174,9 @@ def test_importing_a_certificate_loads_no_solver(name):
     assert [m for m in ast.literal_eval(found) if m.startswith("margrove")] == []
 
 
-def test_only_the_native_engine_knows_the_core():
-    assert [name for name in modules() if "margrove._core" in imports_of(name)] == ["margrove.engine.native.core"]
+def test_only_the_native_engine_and_predictors_know_the_core():
+    knowing = [name for name in modules() if "margrove._core" in imports_of(name)]
+    assert [name for name in knowing if not name.endswith(".predictor")] == ["margrove.engine.native.core"]
 
 
 def families_loaded_by(code: str) -> set[str]:

@@ -65,7 +65,7 @@ def test_learner_without_an_explanation_gets_the_general_report():
     assert importances["by"] == "loss"
     assert all(column["own"] is None for column in importances["columns"])
     assert "95 % interval" in to_markdown(report)
-    assert "Certificate: held when it was saved" in to_markdown(report)
+    assert "Certificate held when it was saved" in to_markdown(report)
 
 
 def test_learner_with_an_explanation_gets_more_sections():

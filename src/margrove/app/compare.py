@@ -12,9 +12,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from margrove.app.choose.candidates import LEAST_LIMIT
+from margrove.app.choose.contest import fairly_judged
 from margrove.app.choose.words import tell_metric
 from margrove.app.estimate.classes import decimals_of
 from margrove.app.estimate.task import Estimate, Folds, InterruptedFitError, Task
+from margrove.app.estimate.words import never_words
 from margrove.app.models import last_step_of, learned
 from margrove.app.options.budget import Budget
 from margrove.app.options.facts import facts_of, tell_facts
@@ -32,6 +34,7 @@ from margrove.explanation import explanation_of
 from margrove.status import Status
 
 _OUT_OF_TIME = "did not fit into the budget"
+_OVERRUN = 2.0  # a learner may take so many times its share of the budget, if as much is left
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Entry:
 
     @property
     def cells(self) -> list[str | Text]:
-        """The time of the fit and whether the certificate holds, or the first claim that does not."""
+        """The time of the fit and whether the certificate holds."""
         assert self.certificate is not None
         assert self.seconds is not None
         fit = f"{1000 * self.seconds:.0f} ms" if self.seconds < 1 else f"{self.seconds:.1f} s"
@@ -74,10 +77,18 @@ class Entry:
             return [fit, Text("not checked", style="yellow")]
         if self.certificate.holds:
             return [fit, Text("✓ holds", style="green")]
+        return [fit, Text("✗ fails", style="red")]
+
+    @property
+    def fault(self) -> str:
+        """Why it could not be fitted, or the first claim that does not hold; often empty."""
+        if self.failure is not None:
+            return "" if self.failure == _OUT_OF_TIME else f"{self.name} failed: {self.failure}"
+        if self.certificate is None or self.certificate.holds is not False or not self.is_certified:
+            return ""
         failed = next(claim for claim in self.certificate.claims if claim.holds is False)
-        reason = failed.words.partition(":")[0] or failed.name
         ended = "" if self.certificate.status == Status.CONVERGED else f" ({self.certificate.status})"
-        return [fit, Text(f"✗ {reason}{ended}", style="red")]
+        return f"The certificate of {self.name} fails: {failed.words.partition(':')[0] or failed.name}{ended}"
 
 
 def compare(screen: Screen, reading: Reading, training: Training, began: float) -> None:
@@ -88,7 +99,7 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
         preparation.check_table(table, reading.without)
         facts = facts_of(table, is_estimated=is_estimated, text=preparation.text)
     training = replace(training, task="regress" if is_estimated else "classify", form=facts.format)
-    training = training.judged(training.kind.labels(table))
+    training = fairly_judged(training.judged(training.kind.labels(table)), table)
     task = training.kind
     offered = [choice.regression if is_estimated else choice for choice in choices().values()]
     learners = [learner for learner in offered if learner is not None]
@@ -105,7 +116,9 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
             entries.append(_entry(replace(training, taken=learner), table, folds, meter, budget, share))
     screen.say()
     best = best_of(entries)
-    screen.essential(_grid(task, entries, best))
+    if any(entry.estimate is not None for entry in entries):
+        screen.essential(_grid(task, entries, best))
+    _tell_failures(screen, entries)
     _tell_best(screen, entries, best, training)
     lines = [entry.to_dict() for entry in entries]
     winner = None if best is None else best.name
@@ -117,7 +130,7 @@ def _entry(
 ) -> Entry:
     """Cross-validate, fit on all rows and certify. A failure is noted in the entry, and the other learners go on.
 
-    The fits may take what is left of this learner's share of the budget, each an equal part; the budget ends all."""
+    The fits may take what is left of this learner's share of the budget, each an equal part."""
     n_fits = len(folds.tests) + 2  # the certificate counts as one
 
     def build() -> Any:
@@ -134,7 +147,7 @@ def _entry(
     training = replace(training, preparation=preparation.for_table(learner, table))
     try:
         table = table_for(learner, preparation.less_text(table) if learner.takes_tables else table)
-        with within(budget):
+        with within(None if budget is None or share is None else Budget(min(budget.left, _OVERRUN * share.left))):
             estimate = task.cross_validate(build, table, task.labels(table), folds, meter, learner.name)
             meter.begin(f"{learner.name}, all rows")
             model = build()
@@ -183,22 +196,29 @@ def decimals_for(entries: Sequence[Entry]) -> int:
 
 
 def _grid(task: Task, entries: Sequence[Entry], best: Entry | None) -> Grid:
-    """Return a line for each learner, the best first and marked."""
+    """Return a line for each learner that was fitted, the best first and marked."""
     numbers = (*task.columns, "fit")
     grid = bare_grid("  learner", *numbers, "certificate", task.size_column, right=numbers)
-    grid.columns[0].no_wrap = True
+    for column in (grid.columns[0], grid.columns[len(numbers) + 1]):
+        column.no_wrap = True
     decimals = decimals_for(entries)
     ranks = [() if entry.scored is None else task.rank(entry.scored) for entry in entries]
     for place in sorted(range(len(entries)), key=lambda place: (ranks[place], -place), reverse=True):
         entry = entries[place]
         name = Text(f"{'→' if entry is best else ' '} {entry.name}")
-        if entry.estimate is None:
-            words = entry.failure if entry.failure == _OUT_OF_TIME else f"failed: {entry.failure}"
-            grid.add_row(name, *["-"] * len(numbers), Text(words or "", style="red"), "-")
-        else:
+        if entry.estimate is not None:
             cells = *task.cells(entry.estimate, decimals), *entry.cells, entry.size
             grid.add_row(name, *cells, style="bold" if entry is best else "")
     return grid
+
+
+def _tell_failures(screen: Screen, entries: Sequence[Entry]) -> None:
+    """Print which learners were not in time, could not be fitted, or have certificates that fail."""
+    late = [entry.name for entry in entries if entry.failure == _OUT_OF_TIME]
+    if late:
+        screen.essential(f"Not in time: {', '.join(late)}; a larger --budget allows more.", style="yellow")
+    for fault in filter(None, (entry.fault for entry in entries)):
+        screen.essential(f"{fault.rstrip('.')}.", style="red")
 
 
 def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, training: Training) -> None:
@@ -211,6 +231,8 @@ def _tell_best(screen: Screen, entries: Sequence[Entry], best: Entry | None, tra
     screen.say()
     words = task.words(estimate, decimals_for(entries))
     screen.essential(f"Best: {best.name}, {words}{task.baseline_words(estimate)}.")
+    if estimate.never:
+        screen.warn(never_words(estimate.never))
     if task.useless and task.uselessness(estimate):
         screen.say(task.useless, style="yellow")
     rivals = rivals_of(best, entries)

@@ -18,15 +18,14 @@ from margrove.app.report.writing import check_format, in_format, report_of
 from margrove.app.screen.console import Screen
 from margrove.app.train import learn
 from margrove.data import Table, as_table
-from margrove.data.columns import column_from_objects
-from margrove.errors import MargroveWarning, ParameterError
+from margrove.data.columns import column_from_objects, named
+from margrove.errors import InputError, MargroveWarning, ParameterError
 
 
 def auto(
     X: Any,
-    y: Any = None,
+    target: Any = None,
     *,
-    target: str | None = None,
     model: str = AUTO,
     metric: str | None = None,
     balanced: bool = False,
@@ -42,10 +41,8 @@ def auto(
     Parameters
     ----------
     X : data frame, Table, array or list of rows
-    y : array of shape (n,), optional
-        The target, if it is not a column of X.
-    target : str, optional
-        The column of X to predict.
+    target : str or array of shape (n,), optional
+        The column of X to predict, or the values to predict. None: the target that a Table has.
     model : str, default="auto"
         "auto" tries several learners; or one of them, such as "svm", "linear" or "tree".
     metric : str, optional
@@ -80,10 +77,8 @@ def auto(
     >>> f"{model.training_record_['estimate']['value']:.2f}"
     '0.98'
     """
-    table = _with_target(X, y, target)
-    if target is not None and y is None and table.target is None:
-        table[target]  # raises, naming the columns there are
     try:
+        table = _with_target(X, target)
         training = Training(
             model,
             {},
@@ -97,10 +92,16 @@ def auto(
         )
         training.check()
         trained, _ = learn(Screen(is_quiet=not verbose), Reading(held=table), training, time.monotonic())
-    except ParameterError as error:
-        raise ParameterError(_in_python(str(error))) from None
-    never = trained.decision.estimate.never
-    for text in () if verbose else (*trained.facts.leaks, *trained.warnings, *([never_words(never)] if never else [])):
+    except (InputError, ParameterError) as error:
+        raise type(error)(_in_python(str(error))) from None
+    facts, never = trained.facts, trained.decision.estimate.never
+    texts = [*facts.leaks, *trained.warnings]
+    if facts.left_out:
+        texts.append(
+            f"{facts.source}: columns of which nearly every cell is different are left out: {named(facts.left_out)}."
+        )
+    texts += [never_words(never)] if never else []
+    for text in () if verbose else texts:
         warnings.warn(_in_python(text), MargroveWarning, stacklevel=2)
     return trained.model
 
@@ -133,24 +134,27 @@ def report(model: Any, X: Any, y: Any = None, path: str | Path | None = None, *,
     "# How 'species' is predicted"
     """
     check_format(format)
-    table = _with_target(X, y, None if y is not None else target_of(model))
+    known = target_of(model)
+    table = as_table(X)
+    if y is not None or (known is not None and known in table):
+        table = _with_target(table, known if y is None else y)
     content = in_format(report_of(model, table), format)
     if path is not None:
         write_content(content, path)
     return content.decode()
 
 
-def _with_target(X: Any, y: Any, target: str | None) -> Table:
+def _with_target(X: Any, target: Any) -> Table:
+    """Return the table with a target: a column of it, or values; None: as it is."""
     table = as_table(X)
-    if y is not None:
-        if target is not None:
-            raise ParameterError("y and target are both given; leave one of them out.")
-        name = getattr(y, "name", None)
-        labels = column_from_objects("target" if name is None else str(name), y.tolist() if hasattr(y, "tolist") else y)
-        return table.with_target(labels)
-    if target is not None and target in table:
-        return table.without(target).with_target(table[target])
-    return table
+    if target is None:
+        return table
+    if isinstance(target, str):
+        is_own = table.target is not None and table.target.name == target
+        return table if is_own else table.with_target(table[target]).without(target)
+    values = target.tolist() if hasattr(target, "tolist") else target
+    name = getattr(target, "name", None)
+    return table.with_target(column_from_objects("target" if name is None else str(name), values))
 
 
 def _in_python(text: str) -> str:

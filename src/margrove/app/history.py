@@ -124,6 +124,12 @@ class History:
         self.subsample = _text(_mapping(record.get("subsample")).get("words"))  # of which rows were searched
         self.choice = _text(_mapping(record.get("choice")).get("words"))  # why this learner was chosen
         self.certifying = _text(_mapping(record.get("certifying")).get("words"))  # how the certificate was checked
+        typical = _mapping(record.get("typical"))  # the typical cell of each training column, None if it is missing
+        kept = {
+            _text(name): _text(cell) if isinstance(cell, str) else _number(cell)
+            for name, cell in [*typical.items()][:MOST_ENTRIES]
+        }
+        self.typical = {name: cell for name, cell in kept.items() if name}
         self.warnings = [text for text in map(_text, _list(record.get("warnings"))) if text]
         lines = [replace(c, title=c.title or c.learner) for c in _lines(Contender, record.get("leaderboard"))]
         self.leaderboard = [line for line in lines if line.title]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.estimate.metrics import Judged
 from margrove.app.estimate.numbers import deviation_of
 from margrove.app.files import check_output, write_content
 from margrove.app.history import History, has_rows
@@ -143,7 +144,8 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
     if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)
-        off = deviation_of(numbers, np.asarray(labels[known], np.float64), numbers.mean(), truth.format)
+        judged = Judged(numbers, np.asarray(labels[known], np.float64), means=numbers.mean())
+        off = deviation_of(judged, truth.format)
         measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
         return replace(predictions, measures=measures, words=f"{has}{off.words} over {counted(n, 'row')}")
     return predictions

@@ -16,7 +16,6 @@ from margrove.app.choose.words import choice_words, subsample_words
 from margrove.app.estimate.task import Estimate, Predicted
 from margrove.app.estimate.words import how_words
 from margrove.data import Table
-from margrove.status import Status
 
 if TYPE_CHECKING:
     from margrove.app.choose.contest import Result
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MOST_ROWS = 5_000  # whose predictions are kept
-# What a status means of folds that were scored, for a reader who does not know the solvers.
-_ENDINGS: dict[str, str] = {
-    Status.MAX_ITER: "it reached its limit of iterations before it converged",
-    Status.TIME_LIMIT: "it reached its time limit before it converged",
-    Status.STALLED: "it stopped making progress before it converged",
-}
 _DIGITS = 6  # significant, of scores: nobody draws more
 
 
@@ -55,12 +48,12 @@ def auto_part(chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
-    """Return the estimate, without the predictions."""
-    off = estimate.deviation
+def estimate_part(estimate: Estimate, words: str = "") -> dict[str, Any]:
+    """Return the estimate, without the predictions; ``words`` say how it was made, by default by the named learner."""
+    off, how = estimate.deviation, [how_words(estimate)] if estimate.rounds else []
     return {
         "method": estimate.method,
-        "words": words,
+        "words": words or "; ".join([*how, *estimate.notes]),
         "measure": estimate.task.value_name,
         "metric": estimate.task.metric.name,
         "value": None if estimate.value is None else estimate.task.natural(estimate.value),
@@ -71,16 +64,6 @@ def estimate_part(estimate: Estimate, words: str) -> dict[str, Any]:
         "accuracy": estimate.accuracy,
         "never_predicted": list(estimate.never),
     }
-
-
-def named_estimate_part(estimate: Estimate) -> dict[str, Any]:
-    """Return the same of a learner that was named: what its task has."""
-    how = [how_words(estimate)] if estimate.rounds else []
-    absent = {"baseline", "baseline_class"} if estimate.task.is_number else {"mean_absolute_error"}
-    absent |= {"accuracy", "never_predicted"} if estimate.task.is_number else set()
-    absent |= {"low", "high"} if estimate.interval is None else set()
-    part = estimate_part(estimate, "; ".join([*how, *estimate.notes]))
-    return {name: value for name, value in part.items() if name not in absent}
 
 
 def leaderboard_of(result: Result) -> list[dict[str, Any]]:
@@ -98,7 +81,7 @@ def leaderboard_of(result: Result) -> list[dict[str, Any]]:
             "rows": trial.n_rows if trial.is_scored else None,
             "seconds": trial.seconds,
             "status": trial.status,
-            "note": trial.note or _ENDINGS.get(trial.status, ""),
+            "note": trial.note,
             "is_chosen": trial is result.chosen,
             "complexity": trial.candidate.complexity,
         }

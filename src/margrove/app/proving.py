@@ -57,13 +57,9 @@ class Proof:
 
     @property
     def words(self) -> str:
-        """A remark on the time; often empty."""
-        return (
-            f"The certificate {self.reason}: its numbers are the solver's own. `margrove certify MODEL FILE` "
-            "checks them."
-            if self.reason
-            else ""
-        )
+        """Why it was left out; often empty."""
+        words = f"The check of the certificate {self.reason}: its numbers are the solver's own."
+        return f"{words} `margrove certify MODEL FILE` recomputes them." if self.reason else ""
 
     def to_dict(self) -> dict[str, Any]:
         return {"seconds": round(self.seconds, 3), "is_left_out": self.is_left_out, "words": self.words}
@@ -87,15 +83,10 @@ def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None
             certificate, reason = certify(model, table, table.labels()), ""
     except (KeyboardInterrupt, BudgetOverError) as error:
         certificate, after = last_step_of(model).certificate_, in_short(time.monotonic() - began)
-        is_over = isinstance(error, BudgetOverError)
-        reason = (
-            f"did not fit into the budget (ended after {after})"
-            if is_over
-            else f"was not checked (Ctrl-C after {after})"
-        )
-        reason = (
-            "" if certificate.source == "recomputed" else reason
-        )  # of little data the fit has recomputed it already
+        end = "did not fit into the budget" if isinstance(error, BudgetOverError) else "was interrupted by Ctrl-C"
+        reason = f"{end} (ended after {after})"
+        if certificate.source == "recomputed":  # of little data the fit has recomputed it already
+            reason = ""
     return Proof(certificate, time.monotonic() - began, reason)
 
 

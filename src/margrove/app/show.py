@@ -9,7 +9,7 @@ from rich.text import Text
 
 from margrove.app.estimate.classes import CLASSES, classes_by
 from margrove.app.estimate.numbers import NUMBERS, numbers_by
-from margrove.app.estimate.task import Task
+from margrove.app.estimate.task import Deviation, Estimate, Task
 from margrove.app.files import read_model
 from margrove.app.history import History, RecordedEstimate
 from margrove.app.images.models import network_of, takes_pictures
@@ -21,7 +21,7 @@ from margrove.data.formats import Format
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.tree.rules import Style
-from margrove.tree.words import MOST_LEVELS, amount_text
+from margrove.tree.words import MOST_LEVELS
 
 SHOWN_COLUMNS = 20
 _SHOWN_CLASSES = 12
@@ -208,19 +208,20 @@ def tell_history(screen: Screen, record: dict[str, Any] | None, form: Format | N
     scored = [line for line in history.leaderboard if line.score is not None][:_MOST_LINES]
     if scored:
         screen.heading("Learners tried, as saved after training")
-        task, grid = _task(estimate), bare_grid("", "learner", "score", right=("score",))
+        task = _task(estimate)
+        grid = bare_grid("", "learner", task.measure, right=(task.measure,))
         for line in scored:
-            score = task.named(line.score or 0.0) + ("" if line.error is None else f" ± {task.spread(line.error)}")
+            value = task.number(line.score or 0.0)
+            score = value if line.error is None else f"{value.removesuffix(' %')} ± {task.spread(line.error)}"
             grid.add_row("→" if line.is_chosen else "", Text(_line(line.title)), score)
         screen.say(grid, indent=2)
         if history.choice:
             screen.say(_line(history.choice), indent=2)
     if estimate is None:
         return
-    value, error, ends = _value_words(estimate, form)
     screen.heading("Estimate on unseen rows, as saved after training")
     how = f" ({_line(estimate.method)})" if estimate.method else ""
-    screen.say(f"{value}{ends and f', {ends}'}{error and f'; {error}'}{how}", indent=2)
+    screen.say(f"{_estimate_words(estimate, form)}{how}", indent=2)
 
 
 def expectation_words(record: dict[str, Any], form: Format | None) -> str:
@@ -228,18 +229,17 @@ def expectation_words(record: dict[str, Any], form: Format | None) -> str:
     estimate = History(record).estimate
     if estimate is None:
         return "These are the training rows; expect a lower score on new rows."
-    value, error, ends = _value_words(estimate, form)
-    expected = f"{value}{error and f', {error}'} ({ends and f'{ends}, '}on rows held out in training)"
+    expected = f"{_estimate_words(estimate, form)} (on rows held out in training)"
     return f"These are the training rows; on new rows expect {expected}."
 
 
-def _value_words(estimate: RecordedEstimate, form: Format | None) -> tuple[str, str, str]:
-    """Return the value, of numbers the mean absolute error, and the interval; empty where they are not there."""
-    task, low, high, off = _task(estimate), estimate.low, estimate.high, estimate.mean_absolute_error
-    error = "" if off is None or not task.is_number else f"mean absolute error {amount_text(off, form)}"
-    value, *limits = (task.value_text(task.natural(each)) for each in (estimate.value, low or 0.0, high or 0.0))
-    ends = "" if low is None or high is None else "95 % interval {} … {}".format(*limits)
-    return f"{'' if task is CLASSES else task.value_name} {value}".lstrip(), error, ends
+def _estimate_words(found: RecordedEstimate, form: Format | None) -> str:
+    task, off, ends = _task(found), found.mean_absolute_error, (found.low, found.high)
+    low, high = sorted(task.natural(end or 0.0) for end in ends)
+    deviation = Deviation(found.value, off, form=form) if task.is_number and off is not None else None
+    interval = None if None in ends else (low, high)
+    words = task.words(Estimate(task, value=task.natural(found.value), interval=interval, deviation=deviation))
+    return words if task is CLASSES else f"{task.prefix}{words}"
 
 
 def _task(estimate: RecordedEstimate | None) -> Task:

@@ -17,9 +17,8 @@ from margrove.app.choose.contest import fairly_judged, meets_on_sample
 from margrove.app.choose.held_out import Chosen, NestedChoice
 from margrove.app.choose.nested_search import NestedSearch
 from margrove.app.choose.words import (
-    estimate_words,
+    picks_words,
     search_words,
-    tell_choice,
     tell_contest,
     tell_curve,
     tell_metric,
@@ -93,6 +92,8 @@ class Trained:
         }
 
     def record(self, table: Table, course: Course) -> dict[str, Any]:
+        from margrove.app.report.explain import typical_cells
+
         history, estimate = self.decision.history, self.decision.estimate
         is_interrupted = history["is_interrupted"] or explanation_of(self.model).status == Status.INTERRUPTED
         tested = provenance.predictions_part(estimate.predicted, table)
@@ -110,6 +111,7 @@ class Trained:
                 for point in course.points
                 if math.isfinite(point["value"])
             ],
+            "typical": typical_cells(table),
             "warnings": [*self.facts.leaks, *self.facts.warnings, *self.facts.hints, *self.warnings],
         }
         return dict(provenance.plain(record))
@@ -154,9 +156,7 @@ def train(
         screen.warn(warning)
     tell_learned(screen, explained)
     tell_curve(screen, decision.training.kind, trained.curve)
-    tell_certificate(screen, proof.certificate, data="TABLE")
-    if proof.words:
-        screen.say(proof.words, indent=2)
+    tell_certificate(screen, proof.certificate, data="TABLE", why_not=proof.reason)
     if report is not None:
         import margrove.app.report  # noqa: F401, now: an import that Ctrl-C ends would hide that the model is saved
     before, is_saved = _file_of(destination), False
@@ -255,7 +255,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
         contest = NestedChoice(training, table, budget, meter)
         chosen = contest.run()
     tell_contest(screen, chosen)
-    tell_choice(screen, chosen, facts.advice)
+    tell_estimate(screen, chosen.estimate, how=chosen.how, remarks=picks_words(chosen), advice=facts.advice)
     trial, estimate = chosen.trial, chosen.estimate
     candidate = CANDIDATES[training.kind.name][0] if trial is None else trial.candidate
     params = {**candidate.params, **({} if trial is None else trial.params)}
@@ -263,7 +263,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     preparation = training.preparation.for_table(candidate.learner, table)
     return Decision(
         replace(training, taken=candidate.learner, params=params, preparation=preparation),
-        f"{estimate_words(estimate)} ({estimate.method}); {candidate.titled(params)}",
+        f"{training.kind.words(estimate)} ({estimate.method}); {candidate.titled(params)}",
         estimate,
         part,
         part,
@@ -303,7 +303,7 @@ def _decide_on_one(screen: Screen, training: Training, table: Table, facts: Fact
         estimate = tuned.estimate
     tell_estimate(screen, estimate, advice="" if learner.regression is None else facts.advice)
     summary = task.prefix + task.words(estimate)
-    history = {"estimate": provenance.named_estimate_part(estimate), "search": None, "is_interrupted": False}
+    history = {"estimate": provenance.estimate_part(estimate), "search": None, "is_interrupted": False}
     document: dict[str, Any] = {"search": None, "estimate": estimate.to_dict()}
     if tuned is None:
         return Decision(training, summary, estimate, history, document)

@@ -17,7 +17,8 @@ from margrove.boost.base import codes_of, is_plain_tree, places_of, taken_rows
 from margrove.boost.ensemble import Ensemble
 from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
 from margrove.boost.model import Rounds
-from margrove.boost.problem import EQUAL_VOTES, cast
+from margrove.boost.predictor import chosen, decided, probable
+from margrove.boost.problem import cast
 from margrove.engine import Effort, fitted_by
 from margrove.errors import (
     InfeasibleError,
@@ -261,26 +262,14 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     def _decided(self, votes: NDArray[np.float64], all_votes: float) -> NDArray[np.float64]:
         """f_k = Σ_t a_t (1 if T_t predicts k, else −1/(K − 1)) / Σ_t a_t, scikit-learn's scale: of two classes their
         difference f_1 − f_0. Sums of votes that are equal but for rounding are made so."""
-        n_classes = self.n_classes_
-        share = votes / all_votes
-        largest = share.max(axis=1, keepdims=True)
-        share = np.where(share >= largest - EQUAL_VOTES, largest, share)
-        if n_classes == 2:
-            return np.asarray(2 * (share[:, 1] - share[:, 0]))
-        return np.asarray((share * n_classes - 1) / max(1, n_classes - 1))  # 0 for one class
+        return decided(votes, all_votes)
 
     def _probable(self, decision: NDArray[np.float64]) -> NDArray[np.float64]:
         """softmax(f/(K − 1)), Zhu and others, equation 15."""
-        if self.n_classes_ == 2:
-            decision = np.column_stack([-decision, decision]) / 2
-        else:
-            decision = decision / max(1, self.n_classes_ - 1)
-        power = np.exp(decision - decision.max(axis=1, keepdims=True))
-        return np.asarray(power / power.sum(axis=1, keepdims=True))
+        return probable(decision, self.n_classes_)
 
     def _named(self, decision: NDArray[np.float64]) -> NDArray[Any]:
-        place = (decision > 0).astype(np.intp) if self.n_classes_ == 2 else np.argmax(decision, axis=1)
-        return np.asarray(self.classes_[place])
+        return np.asarray(self.classes_[chosen(decision)])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the weighted vote: for two classes (n,) from -2, all for the first, to 2; for more (n, K), each from

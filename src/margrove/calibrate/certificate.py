@@ -33,7 +33,9 @@ def with_calibration(model: Any, inner: Certificate) -> Certificate:
     if hasattr(model, "class_factors_"):
         c = model.class_factors_
         is_positive = c.shape == (k,) and bool((c > 0).all() and np.isfinite(c).all())
-        words = f"{_TUNED}; of two, the second above {model.threshold_:.4g}" if k == 2 else _TUNED
+        words = (
+            f"{model.classes_[1]} is predicted if its probability is above {model.threshold_:.4g}" if k == 2 else _TUNED
+        )
         claims.append(Claim(_FACTORS, per_machine(c), None, is_positive, words))
     else:
         claims.append(Claim(_CLASSES, (float(k),), None, None, _OWN))

@@ -56,16 +56,17 @@ def _recalls(tables: Floats) -> Floats:
     return _share(_hits(tables), tables.sum(axis=2))
 
 
-def _f1(tables: Floats) -> Floats:
+def f1_of_classes(tables: Floats) -> Floats:
+    """Return the F1 of each class, (m, K)."""
     return _share(2 * _hits(tables), tables.sum(axis=1) + tables.sum(axis=2))
 
 
-_USUAL: dict[str, Callable[[Floats], Floats]] = {  # matrices (m, K, K) → values (m,)
+FORMULAS: dict[str, Callable[[Floats], Floats]] = {  # matrices (m, K, K) → values (m,)
     "accuracy": lambda t: _hits(t).sum(axis=1) / t.sum(axis=(1, 2)),
     "balanced_accuracy": lambda t: _recalls(t).sum(axis=1) / (t.sum(axis=2) > 0).sum(axis=1),
-    "f1": lambda t: _f1(t)[:, 1],
-    "f1_macro": lambda t: _f1(t).mean(axis=1),
-    "f1_weighted": lambda t: (_f1(t) * t.sum(axis=2)).sum(axis=1) / t.sum(axis=(1, 2)),
+    "f1": lambda t: f1_of_classes(t)[:, 1],
+    "f1_macro": lambda t: f1_of_classes(t).mean(axis=1),
+    "f1_weighted": lambda t: (f1_of_classes(t) * t.sum(axis=2)).sum(axis=1) / t.sum(axis=(1, 2)),
 }
 
 
@@ -95,8 +96,8 @@ class Metric:
         name, _, label = self.tuned_for.partition(":") if isinstance(self.tuned_for, str) else ("", "", "")
         if label and label in self.classes.astype(str):
             place = self.classes.astype(str).tolist().index(label)
-            return lambda t: _f1(t)[:, place]
-        return _USUAL.get(name) if not label and (name != "f1" or len(self.classes) == 2) else None
+            return lambda t: f1_of_classes(t)[:, place]
+        return FORMULAS.get(name) if not label and (name != "f1" or len(self.classes) == 2) else None
 
     @property
     def takes_weights(self) -> bool:
@@ -216,7 +217,9 @@ def tuned_factors(metric: Metric, codes: Codes, weight: Floats, p: Floats) -> tu
         warnings.simplefilter("ignore", UserWarning)  # such as of a class that is never predicted
         rows, k = HeldOut(metric, codes, weight, np.log(np.maximum(p, _LEAST))), p.shape[1]
         share = np.bincount(codes, weights=weight, minlength=k) / weight.sum()
-        starts = (np.zeros(k), -np.log(share))[: k - 1]  # of two classes every start leads to the same
+        starts = (np.zeros(k), -np.log(np.maximum(share, _LEAST)))[
+            : k - 1
+        ]  # of two classes every start leads to the same
         c, best = max((rows.ascended(start) for start in starts), key=lambda found: found[1])
         plain, tuned, draws = rows.log_p.argmax(axis=1), (rows.log_p + c).argmax(axis=1), np.random.default_rng(0)
         before = float(metric(rows.table(plain))[0])

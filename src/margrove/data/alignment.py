@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, InPython, Row
 from margrove.data.columns import MISSING, Column, Level, boolean_column, clip, named, some
 from margrove.data.dates import date_part
-from margrove.data.formats import (
-    NO_VALUE,
-    DateFormat,
-    EmptyFormat,
-    NumberFormat,
-    format_from_json,
-    format_to_json,
-    unit_name,
-)
+from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat, format_from_json, format_to_json
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
+from margrove.data.written import is_no_value, unit_name
 from margrove.errors import DataWarning, InputError, UnseenCategoryWarning, did_you_mean, level_of_caller
 
 UNSEEN = -2  # the code of a category that training did not know
@@ -137,7 +130,7 @@ def _numbers(column: Column, source: str, form: NumberFormat | DateFormat | None
     numbers[MISSING] = np.nan
     for code, level in enumerate(column.levels):
         numbers[code] = _finite_number(level) if form is None else form.parse(str(level))
-        is_word = np.isnan(numbers[code]) and level not in NO_VALUE
+        is_word = np.isnan(numbers[code]) and not is_no_value(str(level))
         if is_word and np.any(column.values == code):  # not one that was declared and does not occur
             what = "a date" if isinstance(form, DateFormat) else "a number"
             such = "" if form is None else f", such as {form.sample}"

@@ -16,7 +16,7 @@ import pyarrow.types as kinds
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Row
-from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column, date_column
+from margrove.data.columns import MISSING, Column, Level, boolean_column, category_column, date_column, number_text
 from margrove.data.dates import instants
 from margrove.data.formats import NumberFormat
 from margrove.data.frames import check_finite
@@ -126,9 +126,14 @@ def table_from_cells(names: Sequence[str], columns: Sequence[Sequence[object]], 
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
                 for odd in (cell for cell in cells if isinstance(cell, (list, dict, bytes))):
                     raise _unreadable(name, pa.array([odd]).type, source) from None
-                texts = [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]
-                arrays.append(pa.array(texts))
+                arrays.append(pa.array(list(map(_text, cells))))
     return table_from_typed(pa.table(arrays, list(names)[: len(arrays)]), source=source, **how)
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return number_text(cell) if type(cell) is float else json.dumps(cell)
 
 
 def table_from_typed(

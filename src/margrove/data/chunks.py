@@ -308,12 +308,12 @@ class DelimitedChunks(TableChunks):
 
     def __init__(self, file: _TextFile, options: TextOptions, **common: Any) -> None:
         super().__init__(file.head, **common)
-        head, self._dialect = options.sniffed(file.head)
+        self._content, self._dialect = options.sniffed(file.head)
         self._body = replace(self._dialect, body=0, above=0)  # that of a block of rows
         self._file = file
         self._kinds = options.kinds
         self._size = _block_size(file.head.data, self.rows)
-        self._skipped = _lines_in(head.data[: self._dialect.body])
+        self._skipped = _lines_in(self._content.data[: self._dialect.body])
         self._parsed_rows: _ParsedRows | None = None  # all of them, once a pass has reached the end
         self._can_keep = True
         self._settle()
@@ -372,8 +372,7 @@ class DelimitedChunks(TableChunks):
         rows = Rows(self._content.replaced(data), self._body)
         raw = table_from_arrow(parse_block(rows.content, self._body, None), source=self.source)
         given = {name: kind for name, kind in self._kinds.items() if kind != "ignore"}
-        comma = self._body.decimal_point == ","
-        table = infer_columns(raw, given, rows.columns, has_zeros=rows.has_leading_zeros, decimal_comma=comma)
+        table = infer_columns(raw, given, rows)
         kinds: dict[str, Any] = {name: kind for name, kind in self._kinds.items() if kind == "ignore"}
         for before, column in zip(raw, table, strict=True):
             if before.kind != "category" and column.kind == "category":

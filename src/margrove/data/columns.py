@@ -16,6 +16,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import numbers
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -265,6 +266,13 @@ def is_number(text: str | bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def number_text(number: float) -> str:
+    """Return a number as text that has a decimal point in every format: 1.2340, for 1.234 may be more than a thousand.
+    Whole ones have all of their digits."""
+    text = f"{number:.0f}" if number == number // 1 and abs(number) < _WRITTEN_OUT else repr(number)
+    return f"{text}0" if re.fullmatch(r"-?[1-9]\d{0,2}\.\d{3}", text) else text
 
 
 def _short(number: float) -> str:

@@ -17,7 +17,7 @@ from margrove.advice import Advice, Setting
 from margrove.data.arrow import column_from_arrow, table_from_arrow
 from margrove.data.codepage import guess_encoding
 from margrove.data.columns import Column, clip
-from margrove.data.dialect import CELL_LIMIT, NAMES, Dialect, TextOptions, line_of_row, open_quote, trace
+from margrove.data.dialect import CELL_LIMIT, Dialect, TextOptions, line_of_row, open_quote, trace
 from margrove.data.frames import check_finite
 from margrove.data.header import filled
 from margrove.data.inference import infer_columns
@@ -98,18 +98,11 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
     if arrow.num_rows == 0:
         raise no_rows(content, dialect)
     _check_texts(arrow, content, dialect)
-    notes = [*filter(None, [content.note]), *_notes(dialect)]
+    notes = [*filter(None, [content.note]), *dialect.notes]
     table = table_from_arrow(arrow, source=content.name, notes=notes, is_valid=True)
     rows = Rows(content, dialect)
     check_finite(table, rows.line)
-    table = infer_columns(
-        _without_unnamed(table, dialect),
-        options.kinds,
-        rows.columns,
-        has_zeros=rows.has_leading_zeros,
-        decimal_comma=dialect.decimal_point == ",",
-        line_of=rows.line,
-    )
+    table = infer_columns(_without_unnamed(table, dialect), options.kinds, rows, rows.line)
     return table, rows
 
 
@@ -122,7 +115,11 @@ def _parse(content: Content, dialect: Dialect) -> tuple[pa.Table, Content, Diale
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     arrow, reason = _parse_fast(content, dialect, block, n_lines)
-    if arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect)):
+    is_tidy = arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect))
+    # A blank line between the rows, below which another table may begin.
+    has_blank = arrow is not None and arrow.num_rows < n_lines and content.size <= REPORT
+    has_blank = has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
+    if is_tidy and not has_blank:
         return arrow, content, dialect
     if not content.data[dialect.body :].strip():
         raise no_rows(content, dialect)
@@ -262,22 +259,6 @@ def _check_texts(arrow: pa.Table, content: Content, dialect: Dialect) -> None:
     if isinstance(last, str) and "\n" in last and not content.data.rstrip().endswith(b'"'):
         # Only an open quote takes line breaks up to the very end.
         raise open_quote(content, line_of_row(content, dialect, arrow.num_rows - 1), arrow.column_names[-1])
-
-
-def _notes(dialect: Dialect) -> list[str]:
-    named = f"Line {dialect.first_line} holds"
-    if dialect.above > dialect.first_line:
-        named = f"Lines {dialect.first_line} to {dialect.above} hold"
-    notes = [
-        f"{named} the column names."
-        if dialect.has_names
-        else f"There are no column names: the columns are called column_1 to column_{len(dialect.columns)}."
-    ]
-    if len(dialect.columns) > 1 and dialect.delimiter != ",":
-        notes.append(f"The delimiter is the {NAMES.get(dialect.delimiter, repr(dialect.delimiter))}.")
-    if dialect.decimal_point == ",":
-        notes.append("Numbers are written with a decimal comma.")
-    return [*notes, *dialect.notes]
 
 
 def _without_unnamed(table: Table, dialect: Dialect) -> Table:

@@ -32,7 +32,7 @@ from margrove.data.source import HEAD, Content, bad_byte
 from margrove.errors import InputError, ParameterError, check_choice, check_whole
 
 # The delimiters, from the most telling to the least: commas and spaces occur in text.
-NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
+NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", "~": "tilde", "^": "caret", ",": "comma", " ": "space"}
 DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
@@ -40,6 +40,8 @@ HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature lat
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+_RULE = re.compile(rb"(?m)^[-=_+|: \t]{3,}(?=\r?$)")
+_RULE_CELL = re.compile(rb"[-=]{3,}|:-+:?|-+:")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 
@@ -88,6 +90,9 @@ class TextOptions:
 
     def sniffed(self, content: Content) -> tuple[Content, Dialect]:
         """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
+        head = content.head()
+        if b'"' not in head and any(map(_is_rule, _RULE.findall(head))):  # within quotes it is text
+            content = content.replaced(_RULE.sub(lambda line: b"" if _is_rule(line[0]) else line[0], content.data))
         dialect = sniff(content, self)
         if dialect.delimiter == " ":
             content = content.replaced(squeezed(content.data))
@@ -132,14 +137,23 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
     if header == "auto" and header_row is None and found.body - found.first < 2:
         _refuse_unclear(content, cells, found.first, missing)
-    columns, notes = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
+    columns, renamed = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
+    last_line = skipped + rows[max(found.body - 1, 0)][1] - 1  # of the names
+    above = skipped + rows[found.body][0] - 1 if found.body < len(rows) else last_line
+    decimal_point = _decimal_point(cells[found.body :], chosen)
+    notes = [f"There are no column names: the columns are called column_1 to column_{len(columns)}."]
+    if has_names:
+        named = f"Line {first_line} holds" if last_line == first_line else f"Lines {first_line} to {last_line} hold"
+        notes = [f"{named} the column names."]
+    if len(columns) > 1 and chosen != ",":
+        notes.append(f"The delimiter is the {NAMES.get(chosen, repr(chosen))}.")
+    if decimal_point == ",":
+        notes.append("Numbers are written with a decimal comma.")
     if "".join(lines[: first_line - 1]).strip():
-        what = "column names" if has_names else "rows"
-        notes.insert(0, on_lines(range(1, first_line), f"above the {what}"))
-    above = skipped + (rows[found.body - 1][1] if has_names else rows[found.first][0]) - 1
+        notes.append(on_lines(range(1, first_line), f"above the {'column names' if has_names else 'rows'}"))
     return Dialect(
         delimiter=chosen,
-        decimal_point=_decimal_point(cells[found.body :], chosen),
+        decimal_point=decimal_point,
         has_names=has_names,
         columns=columns,
         unnamed=frozenset(column for column, name in zip(columns, found.names, strict=True) if has_names and not name),
@@ -149,7 +163,7 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
         body=sum(len(text.encode()) for text in lines[:above]),
         header=found.written,
         typical=typical_of(cells[found.body :]),
-        notes=tuple(notes),
+        notes=(*notes, *renamed),
     )
 
 
@@ -239,6 +253,12 @@ def squeezed(data: bytes) -> bytes:
     if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
         return data
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data))
+
+
+def _is_rule(line: bytes) -> bool:
+    """Return whether a line rules a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes."""
+    cells = re.findall(rb"[^ \t|+]+", line)
+    return re.search(rb"[-=_]{5}", line) is not None or (len(cells) > 1 and all(map(_RULE_CELL.fullmatch, cells)))
 
 
 def _find_delimiter(head: str, hint: str) -> str:

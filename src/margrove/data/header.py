@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
 
+from margrove.data.written import is_known_unit
+
 _NUMBER = re.compile(r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|[-+]?\d*,\d+(e[-+]?\d+)?")
 _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
 # A number with its currency or unit, or a date: "R$ 1.099,10", "(86.40)", "85,3 m²", "3/4/2024 9:05 AM".
@@ -21,6 +23,7 @@ _FORMATTED = re.compile(
     r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
 )
 _YEAR = re.compile(r"(19|20)\d\d")
+_NO_UNIT = ("", "-", "–", "—")  # stand below the name of a column without a unit
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,15 @@ def find_header(rows: list[list[str]], missing: Collection[str], header: bool | 
             return Header(upper, upper + 2, joined, tuple(rows[upper + 1]))
     names, body = rows[first], rows[first + 1 :]
     if body and all(len(row) == len(names) + 1 for row in body) and any(row[-1].strip() for row in body):
-        # R writes the names of the columns, but none above the names of the rows.
-        return Header(first, first + 1, ("", *map(_name, names)), tuple(names))
+        # R writes the names of the columns, but none above the names of the rows. Other cells are one too many.
+        return Header(first, first + 1, ("", *map(_name, names)) if _name_rows(body) else _names(names), tuple(names))
+    if len(rows) > first + 2 and (joined := _with_units(rows[first:])):
+        return Header(first, first + 2, joined, tuple(rows[first + 1]))
     if header == "auto" and not _has_names([names, *_usual(body)], missing):
         return Header(first, first, ("",) * len(names))
     # Some programs end the rows with a delimiter, and not the names; or the other way round.
     width, _ = width_of(rows)
-    padded = [*map(_name, names), *[""] * (width - len(names))]
+    padded = [*_names(names), *[""] * (width - len(names))]
     while len(padded) > width and not padded[-1]:
         padded.pop()
     return Header(first, first + 1, tuple(padded), tuple(names))
@@ -59,9 +64,39 @@ def _name(cell: str) -> str:
     return re.sub(r"\s*[\r\n]+\s*", " ", cell.strip())
 
 
+def _names(cells: Sequence[str]) -> tuple[str, ...]:
+    return tuple(map(_name, cells))
+
+
+def _name_rows(rows: list[list[str]]) -> bool:
+    """Return whether the first cells can be names of rows: all differ, and numbers rise."""
+    first = [row[0].strip() for row in rows]
+    if not all(name.isdigit() for name in first):
+        return len(set(first)) == len(first) and not any(map(is_typed, first))
+    return all(int(above) < int(below) for above, below in pairwise(first))
+
+
+def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
+    """Return the names with the units that stand in the line below them, above numbers: ``length (mm)``. None if there
+    are no such units."""
+    names, units = _names(rows[0]), _names(rows[1])
+    if len(names) != len(units) or not any(units):
+        return None
+    found = list(names)
+    for j, unit in enumerate(units):
+        plain = unit[1:-1].strip() if unit[:1] + unit[-1:] in ("()", "[]") else unit
+        column = [row[j].strip() for row in rows[2:] if j < len(row) and row[j].strip()]
+        if not unit or plain in _NO_UNIT:
+            continue
+        if (plain == unit and not is_known_unit(unit)) or not column or not all(map(is_formatted, column)):
+            return None
+        found[j] = f"{names[j]} ({plain})"
+    return tuple(found) if found != list(names) else None
+
+
 def filled(row: Sequence[str]) -> int:
     """Return the number of cells that are not blank."""
-    return sum(not cell.isspace() and cell != "" for cell in row)
+    return sum(map(bool, map(str.strip, row)))
 
 
 def typical_of(rows: list[list[str]]) -> int:
@@ -104,7 +139,8 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     width, typical = width_of(rows)[0], typical_of(rows)
     used = max(len("\0".join(row).rstrip(" \0").split("\0")) for row in rows if len(row) == width)
     for place, row in enumerate(rows):
-        is_remark = row[0].startswith("#") and names_numbers(rows[place + 1 :], missing)
+        is_remark = row[0].startswith("#") or filled(row) > max(width, len(rows[min(place + 1, len(rows) - 1)]))
+        is_remark = is_remark and names_numbers(rows[place + 1 :], missing)
         if len(row) >= used and not is_sparse(row, typical) and not is_remark:
             break
     if place == 0 or width < 2:
@@ -113,7 +149,9 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     if names_numbers(below, missing) or _joined(rows, place, missing):
         return place
     # One cell may be the name of R's only column.
-    titles = (2 * filled(row) < typical or (filled(row) == 1 and " " in row[0]) for row in rows[:place])
+    titles = (
+        2 * filled(row) < typical or filled(row) > width or (filled(row) == 1 and " " in row[0]) for row in rows[:place]
+    )
     return place if all(titles) and _has_names(below, missing) else 0
 
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from margrove.advice import Advice, InPython, Part, Setting
 from margrove.data.columns import Column, clip, is_number, is_whole, named
-from margrove.data.table import Table
 from margrove.errors import DataWarning
+
+if TYPE_CHECKING:
+    from margrove.data.table import Table
 
 LEAST_ROWS = 10  # below, all cells of a real category may differ by chance
 MOSTLY_DISTINCT = 0.95  # the share of distinct cells beyond which a category names its rows: 1,307 of 1,309 in titanic
 LEAST_WORDS = 5  # on average, from which on a cell is a sentence and not a name
 DISTINCT_TEXT = 0.5  # the share of distinct cells beyond which one column for each text would overfit
-_IDENTIFIER = re.compile(
+IDENTIFIER = re.compile(
     r"(?i)(?<![a-z])(id|ids|nr|no|nbr|number|nummer|num[eé]ro|index|idx|key|row|#)\.?$|[a-z]((nr|nummer)\.?|(?-i:I[dD]))$"
 )
 MOSTLY_NUMBERS = 0.9  # the share of a category's levels that are numbers, from which on it was meant to be numeric
@@ -30,7 +33,7 @@ def is_identifier(column: Column) -> bool:
         return False
     if column.kind == "category":
         return column.n_distinct > MOSTLY_DISTINCT * n_present
-    is_called_so = column.kind == "numeric" and not column.format and _IDENTIFIER.search(column.name) is not None
+    is_called_so = column.kind == "numeric" and not column.format and IDENTIFIER.search(column.name) is not None
     return is_called_so and is_whole(column.values) and bool(np.all(np.diff(column.values) > 0))
 
 
@@ -90,6 +93,7 @@ def inspect_columns(table: Table) -> dict[str, list[str]]:
             words = stray_words(column)
             if words:
                 found["stray words"].append(column.name)
+            if words and not any(str(note).startswith(f"Column {column.name!r} stays text") for note in table.notes):
                 _warn(
                     f"{table.source}: column {column.name!r} is read as categories because of "
                     f"{', '.join(repr(clip(word, 20)) for word in words[:3])} among its numbers",

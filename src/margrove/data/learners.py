@@ -7,6 +7,7 @@ register(
     Learner(
         "margrove.data.encoder:TableEncoder",
         file="margrove.data.file:ENCODER_FILE",
+        predict="margrove.data.predictor:encoder",
         onnx="margrove.data.onnx:encoded",
     ),
 )
@@ -23,4 +24,10 @@ _OF_SKLEARN = {
     "sklearn.feature_selection:VarianceThreshold": "VARIANCE_THRESHOLD",
     "sklearn.compose:ColumnTransformer": "COLUMN_TRANSFORMER",
 }
-register(*(Learner(key, file=f"margrove.store.transformers:{name}") for key, name in _OF_SKLEARN.items()))
+_PREDICT = {"STANDARD_SCALER": "margrove.data.predictor:standard_scaler"}
+register(
+    *(
+        Learner(key, file=f"margrove.store.transformers:{name}", predict=_PREDICT.get(name))
+        for key, name in _OF_SKLEARN.items()
+    )
+)

@@ -13,15 +13,19 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.data.columns import clip
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
-from margrove.data.header import filled, is_formatted
+from margrove.data.formats import NumberFormat
+from margrove.data.header import filled, is_formatted, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
+from margrove.data.written import written_number
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -50,25 +54,12 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     for line, cells in rows:
         if any(cell.strip() for cell in cells[width:]):
             raise ragged(content, dialect, line, cells)
-    is_blank = np.array([filled(cells) == 0 for _, cells in rows], dtype=bool)
-    is_name = _repeated_names(rows, dialect)
-    is_sum, is_called = _find_sums([cells for _, cells in rows], is_blank | is_name, width, is_part=is_part)
-    is_note = np.zeros(len(rows), dtype=bool)
-    is_note[_first_note(rows, dialect, is_blank, is_sum) :] = True
-    is_note &= ~(is_blank | is_name | is_sum)
-    totals = "with totals"
-    if is_sum.any():
-        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
-        totals = f"with totals, such as {clip(label)!r},"
-    kinds = {"without cells": is_blank, "with the column names again": is_name, totals: is_sum}
-    kinds["below the rows"] = is_note
-    notes = [
-        on_lines([rows[i][0] for i in np.flatnonzero(found)], what) for what, found in kinds.items() if found.any()
-    ]
+    _refuse_another(content, rows, dialect)
+    why, is_called = _reasons(rows, dialect, is_part=is_part)
+    notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     if is_called.any():
-        lines = [rows[i][0] for i in np.flatnonzero(is_called)]
-        notes.append(on_lines(lines, KEPT, "kept"))
-    kept = [rows[i] for i in np.flatnonzero(~(is_blank | is_name | is_sum | is_note))]
+        notes.append(on_lines([rows[i][0] for i in np.flatnonzero(is_called)], KEPT, "kept"))
+    kept = [row for row, what in zip(rows, why, strict=True) if not what]
     short = [row for row in kept if len(row[1]) < width]
     if short:
         _check_short(content, dialect, kept, short)
@@ -82,6 +73,40 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     lines = [line for line, _ in kept]
     tidy = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
     return content.replaced(text.getvalue().encode()), tidy
+
+
+def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[NDArray[Any], Flags]:
+    """Return why each row is left out, "" for those of the table, and which of these are only called a total."""
+    width = len(dialect.columns)
+    why = np.full(len(rows), "", dtype=object)
+    why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
+    why[_repeated_names(rows, dialect)] = "with the column names again"
+    is_sum, is_called = _find_sums([cells for _, cells in rows], why != "", width, is_part=is_part)
+    if is_sum.any():
+        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
+        why[is_sum] = f"with totals, such as {clip(label)!r},"
+    why[[len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
+    below = np.arange(len(rows)) >= _first_note(rows, dialect, is_sum)
+    why[below & (why == "")] = "below the rows"
+    return why, is_called
+
+
+def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
+    """Refuse a file in which the names of another table follow a blank line: words in all cells, above numbers."""
+    for i in range(1, len(rows) - 1):
+        line, cells = rows[i]
+        if not _follows_blank(rows, i) or filled(cells) < max(2, dialect.typical) or any(map(is_formatted, cells)):
+            continue
+        is_header = [*map(str.strip, cells)] == [*map(str.strip, dialect.header)]
+        if not is_header and names_numbers([below for _, below in rows[i:]], [""]):
+            problem = "there are several tables in the file: another one seems to begin here"
+            raise content.error(problem, line=line, cure="Save each as a file of its own.")
+
+
+def _follows_blank(rows: list[Row], i: int) -> bool:
+    """Return whether a blank line, or a row without cells, stands above a row."""
+    (before, above), (line, _) = rows[i - 1], rows[i]
+    return filled(above) == 0 or line > before + 1 + sum(cell.count("\n") for cell in above)
 
 
 def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
@@ -99,16 +124,22 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     return found
 
 
-def _first_note(rows: list[Row], dialect: Dialect, is_blank: Flags, is_sum: Flags) -> int:
-    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum."""
+def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags) -> int:
+    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum; or half
+    empty, after a blank line, such as a balance."""
+
+    def is_apart(i: int) -> bool:
+        is_half_empty = 2 * filled(rows[i][1]) <= dialect.typical and i > 0 and _follows_blank(rows, i)
+        return bool(is_sum[i]) or is_half_empty or _is_sparse(rows[i][1], dialect)
+
     start = len(rows)
-    while start > 0 and (is_blank[start - 1] or is_sum[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+    while start > 0 and is_apart(start - 1):
         start -= 1
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
-        (before, above), (line, cells) = rows[i - 1], rows[i]
+        cells = rows[i][1]
         words = " ".join(cells).strip()
-        follows = is_blank[i - 1] or is_sum[i - 1] or line > before + 1 + sum(cell.count("\n") for cell in above)
+        follows = is_sum[i - 1] or _follows_blank(rows, i)
         is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
         is_long = filled(cells) == 1 and len(words) > max(longest, 12)
         if _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
@@ -122,34 +153,33 @@ class _Sums:
     def __init__(self, rows: list[list[str]], skipped: Flags) -> None:
         self.rows, self.skipped = rows, skipped
         self.start = 0  # the row after the last sum
-        self._columns: dict[tuple[int, str], tuple[Numbers, Numbers]] = {}
         self._left_out: list[int] = []
+        self._column = cache(self._sums_of)
 
     def leave_out(self, i: int) -> None:
         """Take a row as a sum of others."""
         self._left_out.append(i)
         self.start = i + 1
 
-    def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
-        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum."""
-        return any(self._fits(i, j, decimal, is_called=is_called, is_mean=is_mean) for decimal in ".,")
+    def _sums_of(self, j: int, decimal: str) -> tuple[Numbers, Numbers]:
+        """Return the numbers of a column, and down to each row their sum and how many there are."""
+        amounts = np.array([_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows])
+        used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
+        return amounts, np.vstack([used, used != 0]).cumsum(axis=1)
 
-    def _fits(self, i: int, j: int, decimal: str, *, is_called: bool, is_mean: bool) -> bool:
-        if (j, decimal) not in self._columns:
-            cells = [_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows]
-            amounts = np.array(cells)
-            used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
-            self._columns[j, decimal] = amounts, np.vstack([used, used != 0]).cumsum(axis=1)
-        amounts, sums = self._columns[j, decimal]
-        before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
-        group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
-        unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
-        if is_mean:
-            return any(abs(total / n - amounts[i]) <= 0.51 * unit for total, n in (before, group) if n)
-        # The cells of a report may be rounded, and its sum that of the cells before.
-        return any(
-            abs(total - amounts[i]) <= 0.51 * unit * (n if is_called else 1) for total, n in (before, group) if n
-        )
+    def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
+        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum. The cells of a
+        report may be rounded, and its sum that of the cells before."""
+        for decimal in ".,":
+            amounts, sums = self._column(j, decimal)
+            before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
+            group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
+            unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
+            for total, n in (before, group):
+                wanted, slack = (total / max(n, 1), 1) if is_mean else (total, n if is_called else 1)
+                if n and abs(wanted - amounts[i]) <= 0.51 * unit * slack:
+                    return True
+        return False
 
 
 def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> tuple[Flags, Flags]:
@@ -193,12 +223,8 @@ def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bo
 
 def _amount(cell: str, decimal: str) -> float:
     """Return the number in a cell, NaN if there is none."""
-    digits = re.search(r"\d[\d.,'’\s]*", cell)
-    number = re.sub(rf"[^\d{decimal}]", "", digits[0]).rstrip(decimal) if digits else ""
-    if digits is None or number.count(decimal) > 1:
-        return math.nan
-    is_negative = re.match(r"\s*[-−(]", cell) or re.search(r"[-−]\s*$", cell)
-    return (-1.0 if is_negative else 1.0) * float(number.replace(decimal, "."))
+    written = written_number(cell)
+    return math.nan if written is None else NumberFormat(decimal, "," if decimal == "." else ".").value(written)
 
 
 def _check_short(content: Content, dialect: Dialect, rows: list[Row], short: list[Row]) -> None:

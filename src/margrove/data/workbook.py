@@ -12,14 +12,13 @@ from functools import reduce
 from typing import Any
 from xml.etree import ElementTree
 
-from margrove.data.columns import named
+from margrove.data.columns import named, number_text
 from margrove.data.memory import check_memory
 from margrove.data.source import HEAD, Content, binary_file, choose_part, damage_refused
 from margrove.errors import MissingExtraError
 
 _ROWS = 3  # the fewest of a sheet that looks like a table: names and two rows
 _CELL = 32  # bytes of a cell in calamine
-_EXACT = 1e15  # whole numbers below are written with all of their digits
 
 Grid = list[list[Any]]
 Range = tuple[tuple[int, int], tuple[int, int]]  # the first and the last cell, each as row and column
@@ -120,7 +119,7 @@ def _written(cell: object) -> str:
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, (int, float)):
-        return f"{cell:.0f}" if cell == cell // 1 and abs(cell) < _EXACT else repr(cell)
+        return number_text(cell)
     if isinstance(cell, timedelta):
         minutes, seconds = divmod(round(cell.total_seconds()), 60)
         return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -11,6 +11,9 @@ from margrove.estimator import Interruptible, check_parameters, checked, estimat
 from margrove.problem import Problem
 from margrove.run.effort import Effort, check_threads
 from margrove.status import Status
+
+if TYPE_CHECKING:
+    from margrove.predictor import Predictor
 
 S = TypeVar("S")
 
@@ -24,6 +27,12 @@ class RunsOnEngine(Interruptible, BaseEstimator):
     engine: str | Engine = "auto"
     status_: Status = fitted()
     engine_: str = fitted()
+
+    def predictor(self) -> Predictor:
+        """Return the predictions of the fitted model alone, as a light `margrove.Predictor`."""
+        from margrove.predictor import predictor_of
+
+        return predictor_of(self)
 
     def _check(self) -> None:
         """Raise an error if a parameter is wrong. Subclasses add the rules for several parameters."""

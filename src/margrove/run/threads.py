@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+_MOST_PER_CORE = 4  # threads: more only take turns
 
 _holding = Lock()
 _holders = 0
@@ -27,6 +30,8 @@ os.register_at_fork(after_in_child=_note_fork)
 
 @cache
 def _blas() -> ThreadpoolController:
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 
@@ -53,3 +58,12 @@ def threads_allowed() -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(wanted), available) if wanted.isdecimal() and int(wanted) > 0 else available
+
+
+def threads_for(n_jobs: int | None) -> int:
+    """Return the number of threads: all that `threads_allowed` counts, or ``n_jobs`` as scikit-learn has it."""
+    available = threads_allowed()
+    if n_jobs is None:
+        return available
+    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))

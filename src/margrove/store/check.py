@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from margrove.certificate import Certificate
 from margrove.store.fault import FaultError, shown
+
+if TYPE_CHECKING:
+    from margrove.certificate import Certificate
 
 MOST_COLUMNS = 2**31 - 1  # the core counts the columns of sparse rows in 32 bits
 
@@ -39,6 +41,8 @@ def check_target(target: Any, names: Any) -> str | None:
 def check_certificate(record: Any, learner: str, machines: int, parts: int = 1) -> Certificate:
     """Return the certificate, as it was; that its words are true is for `certify` to find out. A claim has a value for
     each machine, or for each part of the machine (the splits of a tree), or one for all."""
+    from margrove.certificate import Certificate
+
     try:
         certificate = Certificate.from_dict(record)
         is_whole = certificate.to_dict() == record

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from margrove.store.fault import FaultError, shown
@@ -45,8 +44,6 @@ _BLANK = "0" * 64
 _DIGEST = re.compile(rb'\\"sha256\\":\\"([0-9a-f]{64})\\"')
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
 
-_deserialize: Any = safetensors.deserialize  # untyped in the library's stub
-
 FOREIGN = "it is not a Margrove model file"
 SAVE_ONE = "Give a file that margrove.save or `margrove train` wrote."
 
@@ -59,6 +56,8 @@ UPGRADES: dict[int, Callable[[Header, Tensors], tuple[Header, Tensors]]] = {}
 
 def pack(header: Header, tensors: Tensors) -> bytearray:
     """Return the whole file. The same header and tensors give the same bytes."""
+    import safetensors.numpy  # a program that only reads models needs no more than NumPy
+
     # One key only: safetensors writes several in no fixed order.
     metadata = {KEY: json.dumps({"sha256": _BLANK, **header}, allow_nan=False, separators=(",", ":"))}
     raw = bytearray(safetensors.numpy.save(tensors, metadata))
@@ -93,14 +92,21 @@ def unpack(stream: BinaryIO) -> tuple[Header, Tensors]:
     damage = "its header is damaged: it is not"
     header = _json_object(text, f"{damage} JSON", f"{damage} a JSON object")
     check_format(header)
-    whole = LENGTH_BYTES + length + _data_bytes(layout)
+    start = LENGTH_BYTES + length
+    whole = start + _data_bytes(layout)
     place = _digest_place(raw)
     _read(stream, raw, whole + 1)
     if len(raw) != whole:
         words = "is cut off: it ends" if len(raw) < whole else "goes on"
         raise FaultError(f"the file {words} after {min(len(raw), whole):,} of {whole:,} bytes")
     _check_digest(raw, place)
-    return header, _tensors(bytes(raw))
+    del layout["__metadata__"]
+    end = 0
+    for begin, stop in sorted(entry["data_offsets"] for entry in layout.values()):
+        if begin != end:
+            raise FaultError("its arrays do not lie end to end")
+        end = stop
+    return header, {name: _tensor(name, entry, raw, start) for name, entry in layout.items()}
 
 
 def _read(stream: BinaryIO, raw: bytearray, size: int) -> None:
@@ -124,13 +130,13 @@ def _json_object(text: str | bytearray, damaged: str, other: str, cure: str | No
 
 
 def _data_bytes(layout: dict[str, Any]) -> int:
-    """Return the end of the last array. The safetensors library checks that the arrays lie end to end."""
+    """Return the end of the last array."""
     ends = [0]
     for name, entry in layout.items():
         if name == "__metadata__":
             continue
         offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        if not isinstance(offsets, list) or len(offsets) != 2 or type(offsets[1]) is not int or offsets[1] < 0:
+        if not isinstance(offsets, list) or [type(offset) for offset in offsets] != [int, int] or min(offsets) < 0:
             raise FaultError("its header is damaged: an array has no valid position in the file")
         ends.append(offsets[1])
     return max(ends)
@@ -155,23 +161,19 @@ def _check_digest(raw: bytearray, place: slice) -> None:
         )
 
 
-def _tensors(raw: bytes) -> Tensors:
-    try:
-        entries = _deserialize(raw)
-    except safetensors.SafetensorError as error:
-        raise FaultError(f"its arrays are not in the safetensors layout ({error})") from error
-    return {name: _tensor(name, entry) for name, entry in entries}
-
-
-def _tensor(name: str, entry: dict[str, Any]) -> NDArray[np.generic]:
-    if entry["dtype"] not in _DTYPES:
-        raise FaultError(f"array {name!r} is of type {entry['dtype']}, which no model uses")
-    try:
-        array = np.frombuffer(entry["data"], dtype=_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+def _tensor(name: str, entry: dict[str, Any], raw: bytearray, start: int) -> NDArray[np.generic]:
+    kind, shape, (begin, end) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
+    if not isinstance(kind, str) or kind not in _DTYPES:
+        raise FaultError(f"array {name!r} is of type {str(kind)[:20]}, which no model uses")
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise FaultError(f"array {name!r} has an impossible shape")
+    if math.prod(shape) * np.dtype(_DTYPES[kind]).itemsize != end - begin:
+        raise FaultError(f"array {name!r} has the shape {shown(shape)}, which is not that of its {end - begin:,} bytes")
+    try:  # a copy: writable, aligned
+        flat = np.frombuffer(raw, _DTYPES[kind], math.prod(shape), start + begin).copy()
+        return flat.reshape(shape)
     except (ValueError, OverflowError) as error:  # (0, 2**63): no entries, but more rows than NumPy can count
         raise FaultError(f"array {name!r} has an impossible shape") from error
-    # Older versions of the library give bytes, which NumPy will not let a model write to.
-    return np.require(array, requirements=["W", "A"])
 
 
 def check_format(header: Header) -> None:

@@ -6,12 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import BinaryIO, TypeAlias
 
 from margrove.advice import Advice
 from margrove.errors import ModelFileError
-from margrove.run.atomic import replace_file
 from margrove.store.fault import FaultError
 
 Target: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -36,7 +34,7 @@ def open_for_reading(target: Target) -> AbstractContextManager[BinaryIO]:
         _check_is_binary(target, "read")
         return nullcontext(target)
     try:
-        return cast(BinaryIO, Path(target).open("rb"))
+        return open(target, "rb")
     except IsADirectoryError as error:
         raise FaultError("it is a directory", "Name a model file in it.") from error
     except FileNotFoundError as error:
@@ -56,8 +54,13 @@ def write(target: Target, content: bytes | bytearray) -> None:
         if mode is not None and stat.S_ISDIR(mode):
             raise FaultError("it is a directory", "Add the name of a file, such as model.margrove.")
         if mode is not None and not stat.S_ISREG(mode):
-            Path(target).write_bytes(content)  # a pipe or a device: to be written into, not to be replaced by a file
+            with open(target, "wb") as stream:
+                stream.write(content)  # a pipe or a device: to be written into, not to be replaced by a file
             return
+        from pathlib import Path
+
+        from margrove.run.atomic import replace_file
+
         # A link keeps pointing where it did: the file behind it is replaced.
         replace_file(Path(os.path.realpath(target)), content, mode)
     except OSError as error:

@@ -14,15 +14,13 @@ from typing import Any
 from margrove.errors import MargroveWarning
 from margrove.store import long_lists
 from margrove.store.arrays import Arrays
-from margrove.store.check import check_fields
 from margrove.store.codec import put_together, take_apart
-from margrove.store.container import FORMAT, Header, Tensors, bring_up_to_date, pack, unpack
+from margrove.store.container import FORMAT, pack
 from margrove.store.fault import FaultError, shown
-from margrove.store.files import Target, naming, open_for_reading, write
+from margrove.store.files import Target, naming, write
+from margrove.store.saved import DAMAGED, FIELD, MOST_BYTES, TENSOR, read_file
 
 RECORD = "training_record_"  # the attribute of a model
-_FIELD, _TENSOR = "record", "training_record"  # its places in a file
-MOST_BYTES = 1 << 23  # of a record: 5,000 rows of 100 classes take half of it
 
 
 def save(model: Any, path: Target) -> None:
@@ -59,8 +57,8 @@ def save(model: Any, path: Target) -> None:
         long_lists.move_out(record, arrays.tensors)
         header = {"format": FORMAT, "margrove": version("margrove"), "model": record}
         if (history := getattr(model, RECORD, None)) is not None:
-            header[_FIELD] = _checked_record(history)
-            long_lists.move_field(header, _FIELD, arrays.tensors, _TENSOR)
+            header[FIELD] = _checked_record(history)
+            long_lists.move_field(header, FIELD, arrays.tensors, TENSOR)
         content = pack(header, arrays.tensors)
         for words in arrays.left_out:
             warnings.warn(words, MargroveWarning, stacklevel=2)
@@ -87,13 +85,13 @@ def load(path: Target) -> Any:
     Traceback (most recent call last):
     margrove.errors.ModelFileError: the stream: it is empty. Give a file that margrove.save or `margrove train` wrote.
     """
-    with naming(path, _DAMAGED):
-        header, tensors = _read(path)
+    with naming(path, DAMAGED):
+        header, tensors = read_file(path)
         model = put_together(header["model"], Arrays(tensors))
         if tensors:
             raise FaultError(f"it holds the array {min(tensors)!r}, which the model does not use")
-        if _FIELD in header:
-            setattr(model, RECORD, _checked_record(header[_FIELD]))
+        if FIELD in header:
+            setattr(model, RECORD, _checked_record(header[FIELD]))
         return model
 
 
@@ -122,28 +120,12 @@ def describe(path: Target) -> dict[str, Any]:
     >>> header["model"]["class"], header["tensors"]["coef_"]
     ('BasicLinearClassifier', {'dtype': 'float64', 'shape': [1, 1]})
     """
-    with naming(path, _DAMAGED):
-        header, tensors = _read(path)
+    with naming(path, DAMAGED):
+        header, tensors = read_file(path)
         shapes = {
             name: {"dtype": tensor.dtype.name, "shape": list(tensor.shape)} for name, tensor in sorted(tensors.items())
         }
         return {**header, "tensors": shapes}
-
-
-_DAMAGED = "Do not use this file: get another copy, or save the model again."
-
-
-def _read(path: Target) -> tuple[Header, Tensors]:
-    with open_for_reading(path) as stream:
-        header, tensors = unpack(stream)
-    header, tensors = bring_up_to_date(header, tensors)
-    check_fields(header, {"sha256", "format", "margrove", "model"} | (header.keys() & {_FIELD}), "its header")
-    if header.get(_FIELD) == {long_lists.MARK: _TENSOR}:
-        absent = "its training record is not in the file, or too long"
-        damaged = "its training record is not JSON"
-        header[_FIELD] = long_lists.read_json(_TENSOR, tensors, absent, damaged, MOST_BYTES)
-    long_lists.move_in(header["model"], tensors)
-    return header, tensors
 
 
 def _checked_record(record: Any) -> Any:

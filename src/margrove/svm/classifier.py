@@ -35,11 +35,12 @@ from margrove.svm.layout import (
     class_slices,
     code_matrix,
     coefficients_of,
+    decided,
+    joined,
     lies_by_pairs,
     machine_names,
     pairs_of,
-    scores_of_votes,
-    votes_of,
+    scores_of,
 )
 from margrove.svm.machine import SupportVectorMachine
 from margrove.svm.margins import Margins, margins
@@ -203,16 +204,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return `decision_function` from the machines' values."""
-        if len(self.classes_) == 2:
-            if values.shape[1] == 1 and isinstance(self.multiclass, str):
-                return values.ravel()
-            scores = self._code_scores(values)
-            return np.asarray(scores[:, 1] - scores[:, 0])
-        if not isinstance(self.multiclass, str):
-            return self._code_scores(values)
-        if not self._is_one_vs_one or self.decision_function_shape == "ovo":
-            return values
-        return scores_of_votes(values, values >= 0, code_matrix("ovo", len(self.classes_)))
+        return scores_of(values, len(self.classes_), self.multiclass, self.decision_function_shape)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of each row: the most votes (one-vs-one; the first class of a tie), or the highest score."""
@@ -224,23 +216,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     def _decided(self, values: NDArray[np.float64]) -> NDArray[Any]:
         """Return `predict` from the machines' values."""
         order = getattr(self, "label_order_", None)
-        if order is not None:
-            values = self._away_from_zero(values, order)
-        if len(self.classes_) > 2 and self._is_one_vs_one and not self.break_ties:
-            votes = votes_of(values > 0, code_matrix("ovo", len(self.classes_)))
-            chosen = votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)]
-            return np.asarray(self.classes_[chosen])
-        scores = self._scores(values)
-        # LIBSVM gives a row on the boundary to the second class.
-        chosen = (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
-    def _away_from_zero(self, values: NDArray[np.float64], order: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Replace f = 0 by ±1: LIBSVM gives a row on the boundary to the second label of the pair, in its own order."""
-        place = np.argsort(order)
-        code = code_matrix(self.multiclass, len(order))
-        positive, negative = code.argmax(axis=0), code.argmin(axis=0)
-        return np.where(values == 0, np.where(place[positive] > place[negative], 1.0, -1.0), values)
+        shape = self.decision_function_shape
+        return np.asarray(
+            self.classes_[decided(values, len(self.classes_), self.multiclass, shape, self.break_ties, order)]
+        )
 
     def machine_decision(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return f(x) of every machine, shape (n, machines), in the order of ``intercept_``."""
@@ -332,7 +311,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                     parts.append(points[:, self.support_[rows]] @ beta.T)
                 else:
                     parts.append(weighted_sums(self, kernel, points, support[rows], beta))
-        return _joined(parts)
+        return joined(parts)
 
     @property
     def _lies_by_pairs(self) -> bool:
@@ -342,11 +321,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if not self._lies_by_pairs:
             return super()._weights()
         parts = [(self._dual[:, rows] @ self.support_vectors_[rows]).T for rows in class_slices(self.n_support_)]
-        return _joined(parts).T
-
-    def _code_scores(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        code = code_matrix(self.multiclass, len(self.classes_)).T.astype(np.float64)
-        return np.asarray(-(np.maximum(0, 1 - values) @ (code > 0) + np.maximum(0, 1 + values) @ (code < 0)))
+        return joined(parts).T
 
     def _keep(self, sample: Sample, data: TrainingData, solved: list[Solved]) -> None:
         for name in ("probA_", "probB_", "label_order_"):
@@ -391,15 +366,6 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
                 line = np.where(codes[rows] == i, j - 1, i)
             dual[line, place[rows]] = beta[nonzero]
         return dual
-
-
-def _joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the sums of the pairs, (…, K (K − 1)/2), from each class's share in its pairs, (…, K − 1)."""
-    k = len(parts)
-    joined = np.empty((parts[0].shape[0], k * (k - 1) // 2))
-    for machine, (i, j) in enumerate(pairs_of(k)):
-        joined[:, machine] = parts[i][:, j - 1] + parts[j][:, i]
-    return joined
 
 
 def _xi_alpha(data: TrainingData, solved: list[Solved]) -> int:

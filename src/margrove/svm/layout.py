@@ -155,3 +155,61 @@ def scores_of_votes(
     """Return the votes of each class, and less than a vote that breaks ties: t/(3 (|t| + 1)), t its values' sum."""
     total = values @ code.T.astype(np.float64)
     return np.asarray(votes_of(is_won, code) + total / (3 * (np.abs(total) + 1)))
+
+
+def joined(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the sums of the pairs, (…, K (K − 1)/2), from each class's share in its pairs, (…, K − 1)."""
+    k = len(parts)
+    sums = np.empty((parts[0].shape[0], k * (k - 1) // 2))
+    for machine, (i, j) in enumerate(pairs_of(k)):
+        sums[:, machine] = parts[i][:, j - 1] + parts[j][:, i]
+    return sums
+
+
+def scores_of(values: NDArray[np.float64], n_classes: int, multiclass: Any, shape: str) -> NDArray[np.float64]:
+    """Return the score of each class from the machines' values; see `SVC.decision_function`."""
+    is_word = isinstance(multiclass, str)
+    if n_classes == 2:
+        if values.shape[1] == 1 and is_word:
+            return values.ravel()
+        scores = _code_scores(values, code_matrix(multiclass, 2))
+        return np.asarray(scores[:, 1] - scores[:, 0])
+    if not is_word:
+        return _code_scores(values, code_matrix(multiclass, n_classes))
+    if multiclass != "ovo" or shape == "ovo":
+        return values
+    return scores_of_votes(values, values >= 0, code_matrix("ovo", n_classes))
+
+
+def decided(
+    values: NDArray[np.float64],
+    n_classes: int,
+    multiclass: Any,
+    shape: str,
+    break_ties: bool,
+    order: NDArray[np.int32] | None = None,
+) -> NDArray[np.intp]:
+    """Return the place of the predicted class from the machines' values. ``order``: of a LIBSVM model, its labels in
+    the order it knew them, which decides ties."""
+    if order is not None:
+        values = _away_from_zero(values, order, code_matrix(multiclass, n_classes))
+    if n_classes > 2 and isinstance(multiclass, str) and multiclass == "ovo" and not break_ties:
+        votes = votes_of(values > 0, code_matrix("ovo", n_classes))
+        return np.asarray(votes.argmax(axis=1) if order is None else order[votes[:, order].argmax(axis=1)])
+    scores = scores_of(values, n_classes, multiclass, shape)
+    # LIBSVM gives a row on the boundary to the second class.
+    return (scores >= 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def _code_scores(values: NDArray[np.float64], code: NDArray[np.int8]) -> NDArray[np.float64]:
+    signs = code.T.astype(np.float64)
+    return np.asarray(-(np.maximum(0, 1 - values) @ (signs > 0) + np.maximum(0, 1 + values) @ (signs < 0)))
+
+
+def _away_from_zero(
+    values: NDArray[np.float64], order: NDArray[np.int32], code: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """Replace f = 0 by ±1: LIBSVM gives a row on the boundary to the second label of the pair, in its own order."""
+    place = np.argsort(order)
+    positive, negative = code.argmax(axis=0), code.argmin(axis=0)
+    return np.where(values == 0, np.where(place[positive] > place[negative], 1.0, -1.0), values)

@@ -5,13 +5,14 @@ from typing import Any
 from margrove.learner import Learner, Offer, register
 
 
-def _machine(place: str, *, certify: str, file: str, onnx: str, **others: Any) -> Learner:
+def _machine(place: str, *, certify: str, file: str, onnx: str, predict: str, **others: Any) -> Learner:
     return Learner(
         f"margrove.svm.{place}",
         certify=f"margrove.svm.certificate:{certify}",
         explain="margrove.svm.explain:explain_machine",
         file=f"margrove.svm.file:{file}",
         onnx=f"margrove.svm.onnx:{onnx}",
+        predict=f"margrove.svm.predictor:{predict}",
         peers=(f"sklearn.svm:{place.partition(':')[2]}",),
         adopt="margrove.svm.adopted:adopt_sklearn",
         to_peer="margrove.svm.adopted:to_sklearn",
@@ -26,6 +27,7 @@ register(
         certify="certify_svc",
         file="SVC_FILE",
         onnx="support_vector_classifier",
+        predict="classifier",
         has_unit_margin=True,
         search="margrove.svm.search:SVCCV",
         # C = 10 instead of 1 has a better mean yet (91.9 against 91.4 %), but it is worse on noisy tables
@@ -38,6 +40,7 @@ register(
         certify="certify_nu_svc",
         file="NU_SVC_FILE",
         onnx="support_vector_classifier",
+        predict="classifier",
         has_unit_margin=True,
     ),
     _machine(
@@ -46,6 +49,7 @@ register(
         certify="certify_svr",
         file="SVR_FILE",
         onnx="kernel_regression",
+        predict="regression",
         search="margrove.svm.search:SVRCV",
         # Not listed: its C and ε are in the unit of the target, and only a search knows them.
         offer=Offer("svm", "the flattest surface, ignoring small errors", task="regress", is_listed=False),
@@ -56,6 +60,7 @@ register(
         certify="certify_nu_svr",
         file="NU_SVR_FILE",
         onnx="kernel_regression",
+        predict="regression",
     ),
     _machine(
         "one_class:OneClassSVM",
@@ -63,6 +68,7 @@ register(
         certify="certify_one_class",
         file="ONE_CLASS_FILE",
         onnx="one_class",
+        predict="one_class",
         needs_target=False,
     ),
 )

@@ -159,7 +159,8 @@ def _dates(model: TreeModel) -> list[str]:
         column = model.columns[j]
         name = " ".join(column.name.split())
         if column.date_part:
-            lines.append(f"{name}: the {column.date_part[1]} of {' '.join(column.date_part[0].split())}, as a number")
+            how = "0 to 23" if column.date_part[1] == "hour" else "its English name"
+            lines.append(f"{name}: the {column.date_part[1]} of {' '.join(column.date_part[0].split())} ({how})")
         elif isinstance(column.format, DateFormat):
             lines.append(f"{name}: days since 1970-01-01 in UTC, as a number")
     return lines

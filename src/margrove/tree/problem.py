@@ -62,7 +62,6 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csc_matrix, hstack
 
 from margrove.data.columns import RowIndex
 from margrove.data.formats import Format
@@ -70,6 +69,8 @@ from margrove.errors import ParameterError
 from margrove.problem import Problem
 
 if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csc_matrix
+
     from margrove.tree.model import TreeSolution  # noqa: F401  (the type of the solution, below)
 
 Criterion = Literal["entropy", "gini", "error", "squared_error", "gaussian_entropy", "absolute_error", "poisson"]
@@ -145,6 +146,8 @@ class Cells:
         if self.sparse is None:
             values = (*self.values[:j], self.values[j][order], *self.values[j + 1 :])
             return replace(self, values=values, block=None)
+        from scipy.sparse import hstack  # not loaded by programs that only predict
+
         parts = self.sparse[:, :j], self.sparse[:, [j]].tocsr()[order].tocsc(), self.sparse[:, j + 1 :]
         return replace(self, sparse=hstack(parts, format="csc"))
 

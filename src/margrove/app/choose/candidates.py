@@ -55,11 +55,10 @@ class Candidate:
         is_trial: bool = False,
     ) -> Any:
         """Return an unfitted model for the table, whose fit may take so many seconds; for a trial without calibration,
-        unless it is judged by its probabilities."""
+        which `TrialData.scores` does at once for all folds."""
         limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
         preparation = training.preparation.for_table(self.learner, table)
-        if self.rounds or training.kind.metric.needs != "probabilities":
-            training = training.bare if is_trial else training
+        training = training.bare if is_trial else training
         out_of_bag = {"oob_score": False} if is_trial and self.is_forest else {}  # the folds judge it
         given = {**self.params, **params, **out_of_bag}
         own = replace(training, taken=self.learner, params=given, preparation=preparation)

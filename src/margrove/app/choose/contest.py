@@ -24,6 +24,7 @@ from margrove.app.options.budget import Budget
 from margrove.app.options.training import Training
 from margrove.data import Table
 from margrove.data.columns import some
+from margrove.errors import MargroveError
 
 if TYPE_CHECKING:
     from margrove.app.screen.progress import Countdown
@@ -48,7 +49,7 @@ _HOPELESS = 0.02  # so far behind the best, and two standard errors, more rows w
 
 @dataclass(frozen=True)
 class Result:
-    """The trials of a contest, the best first, and the one that is taken."""
+    """The trials of a contest, by their scores, the best first, and the one that is taken."""
 
     task: Task
     trials: tuple[Trial, ...]
@@ -61,8 +62,9 @@ class Result:
 
     @property
     def best(self) -> Trial | None:
-        """The best score, of equals the simplest; None where nothing was scored."""
-        return next((trial for trial in self.trials if trial.is_scored), None)
+        """The best score, of equals the simplest, of those that can be finished in time if there are any; None where
+        nothing was scored."""
+        return next((trial for trial in ranked(self.trials) if trial.is_scored), None)
 
     @property
     def rivals(self) -> tuple[Trial, ...]:
@@ -87,24 +89,26 @@ def fairly_judged(training: Training, table: Table) -> Training:
     a class: the choice by accuracy would hardly notice it."""
     labels = table.labels()
     classes, counts = np.unique(labels, return_counts=True)
-    if training.metric is not None or training.kind.is_number or len(classes) < 3:
+    if training.metric is not None or training.kind.is_number:
         return training
     rows = training.kind.sample(labels, FIRST_ROWS, training.seed)
     data = TrialData.of(training, table.take(rows))
-    never = set(classes[counts >= _LEAST_OF_CLASS].tolist())
-    for candidate in CANDIDATES[training.kind.name]:
-        if candidate.name in _QUICK and data.folds.tests:
-            train, learned, test, places = next(data.rounds(candidate))
-            model = candidate.build(training, data.table, {}, _QUICK_SECONDS, is_trial=True)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                model.fit(train, learned)
-            never -= set(data.predicted(model, test, places, learned).values.tolist())
+    never = set(classes[counts >= _LEAST_OF_CLASS].tolist()) if data.folds.tests else set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
+        for candidate in CANDIDATES[training.kind.name]:
+            if candidate.name not in _QUICK or not never:
+                continue
+            try:
+                train, learned, test, _ = next(data.rounds(candidate))
+                model = candidate.build(training, data.table, {}, _QUICK_SECONDS, is_trial=True).fit(train, learned)
+            except MargroveError:  # its trial says why
+                return training
+            never -= set(np.asarray(model.predict(test)).tolist())
     if not never:
         return training
-    return training.by_balanced(
-        labels, f"By accuracy some classes would never be predicted ({some(sorted(map(str, never)), 3)})"
-    )
+    names = some([repr(name) for name in sorted(map(str, never))], 3)
+    return training.by_balanced(labels, f"By accuracy {names} would never be predicted")
 
 
 def first_rows(n_rows: int, n_columns: int) -> int:
@@ -168,7 +172,7 @@ class Contest:
                 self._trials[trial.candidate.name] = replace(trial, is_too_slow=True, note=_TOO_SLOW)
         return Result(
             task,
-            ranked(list(self._trials.values())),
+            tuple(sorted(self._trials.values(), key=lambda trial: (-trial.mean, trial.candidate.complexity))),
             self._training.prefer,
             n_rows=len(labels),
             n_first=len(first),

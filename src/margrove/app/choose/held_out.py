@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 NESTED_ROWS = 5_000
 _SPARE = 1.3  # a later round may take this many times as long as the first
 _SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows: the learning curve; the score of the whole is known
+_LEAST_ROWS = 20  # of the learning curve: the score after fewer says nothing
 _OVERRUN = 0.05  # a fit may exceed the budget by at most this fraction of it
 
 
@@ -193,7 +194,7 @@ class NestedChoice:
         points: list[Point] = []
         n_whole = self._table.n_rows - len(tests[0])
         seconds = trial.fit_seconds * (self._table.n_rows / max(1, trial.n_rows)) ** trial.growth * len(tests)
-        for share in _SHARES:
+        for share in (share for share in _SHARES if share * n_whole >= _LEAST_ROWS):
             if _SPARE * seconds * share**trial.growth > self._budget.left:
                 break
             meter.begin(f"learning curve, {100 * share:.0f} % of the rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 import margrove
 from margrove.app.choose.candidates import LEAST_LIMIT, Candidate
 from margrove.app.choose.search import C_STEP, GAMMA_STEP, MOST_ROWS, SearchResult, SearchSpace, search, search_space_of
-from margrove.app.estimate.metrics import as_scorer
+from margrove.app.estimate.metrics import as_scorer, scores_of
 from margrove.app.estimate.task import Folds, Predicted, Rows, Task
 from margrove.app.models import last_step_of, uncalibrated
 from margrove.app.options.budget import Budget
 from margrove.app.options.table import table_for
 from margrove.app.options.training import Training
 from margrove.app.screen.advice import error_in_shell
+from margrove.calibrate.probability import as_scores, calibrated, fitted_calibration
+from margrove.calibrate.threshold import Metric, tuned_factors
 from margrove.data import Table
 from margrove.errors import MargroveError, ParameterError
 from margrove.status import Status
@@ -54,6 +56,7 @@ class Trial:
     seconds: float = 0.0  # in all, the search for its settings included
     fit_seconds: float = 0.0  # of one fold: learning and answering
     growth: float = 1.0  # the power of the rows that this grows with
+    n_fits: int = 1  # that a model takes: calibrated, it is also fitted without each part of the rows
     status: str = "not tried"
     note: str = ""
     found: SearchResult | None = None  # by a search
@@ -91,7 +94,7 @@ class Trial:
         one = self._fit_seconds(n_rows)
         if self.candidate.is_forest:
             one *= min(1.0, ENOUGH_TREES / self.n_trees)
-        return 2 * one + self.candidate.proof_seconds(one)
+        return 2 * self.n_fits * one + self.candidate.proof_seconds(one)
 
     def _fit_seconds(self, n_rows: int) -> float:
         in_fold = self.n_rows * (1 - 1 / max(2, len(self.scores)))
@@ -144,7 +147,32 @@ class TrialData:
 
     def predicted(self, model: Any, test: Table, rows: Rows, learned: NDArray[Any]) -> Predicted:
         """Return the predictions of the rows of a fold."""
-        return self.task.predicted(model, test, rows, self.labels, learned, has_scores=self.task.needs_scores)
+        part = self.task.predicted(model, test, rows, self.labels, learned, has_scores=self.task.needs_scores)
+        if not self.training.is_calibrated:
+            return part
+        return replace(part, scores=scores_of(model, test, np.unique(self.labels), is_calibrated=False))
+
+    def scores(self, parts: Sequence[Predicted]) -> tuple[float, ...]:
+        """Return the score of each fold."""
+        if self.training.is_calibrated:
+            parts = [
+                self._calibrated(part, [other for other in parts if other is not part] or [part]) for part in parts
+            ]
+        return tuple(self.task.score(self.labels, part) for part in parts)
+
+    def _calibrated(self, part: Predicted, others: Sequence[Predicted]) -> Predicted:
+        """Return the predictions of a fold with probabilities calibrated, and of two classes a threshold tuned, on the
+        other folds: a fitted model will have them calibrated and tuned on held-out rows."""
+        classes, tuned_for = np.unique(self.labels), self.training.tuned_for
+        codes = np.searchsorted(classes, np.concatenate([self.labels[other.rows] for other in others]))
+        k, weight = len(classes), np.ones(len(codes))
+        f = as_scores(np.concatenate([other.scores for other in others]), k)
+        a, b = fitted_calibration(f, codes, k, weight)
+        p = calibrated(as_scores(part.scores, k), a, b)
+        if k > 2 or tuned_for is None:
+            return replace(part, scores=p)
+        factors, _ = tuned_factors(Metric(tuned_for, classes), codes, weight, calibrated(f, a, b))
+        return replace(part, scores=p, values=classes[(p * factors).argmax(axis=1)])
 
 
 def tried(
@@ -160,7 +188,7 @@ def tried(
     scores would be of half a model."""
     started = time.monotonic()
     budget = Budget(seconds)
-    trial = Trial(candidate, n_rows=data.table.n_rows)
+    trial = Trial(candidate, n_rows=data.table.n_rows, n_fits=data.training.n_fits)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows gives the same warnings once
@@ -192,12 +220,12 @@ def _status_of(model: Any) -> Status:
 
 def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> Trial:
     """Score every fold, with the settings that the trial has."""
-    scores: list[float] = []
+    parts: list[Predicted] = []
     statuses: list[Status] = []
     began, n, growth = time.monotonic(), len(data.folds.tests), trial.candidate.growth
     for train, learned, test, rows in data.rounds(trial.candidate):
-        meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
-        if scores and budget.left <= 0:
+        meter.begin(f"{trial.title}, fold {len(parts) + 1} of {n}")
+        if parts and budget.left <= 0:
             break
         model = trial.candidate.build(data.training, data.table, trial.params, budget.left, is_trial=True)
         started = time.monotonic()
@@ -206,15 +234,16 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
         if status is Status.TIME_LIMIT and budget.left <= 0:
             break
         statuses.append(status)
-        if not scores and data.is_sample:
+        if not parts and data.is_sample:
             growth = _growth(data, trial, train, learned, time.monotonic() - started)
             began += time.monotonic() - started
-        scores.append(data.task.score(data.labels, data.predicted(model, test, rows, learned)))
-    if len(scores) < min(n, _LEAST_FOLDS):
+        parts.append(data.predicted(model, test, rows, learned))
+    if len(parts) < min(n, _LEAST_FOLDS):
         return _out_of_time(trial)
     took = time.monotonic() - began
+    scores = data.scores(parts)
     status = next((status for status in statuses if status is not Status.CONVERGED), Status.CONVERGED)
-    scored = replace(trial, scores=tuple(scores), fit_seconds=took / len(scores), growth=growth, status=str(status))
+    scored = replace(trial, scores=scores, fit_seconds=took / len(scores), growth=growth, status=str(status))
     if len(scores) < n:
         note = f"{len(scores)} of {n} folds were scored within its share of the budget"
         return replace(scored, status=str(Status.TIME_LIMIT), note=note)
@@ -277,7 +306,7 @@ def _grown(
     spent = 0.0
     for size in (size for size in candidate.rounds if size >= first):
         began = time.monotonic()
-        scored: dict[int, list[float]] = {}
+        scored: dict[int, list[Predicted]] = {}
         for number, (model, (train, learned, test, rows)) in enumerate(zip(models, rounds, strict=True), start=1):
             meter.begin(f"{candidate.titled({'n_estimators': size})}, fold {number} of {len(rounds)}")
             if budget.left <= 0:
@@ -290,10 +319,10 @@ def _grown(
                 return _kept(trial, curve, took, Status.TIME_LIMIT)
             wanted = {s for s in candidate.rounds if s <= size and s not in curve}
             for at, part in _stages(data, model, test, rows, learned, wanted):
-                scored.setdefault(at, []).append(data.task.score(data.labels, part))
+                scored.setdefault(at, []).append(part)
         spent += time.monotonic() - began
-        for at, scores in sorted(scored.items()):
-            curve[at] = tuple(scores)
+        for at, parts in sorted(scored.items()):
+            curve[at] = data.scores(parts)
             took[at] = spent * at / size / len(rounds)
         if all(last_step_of(model).n_estimators_ < size for model in models):
             break  # each has ended of itself
@@ -322,9 +351,10 @@ def _stages(
     n_voters = model.n_estimators_
     last = data.predicted(model, test, rows, learned)
     if any(size < n_voters for size in wanted):
-        scores = model.staged_predict_proba(test) if data.task.needs_scores else repeat(None)
+        scores = repeat(None) if last.scores is None else model.staged_decision_function(test)
         for size, (values, own) in enumerate(zip(model.staged_predict(test), scores, strict=False), start=1):
             if size in wanted - {n_voters}:
+                own = np.column_stack([-own, own]) if np.ndim(own) == 1 else own
                 yield size, replace(last, values=values, scores=own)
     yield from ((size, last) for size in wanted if size >= n_voters)
 

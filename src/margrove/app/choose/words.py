@@ -13,8 +13,7 @@ from margrove.app.choose import in_digits
 from margrove.app.choose.candidates import CANDIDATES
 from margrove.app.estimate.classes import NEARLY_PERFECT
 from margrove.app.estimate.learning_curve import Point, verdict_on_rows
-from margrove.app.estimate.task import Estimate, Task
-from margrove.app.estimate.words import tell_value
+from margrove.app.estimate.task import Task
 from margrove.app.screen.console import Screen, bare_grid
 from margrove.explanation import counted
 from margrove.run.progress import in_short
@@ -159,22 +158,12 @@ def choice_words(chosen: Chosen) -> str:
     return f"Chosen: {trial.title}, because {why}{folds}.{hint}"
 
 
-def tell_choice(screen: Screen, chosen: Chosen, advice: str = "") -> None:
-    """Print the estimate of the choice, how it was made, and the baseline; ``advice`` is for one that is no better."""
-    estimate, lines = chosen.estimate, []
-    if len(set(chosen.picks)) > 1:
-        picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
-        lines.append(Text(f"chosen in the rounds: {picks}", style="dim"))
-    task, text = estimate.task, "" if estimate.value is None else estimate_words(estimate)
-    useless = task.uselessness(estimate)
-    shown: list[str | Text] = [*lines, *task.context(estimate)[: 1 if task.is_number else None]]
-    tell_value(screen, estimate, text, chosen.how, shown, useless and (advice or useless))
-
-
-def estimate_words(estimate: Estimate) -> str:
-    """Return the value with its interval; a perfect one with one decimal."""
-    is_perfect = estimate.value is None or not NEARLY_PERFECT <= estimate.value < 1
-    return "-" if estimate.value is None else estimate.task.words(estimate, 1 if is_perfect else 2)
+def picks_words(chosen: Chosen) -> list[Text]:
+    """Return in a line what the rounds chose, if they differ."""
+    if len(set(chosen.picks)) < 2:
+        return []
+    picks = ", ".join(f"{pick} ({n})" if n > 1 else pick for pick, n in Counter(chosen.picks).most_common())
+    return [Text(f"chosen in the rounds: {picks}", style="dim")]
 
 
 def tell_curve(screen: Screen, task: Task, points: list[Point]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from margrove.app.estimate.intervals import Interval, bootstrap_interval, share_interval
-from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, metric_named, rarest
+from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, metric_named, scores_of
 from margrove.app.estimate.relation import relation_of_classes
 from margrove.app.estimate.task import Estimate, Labels, Predicted, Rows, Task
-from margrove.app.models import last_step_of
 from margrove.data import Table
 
 NEARLY_PERFECT = 0.999  # an accuracy from which on a tenth of a per cent is too coarse
 
 
-class _Classes(Task):
+class Classes(Task):
     name, is_number = "classify", False
     too_few = "at least two classes need two or more rows each"
     splitter = StratifiedKFold
@@ -61,7 +60,7 @@ class _Classes(Task):
         return np.concatenate([rng.choice(rows, n, replace=False) for rows, n in zip(own, counts, strict=True)])
 
     def score(self, labels: Labels, part: Predicted) -> float:
-        return self.metric.score(judged_of(labels, part))
+        return self.metric.score(Judged.of(labels, labels[part.rows], part.values, part.scores))
 
     def resolution(self, n_rows: int) -> float:
         """Return half a row: folds differ in size by a row, so that the same number of errors gives other means."""
@@ -71,41 +70,44 @@ class _Classes(Task):
         return self.metric.natural(score) == 0 if self.metric.is_loss else score >= 1 - self.resolution(n_rows)
 
     def beside(self, model: Any, asked: Table, labels: Labels, learned: Labels, has_scores: bool) -> dict[str, Any]:
-        return {"scores": _scores_of(model, asked, np.unique(labels))} if has_scores else {}
+        return {"scores": scores_of(model, asked, np.unique(labels))} if has_scores else {}
 
     def scored(self, labels: Labels, parts: Sequence[Predicted], n_rounds: int, seed: int) -> dict[str, Any]:
-        classes, counts = np.unique(labels, return_counts=True)
-        constant, label = self.metric.constant(Judged(labels, labels, None, classes, rarest(counts)))
+        judged = [Judged.of(labels, labels[part.rows], part.values, part.scores) for part in parts]
+        found = self.judged(judged, Judged.of(labels, labels, labels), n_rounds, seed)
+        if parts and found["value"] <= found["baseline"]:
+            found["relation"] = relation_of_classes(judged, seed)
+        return found
+
+    def judged(self, parts: Sequence[Judged], whole: Judged, n_rounds: int, seed: int = 0) -> dict[str, Any]:
+        """Return the scores of the parts of all rows, with their interval, and that of the best constant."""
+        constant, label = self.metric.constant(whole)
         found: dict[str, Any] = {"baseline": constant, "baseline_class": label.item()}
         if not parts:
             return found
-        all_judged = [judged_of(labels, part) for part in parts]
-        rounds = tuple(self.metric.score(each) for each in all_judged)
-        value, sizes = float(np.mean(rounds)), [len(each.truth) for each in all_judged]
-        right = [each.truth == each.values for each in all_judged]
+        n_rows, sizes = len(whole.truth), [len(each.truth) for each in parts]
+        rounds, table = tuple(self.metric.score(each) for each in parts), sum(each.table[0] for each in parts)
+        value = float(np.mean(rounds))
+        found["accuracy"] = float(np.mean([np.mean(each.truth == each.values) for each in parts]))
         if self.metric is ACCURACY:
-            n_right = sum(int(each.sum()) for each in right)
-            interval: Interval | None = share_interval(n_right, sum(sizes), n_rounds, len(labels))
+            interval: Interval | None = share_interval(int(np.trace(table)), sum(sizes), n_rounds, n_rows)
         else:
-            ends = np.cumsum([0, *sizes])
+            again, counts = self._again(parts), {"n_rounds": n_rounds, "n_rows": n_rows, "n_columns": len(table)}
+            interval = bootstrap_interval(value, again, sizes, **counts, most=1.0, seed=seed)
+        is_never = (table.sum(axis=1) > 0) & (table.sum(axis=0) == 0)
+        never = tuple(whole.classes[is_never].astype(str).tolist())
+        return {**found, "rounds": rounds, "value": value, "interval": interval, "never": never}
 
-            def again(rows: NDArray[np.intp]) -> float:
-                drawn = np.split(rows, ends[1:-1])
-                parts = zip(all_judged, drawn, ends[:-1], strict=True)
-                return float(np.mean([self.metric.score(each.take(own - start)) for each, own, start in parts]))
+    def _again(self, judged: Sequence[Judged]) -> Callable[[NDArray[np.intp]], float]:
+        """Return a function that scores some rows of each part again, by their places in all parts."""
+        ends = np.cumsum([0, *(len(each.truth) for each in judged)])
 
-            interval = bootstrap_interval(
-                value, again, sizes, n_rounds=n_rounds, n_rows=len(labels), most=1.0, seed=seed
-            )
-        predicted, truth = (
-            np.concatenate([getattr(each, name) for each in all_judged]) for name in ("values", "truth")
-        )
-        never = tuple(str(each) for each in classes if (truth == each).any() and not (predicted == each).any())
-        found |= {"rounds": rounds, "value": value, "interval": interval, "never": never}
-        found["accuracy"] = float(np.mean([each.mean() for each in right]))
-        if value <= constant:
-            found["relation"] = relation_of_classes(all_judged, seed)
-        return found
+        def again(rows: NDArray[np.intp]) -> float:
+            drawn = np.split(rows, ends[1:-1])
+            parts = zip(judged, drawn, ends[:-1], strict=True)
+            return float(np.mean([self.metric.score(each.take(own - start)) for each, own, start in parts]))
+
+        return again
 
     def details(self, estimate: Estimate) -> dict[str, Any]:
         return {
@@ -161,39 +163,15 @@ class _Classes(Task):
         return " … ".join(self.number(end, decimals).removesuffix(" %") for end in ends)
 
 
-def judged_of(labels: Labels, part: Predicted) -> Judged:
-    """Return the predictions of a part of the rows beside their classes."""
-    classes, counts = np.unique(labels, return_counts=True)
-    return Judged(labels[part.rows], part.values, part.scores, classes, rarest(counts))
-
-
-def _scores_of(model: Any, table: Table, classes: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return a column of scores for each class: probabilities where the model has them, else decision values, else
-    None; for a class that the model has not met, the least there is."""
-    own, least = last_step_of(model).classes_, 0.0
-    if hasattr(model, "predict_proba"):
-        values = np.asarray(model.predict_proba(table), np.float64)
-    elif not hasattr(model, "decision_function"):
-        return None
-    else:
-        values = np.asarray(model.decision_function(table), np.float64)
-        if values.ndim == 1:
-            values = np.column_stack([-values, values])
-        least = float(values.min(initial=0.0))
-    scores = np.full((len(values), len(classes)), least)
-    scores[:, np.searchsorted(classes, own)] = values
-    return scores
-
-
 def decimals_of(estimate: Estimate) -> int:
     """Return the decimals of per cent: one, or two where one would round to perfection."""
-    return 2 if estimate.value is not None and estimate.value >= NEARLY_PERFECT else 1
+    return 2 if estimate.value is not None and NEARLY_PERFECT <= estimate.value < 1 else 1
 
 
 @cache
-def classes_by(metric: str) -> Task:
+def classes_by(metric: str) -> Classes:
     """Return the task of predicting classes, scored by this metric."""
-    return _Classes(metric_named(metric))
+    return Classes(metric_named(metric))
 
 
-CLASSES = _Classes.usual = classes_by(ACCURACY.name)
+CLASSES = Classes.usual = classes_by(ACCURACY.name)

@@ -65,40 +65,20 @@ def bootstrap_interval(
     *,
     n_rounds: int,
     n_rows: int,
+    n_columns: int = 1,
     most: float = math.inf,
     seed: int = 0,
 ) -> Interval | None:
     """Return the interval of a score without one in closed form. ``again`` scores the rows at these places again, NaN
-    where it cannot; ``sizes`` are the numbers of rows of each part, which are drawn apart. None if not finite."""
+    where it cannot; ``sizes`` are the numbers of rows of each part, which are drawn apart, and ``n_columns`` that of
+    numbers which the score of a row takes. None if not finite."""
     n, rng = sum(sizes), np.random.default_rng(seed)
     starts = np.cumsum([0, *sizes[:-1]])
     drawn = []
-    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // n))):
+    for _ in range(min(_RESAMPLES, max(_LEAST_RESAMPLES, _DRAWN_ROWS // (n * n_columns)))):
         score = again(np.concatenate([start + rng.integers(0, m, m) for start, m in zip(starts, sizes, strict=True)]))
         if math.isfinite(score):
             drawn.append(score)
     longer = math.sqrt(excess(n, n_rounds, n_rows))
     low, high = (value + longer * (float(end) - value) for end in np.quantile(drawn or [math.nan], [0.025, 0.975]))
     return (min(low, value), min(most, max(high, value))) if math.isfinite(low + high) else None
-
-
-def r2_interval(
-    truth: NDArray[np.float64],
-    estimates: NDArray[np.float64],
-    means: NDArray[np.float64],
-    *,
-    n_rounds: int,
-    n_rows: int,
-    seed: int = 0,
-) -> Interval | None:
-    """Return the interval of R² against ``means``; None if not finite."""
-    off, spread = (truth - estimates) ** 2, (truth - means) ** 2
-    if not spread.sum() > 0:
-        return None
-
-    def r2(rows: NDArray[np.intp]) -> float:
-        whole = float(spread[rows].sum())
-        return 1 - float(off[rows].sum()) / whole if whole > 0 else math.nan
-
-    value, n = 1 - float(off.sum() / spread.sum()), len(truth)
-    return bootstrap_interval(value, r2, [n], n_rounds=n_rounds, n_rows=n_rows, most=1.0, seed=seed)

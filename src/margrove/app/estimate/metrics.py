@@ -7,33 +7,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, f1_score, log_loss, roc_auc_score
+from scipy.stats import rankdata
+from sklearn.metrics import average_precision_score
 
+from margrove.calibrate.threshold import FORMULAS, f1_of_classes
 from margrove.errors import ParameterError, did_you_mean
+from margrove.multiclass.problem import last_step
 
 RARE = 0.1  # the share of rows of the rarer of two classes below which accuracy says little
 _MEAN = 0.5  # the quantile of which the pinball loss is half the absolute error
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Judged:
     """Predictions of rows whose target is known."""
 
-    truth: NDArray[Any]  # (n,)
-    values: NDArray[Any]  # (n,) predicted
-    scores: NDArray[np.float64] | None = None  # (n, K): decision values, or probabilities
-    classes: NDArray[Any] | None = None  # (K,)
+    truth: NDArray[Any]  # (n,) places of classes, or numbers
+    values: NDArray[Any]  # (n,) predicted, the same
+    scores: Floats | None = None  # (n, K): decision values, or probabilities
+    classes: NDArray[Any] = field(default_factory=lambda: np.empty(0))  # (K,)
     rare: int = 1  # the place of the rarer of two classes, which F1 and average precision are about
+    means: Any = 0.0  # of numbers: that of the training targets, of each row
+
+    @classmethod
+    def of(cls, labels: NDArray[Any], truth: Any, values: Any, scores: Floats | None = None) -> Judged:
+        """Return predictions of some rows of a table with these labels."""
+        classes, counts = np.unique(labels, return_counts=True)
+        return cls(np.searchsorted(classes, truth), np.searchsorted(classes, values), scores, classes, rarest(counts))
+
+    @property
+    def table(self) -> Floats:
+        """The confusion matrix, (1, K, K)."""
+        k = len(self.classes)
+        return np.bincount(self.truth * k + self.values, minlength=k * k).reshape(1, k, k).astype(np.float64)
 
     def take(self, rows: NDArray[np.intp]) -> Judged:
-        scores = None if self.scores is None else self.scores[rows]
-        return replace(self, truth=self.truth[rows], values=self.values[rows], scores=scores)
+        scores, means = None if self.scores is None else self.scores[rows], self.means
+        means = means[rows] if isinstance(means, np.ndarray) else means
+        return replace(self, truth=self.truth[rows], values=self.values[rows], scores=scores, means=means)
 
 
 def rarest(counts: NDArray[np.int64]) -> int:
@@ -83,60 +102,72 @@ class Metric:
         """Return what an error on a row of each class costs on average; None for a metric that is not of costs."""
         if self.costs is None:
             return None
-        names, labels = classes.astype(str).tolist(), classes.tolist()
-        of = {true: [self.costs.get((true, other), 1.0) for other in names if other != true] for true in names}
-        return {label: max(0.0, float(np.mean(of[true] or [1.0]))) for label, true in zip(labels, names, strict=True)}
+        means = cost_matrix(self.costs, classes).sum(axis=1) / max(1, len(classes) - 1)
+        return dict(zip(classes.tolist(), np.maximum(means, 0.0).tolist(), strict=True))
 
     def constant(self, judged: Judged) -> tuple[float, Any]:
         """Return the best score of a constant prediction, and its class. Its scores are the shares of the classes."""
-        assert judged.classes is not None
-        shares = (judged.truth[:, None] == judged.classes).mean(axis=0)
-        scores = np.broadcast_to(shares, (len(judged.truth), len(shares)))
-        n, found = len(judged.truth), []
-        for place in np.argsort(-shares, kind="stable"):
-            label = judged.classes[place]
-            constant = replace(judged, values=np.full(n, label, judged.truth.dtype), scores=scores)
-            found.append((self.score(constant), label))
+        n, k = len(judged.truth), len(judged.classes)
+        shares = np.bincount(judged.truth, minlength=k) / n
+        constant = replace(judged, scores=np.broadcast_to(shares, (n, k)))
+        found = [
+            (self.score(replace(constant, values=np.full(n, place))), judged.classes[place])
+            for place in np.argsort(-shares, kind="stable")
+        ]
         return max(found, key=lambda pair: pair[0])
 
 
-def _ovr(of: Callable[..., float], judged: Judged) -> float:
-    """Return a score of one class against the rest: of the rarer of two classes, or the mean over all."""
-    assert judged.classes is not None
+def cost_matrix(costs: Mapping[tuple[str, str], float], classes: NDArray[Any]) -> Floats:
+    """Return the cost of each error, [true, predicted]: 1 unless it has a cost of its own; raise `ParameterError` if
+    there is no such class."""
+    matrix, names = 1.0 - np.eye(len(classes)), classes.astype(str).tolist()
+    for pair, cost in costs.items():
+        for name in pair:
+            if name not in names:
+                known = ", ".join(map(repr, names[:20]))
+                raise ParameterError(f"--metric cost: there is no class {name!r}. The classes are {known}.")
+        matrix[names.index(pair[0]), names.index(pair[1])] = cost
+    return matrix
+
+
+def auc_of(ranks: Floats, is_it: NDArray[np.bool_]) -> Floats:
+    """Return the ROC AUC of each class against the rest, (K,), from the ranks of its scores and its rows, (n, K); NaN
+    of a class with all rows, or with none."""
+    n, n_rest = is_it.sum(axis=0), (~is_it).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(((ranks * is_it).sum(axis=0) - n * (n + 1) / 2) / (n * n_rest))
+
+
+def _each(of: Callable[[Floats, NDArray[np.bool_]], Floats], otherwise: float, judged: Judged) -> float:
+    """Return a score of one class against the rest: of the rarer of two classes, or the mean over all; a class with
+    all rows, or with none, has the score ``otherwise``."""
     assert judged.scores is not None
-    places = [judged.rare] if len(judged.classes) == 2 else range(len(judged.classes))
-    found = [of(judged.truth == judged.classes[place], judged.scores[:, place]) for place in places]
-    return float(np.mean(found))
+    places = [judged.rare] if len(judged.classes) == 2 else np.arange(len(judged.classes))
+    found = of(judged.scores[:, places], judged.truth[:, None] == places)
+    return float(np.where(np.isnan(found), otherwise, found).mean())
 
 
-def _auc(is_it: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    return 0.5 if is_it.all() or not is_it.any() else float(roc_auc_score(is_it, scores))
-
-
-def _average_precision(is_it: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    return float(average_precision_score(is_it, scores)) if is_it.any() else 0.0
+def _average_precision(scores: Floats, is_it: NDArray[np.bool_]) -> Floats:
+    pairs = zip(is_it.T, scores.T, strict=True)
+    return np.array([average_precision_score(is_it, f) if is_it.any() else np.nan for is_it, f in pairs])
 
 
 def _f1(judged: Judged) -> float:
-    assert judged.classes is not None
-    if len(judged.classes) == 2:
-        is_it, is_predicted = (each == judged.classes[judged.rare] for each in (judged.truth, judged.values))
-        return float(f1_score(is_it, is_predicted, zero_division=0.0))
-    return float(f1_score(judged.truth, judged.values, average="macro", zero_division=0.0))
+    found = f1_of_classes(judged.table)[0]
+    is_there = np.isin(np.arange(len(found)), [judged.truth, judged.values])
+    return float(found[judged.rare] if len(found) == 2 else found[is_there].mean())
 
 
-def _balanced(judged: Judged) -> float:
-    right = judged.truth == judged.values
-    _, codes = np.unique(judged.truth, return_inverse=True)
-    return float(np.mean(np.bincount(codes, right) / np.bincount(codes)))
+def _log_loss(judged: Judged) -> float:
+    assert judged.scores is not None
+    own = judged.scores[np.arange(len(judged.truth)), judged.truth]
+    return float(np.log(np.clip(own, np.finfo(np.float64).eps, 1.0)).mean())
 
 
-def _cost(costs: Mapping[tuple[str, str], float], judged: Judged) -> float:
-    truth, values = judged.truth.astype(str), judged.values.astype(str)
-    total = float(np.count_nonzero(truth != values))  # an error without a cost of its own costs 1
-    for (true, predicted), cost in costs.items():
-        total += (cost - (true != predicted)) * np.count_nonzero((truth == true) & (values == predicted))
-    return -total / len(truth)
+def _r2(judged: Judged) -> float:
+    """Return 1 − Σ(y − ŷ)²/Σ(y − m)², NaN where all y are m."""
+    spread = float(((judged.truth - judged.means) ** 2).sum())
+    return 1 - float(((judged.truth - judged.values) ** 2).sum()) / spread if spread > 0 else np.nan
 
 
 def _pinball(quantile: float, judged: Judged) -> float:
@@ -144,49 +175,28 @@ def _pinball(quantile: float, judged: Judged) -> float:
     return -float(np.mean(np.maximum(quantile * off, (quantile - 1) * off)))
 
 
-ACCURACY = Metric("accuracy", "accuracy", lambda judged: np.mean(judged.truth == judged.values), is_share=True)
-BALANCED = Metric("balanced_accuracy", "balanced accuracy", _balanced, is_share=True, is_balanced=True)
-R2 = Metric(
-    "r2", "R²", lambda judged: np.nan, is_of_numbers=True
-)  # of `margrove.app.estimate.numbers`: it needs the training mean
-OF_CLASSES = {
-    metric.name: metric
-    for metric in (
-        ACCURACY,
-        BALANCED,
-        Metric("f1", "F1", _f1),
-        Metric("roc_auc", "ROC AUC", partial(_ovr, _auc), "scores"),
-        Metric("average_precision", "average precision", partial(_ovr, _average_precision), "scores"),
-        Metric(
-            "log_loss",
-            "log loss",
-            lambda judged: -log_loss(judged.truth, judged.scores, labels=judged.classes),
-            "probabilities",
-            is_loss=True,
-        ),
-    )
-}
-OF_NUMBERS = {
-    metric.name: metric
-    for metric in (
-        R2,
-        Metric(
-            "mae",
-            "mean absolute error",
-            lambda judged: -np.mean(np.abs(judged.truth - judged.values)),
-            is_loss=True,
-            is_of_numbers=True,
-        ),
-        Metric(
-            "rmse",
-            "root mean squared error",
-            lambda judged: -np.sqrt(np.mean((judged.truth - judged.values) ** 2)),
-            is_loss=True,
-            is_of_numbers=True,
-        ),
-    )
-}
-FORMS = (*OF_CLASSES, "cost:TRUE>PREDICTED=COST,…", *OF_NUMBERS, "pinball:QUANTILE")
+_share, _loss = partial(Metric, is_share=True), partial(Metric, is_loss=True, is_of_numbers=True)
+ACCURACY = _share("accuracy", "accuracy", lambda judged: np.mean(judged.truth == judged.values))
+BALANCED = _share(
+    "balanced_accuracy", "balanced accuracy", lambda j: FORMULAS["balanced_accuracy"](j.table)[0], is_balanced=True
+)
+R2 = Metric("r2", "R²", _r2, is_of_numbers=True)
+OF_CLASSES = (
+    ACCURACY,
+    BALANCED,
+    Metric("f1", "F1", _f1),
+    Metric("roc_auc", "ROC AUC", partial(_each, lambda f, is_it: auc_of(rankdata(f, axis=0), is_it), 0.5), "scores"),
+    Metric("average_precision", "average precision", partial(_each, _average_precision, 0.0), "scores"),
+    Metric("log_loss", "log loss", _log_loss, "probabilities", is_loss=True),
+)
+OF_NUMBERS = (
+    R2,
+    _loss("mae", "mean absolute error", lambda j: -np.mean(np.abs(j.truth - j.values))),
+    _loss("rmse", "root mean squared error", lambda j: -np.sqrt(np.mean((j.truth - j.values) ** 2))),
+)
+_KNOWN = {metric.name: metric for metric in (*OF_CLASSES, *OF_NUMBERS)}
+_COSTS, _QUANTILE = "cost:TRUE>PREDICTED=COST,…", "pinball:QUANTILE"
+FORMS = (*(metric.name for metric in OF_CLASSES), _COSTS, *(metric.name for metric in OF_NUMBERS), _QUANTILE)
 
 
 def metric_named(text: str) -> Metric:
@@ -195,16 +205,21 @@ def metric_named(text: str) -> Metric:
     name = name.strip().lower().replace("-", "_").replace(" ", "_")
     if name == "cost":
         costs = _costs(text, details)
-        return Metric(text, "cost per row", partial(_cost, costs), is_loss=True, costs=costs)
+        return Metric(
+            text,
+            "cost per row",
+            lambda judged: -float((judged.table * cost_matrix(costs, judged.classes)).sum()) / len(judged.truth),
+            is_loss=True,
+            costs=costs,
+        )
     if name == "pinball":
         quantile = _quantile(text, details)
-        return Metric(
-            text, f"pinball loss at {quantile:g}", partial(_pinball, quantile), is_loss=True, is_of_numbers=True
+        return _loss(text, f"pinball loss at {quantile:g}", partial(_pinball, quantile))
+    if details or name not in _KNOWN:
+        raise ParameterError(
+            f"--metric is {text!r}; it must be one of {', '.join(FORMS)}. {did_you_mean(name, _KNOWN)}".rstrip()
         )
-    known = OF_CLASSES | OF_NUMBERS
-    if details or name not in known:
-        raise ParameterError(f"--metric is {text!r}; {did_you_mean(name, known)}It must be one of {', '.join(FORMS)}.")
-    return known[name]
+    return _KNOWN[name]
 
 
 def _costs(text: str, details: str) -> dict[tuple[str, str], float]:
@@ -236,11 +251,25 @@ def as_scorer(metric: Metric) -> Any:
         return None
 
     def score(model: Any, X: Any, y: NDArray[Any]) -> float:
-        values, scores = np.asarray(model.predict(X)), None
-        if metric.needs != "predictions":
-            scores = np.asarray(model.decision_function(X), np.float64)
-            scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-        classes, counts = np.unique(y, return_counts=True)
-        return metric.score(Judged(y, values, scores, classes, rarest(counts)))
+        values = np.asarray(model.predict(X))
+        if metric.is_of_numbers:
+            return metric.score(Judged(y, values))
+        judged = Judged.of(np.concatenate([model.classes_, y]), y, values)  # one more of each changes no order
+        scores = None if metric.needs == "predictions" else scores_of(model, X, judged.classes)
+        return metric.score(replace(judged, scores=scores))
 
     return score
+
+
+def scores_of(model: Any, X: Any, classes: NDArray[Any], *, is_calibrated: bool = True) -> Floats | None:
+    """Return a column of scores for each class: probabilities where the model has them, or decision values (first, if
+    probabilities are not ``is_calibrated``), else None; for a class that the model has not met, the least there is."""
+    methods = ("predict_proba", "decision_function")[:: 1 if is_calibrated else -1]
+    method = next((name for name in methods if hasattr(model, name)), None)
+    if method is None:
+        return None
+    values = np.asarray(getattr(model, method)(X), np.float64)
+    values = np.column_stack([-values, values]) if values.ndim == 1 else values
+    scores = np.full((len(values), len(classes)), values.min(initial=0.0))
+    scores[:, np.searchsorted(classes, last_step(model).classes_)] = values
+    return scores

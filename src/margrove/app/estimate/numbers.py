@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from margrove.app.estimate.intervals import excess, r2_interval
+from margrove.app.estimate.intervals import bootstrap_interval, excess
 from margrove.app.estimate.metrics import R2, Judged, Metric, metric_named
 from margrove.app.estimate.relation import relation_of_numbers
 from margrove.app.estimate.task import Deviation, Estimate, Labels, Predicted, Rows, Task
@@ -23,13 +23,10 @@ _SAME = 5e-4  # R² are printed with three digits
 _NO_ERROR = 1e-9  # of R²
 
 
-def deviation_of(
-    truth: NDArray[np.float64], estimates: NDArray[np.float64], mean: Any, form: Format | None = None
-) -> Deviation:
-    """Return how far the estimates are off; R² compares them with ``mean``."""
-    off, spread = truth - estimates, float(((truth - mean) ** 2).sum())
-    r2 = 1 - float((off**2).sum()) / spread if spread > 0 else None
-    return Deviation(r2, float(np.abs(off).mean()), form=form)
+def deviation_of(judged: Judged, form: Format | None = None) -> Deviation:
+    """Return how far the estimates are off; R² compares them with the means."""
+    r2 = R2.score(judged)
+    return Deviation(None if np.isnan(r2) else r2, float(np.abs(judged.truth - judged.values).mean()), form=form)
 
 
 class Numbers(Task):
@@ -69,12 +66,11 @@ class Numbers(Task):
         return rng.choice(len(labels), most, replace=False)
 
     def score(self, labels: Labels, part: Predicted) -> float:
-        return self._score(labels[part.rows], part.values, part.means)
+        return self._score(Judged(labels[part.rows], part.values, means=part.means))
 
-    def _score(self, truth: Labels, values: NDArray[Any], means: Any) -> float:
-        if self.metric is R2:
-            return deviation_of(truth, values, means).r2 or 0.0
-        return self.metric.score(Judged(truth, values))
+    def _score(self, judged: Judged) -> float:
+        score = self.metric.score(judged)
+        return 0.0 if np.isnan(score) else score
 
     def resolution(self, n_rows: int) -> float:
         return _SAME if self.metric is R2 else 0.0
@@ -93,17 +89,22 @@ class Numbers(Task):
             np.concatenate(columns)
             for columns in zip(*((labels[p.rows], p.values, p.means, p.medians) for p in parts), strict=True)
         )
-        off, overall = np.abs(truth - values), deviation_of(truth, values, means, self.form)
-        widened = np.sqrt(excess(len(off), n_rounds, len(labels)) / len(off))
+        n, judged = len(truth), Judged(truth, values, means=means)
+        off, overall = np.abs(truth - values), deviation_of(judged, self.form)
+        widened = np.sqrt(excess(n, n_rounds, len(labels)) / n)
         deviation = replace(
             overall, standard_error=float(off.std() * widened), of_median=float(np.abs(truth - medians).mean())
         )
-        interval = r2_interval(truth, values, means, n_rounds=n_rounds, n_rows=len(labels), seed=seed)
         errors = tuple(float(np.abs(labels[part.rows] - part.values).mean()) for part in parts)
-        found: dict[str, Any] = {"rounds": errors, "value": overall.r2, "interval": interval, "deviation": deviation}
-        if overall.r2 is not None and overall.r2 <= 0:
-            found["relation"] = relation_of_numbers(truth, values, seed)
-        return {**found, "score": self._score(truth, values, means)}
+        found = {"rounds": errors, "value": overall.r2, "deviation": deviation, "score": self._score(judged)}
+        if overall.r2 is None:
+            return found
+        counts = {"n_rounds": n_rounds, "n_rows": len(labels)}
+        interval = bootstrap_interval(
+            overall.r2, lambda rows: R2.score(judged.take(rows)), [n], **counts, most=1.0, seed=seed
+        )
+        relation = relation_of_numbers(truth, values, seed) if overall.r2 <= 0 else ""
+        return {**found, "interval": interval, "relation": relation}
 
     def details(self, estimate: Estimate) -> dict[str, Any]:
         off = estimate.deviation

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from margrove.app.estimate.metrics import Judged
+from margrove.app.estimate.metrics import Judged, auc_of
 
 _DRAWS = 999
 _MOST_VALUES = 20_000_000  # of all draws together, so that they take about a second
@@ -23,39 +23,29 @@ def relation_of_classes(parts: Sequence[Judged], seed: int) -> str:
     """Return in a sentence whether scores, or predictions where there are none, are related to the classes.
 
     The statistic is the mean over the classes of the ROC AUC of a class against the rest."""
-    first = parts[0]
-    assert first.classes is not None
+    classes = np.arange(len(parts[0].classes))
     has_scores = all(part.scores is not None for part in parts)
-    ranks, members = [], []
-    for part in parts:
-        scores = part.scores if has_scores else (part.values[:, None] == first.classes).astype(np.float64)
-        assert scores is not None
-        ranks.append(rankdata(scores, axis=0))
-        members.append(part.truth[:, None] == first.classes)
+    ranks = [rankdata(part.scores if has_scores else part.values[:, None] == classes, axis=0) for part in parts]
+    members = [part.truth[:, None] == classes for part in parts]
 
     def auc(orders: Sequence[NDArray[np.intp]]) -> float:
         """Return the mean AUC with the targets of each part in this order."""
-        found = []
-        for rank, member, order in zip(ranks, members, orders, strict=True):
-            own = member[order]
-            n, n_rest = own.sum(axis=0), (~own).sum(axis=0)
-            with np.errstate(invalid="ignore"):
-                found.append(((rank * own).sum(axis=0) - n * (n + 1) / 2) / (n * n_rest))
+        found = [auc_of(rank, each[order]) for rank, each, order in zip(ranks, members, orders, strict=True)]
         return float(np.nanmean(found))
 
-    value, p = _tested(auc, [len(part.truth) for part in parts], len(first.classes), seed)
-    what = "scores" if has_scores else "predictions"
+    value, p = _tested(auc, [len(part.truth) for part in parts], len(classes), seed)
+    what, test = "scores" if has_scores else "predictions", f"ROC AUC {value:.2f}, p = {p:.2g}"
     if p <= LEVEL:
-        return f"Its {what} are related to the target, though (ROC AUC {value:.2f}, p = {p:.2g} by a permutation test)."
-    return f"A permutation test finds no relation of its {what} to the target (ROC AUC {value:.2f}, p = {p:.2g})."
+        return f"Its {what} are related to the target, though ({test} by a permutation test)."
+    return f"A permutation test finds no relation of its {what} to the target ({test})."
 
 
 def relation_of_numbers(truth: NDArray[np.float64], values: NDArray[np.float64], seed: int) -> str:
     """Return in a sentence whether predictions are correlated with the target."""
+    if np.ptp(values) == 0:
+        return "It predicts the same number for all rows."
     off, centred = values - values.mean(), truth - truth.mean()
     size = float(np.sqrt((off**2).sum() * (centred**2).sum()))
-    if not size > 0:
-        return "It predicts the same number for all rows."
     value, p = _tested(lambda orders: float(off @ centred[orders[0]]) / size, [len(truth)], 1, seed)
     if p <= LEVEL:
         return f"Its predictions are correlated with the target, though (r = {value:.2f}, p = {p:.2g})."

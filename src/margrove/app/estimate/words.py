@@ -14,37 +14,31 @@ from margrove.data.columns import some
 _PARTS = {2: "half", 3: "third", 4: "quarter", 5: "fifth", 8: "eighth", 10: "tenth"}
 
 
-def tell_estimate(screen: Screen, estimate: Estimate, noun: str = "row", advice: str = "") -> None:
-    """Print the estimate of what was learned from ``noun``, and the baseline; ``advice`` is for one no better."""
-    task, text = estimate.task, estimate.task.words(estimate) if estimate.rounds else ""
-    how, useless = how_words(estimate, noun), task.uselessness(estimate, noun)
-    useless = useless and (advice or useless)
-    tell_value(screen, estimate, text, how, task.context(estimate), useless, noun)
-
-
-def tell_value(
+def tell_estimate(
     screen: Screen,
     estimate: Estimate,
-    text: str,
-    how: str,
-    lines: Sequence[str | Text],
-    uselessness: str,
     noun: str = "row",
+    *,
+    how: str = "",
+    remarks: Sequence[str | Text] = (),
+    advice: str = "",
 ) -> None:
-    """Print the value, how it was found, the notes, other lines, and whether it is, or may be, no better than the
-    baseline."""
-    screen.heading(estimate.task.heading.format(noun))
+    """Print the estimate of what was learned from ``noun``, how it was made, notes and remarks, the baseline, and
+    whether it is, or may be, no better than that; ``advice`` is for one no better."""
+    task, value, ends = estimate.task, estimate.value, estimate.interval
+    screen.heading(task.heading.format(noun))
     if estimate.never:
         screen.warn(never_words(estimate.never, noun))
-    if text:
-        screen.say(Text.assemble((text, "bold"), f"  ({how})"), indent=2)
-    for line in (*estimate.notes, *lines):
+    if estimate.rounds:
+        how = how or how_words(estimate, noun)
+        screen.say(Text.assemble((task.words(estimate), "bold"), f"  ({how})"), indent=2)
+    for line in (*estimate.notes, *remarks, *task.context(estimate)):
         screen.say(line, indent=2)
-    value, ends = estimate.value, estimate.interval
-    if ends is not None and value is not None and not estimate.task.is_number and ends[0] <= estimate.baseline < value:
+    if ends is not None and value is not None and not task.is_number and ends[0] <= estimate.baseline < value:
         screen.say(MAYBE_NO_BETTER, style="yellow", indent=2)
-    if uselessness:
-        screen.say(uselessness, style="yellow", indent=2)
+    useless = task.uselessness(estimate, noun)
+    if useless:
+        screen.say(advice or useless, style="yellow", indent=2)
 
 
 def never_words(classes: Sequence[str], noun: str = "row") -> str:

@@ -64,7 +64,8 @@ class Facts:
     is_number: bool  # whether the target could be read as either
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-    left_out: tuple[str, ...] = ()  # columns that name the rows: every learner of the command line goes without
+    left_out: tuple[str, ...] = ()  # identifiers and free text: every learner of the command line goes without
+    unread: tuple[str, ...] = ()  # those of them that are free text
     texts: tuple[TextFacts, ...] = ()
     leaks: tuple[str, ...] = ()  # warnings of columns that may be known only once the target is
     hints: tuple[str, ...] = ()  # columns to think about
@@ -124,6 +125,7 @@ def facts_of(table: Table, *, is_estimated: bool = False, text: tuple[str, ...] 
         notes=tuple(map(in_shell, table.notes)),
         warnings=tuple(warnings_in_shell(caught)),
         left_out=left_out,
+        unread=tuple(name for name in left_out if name in found["free text"]),
         texts=tuple(TextFacts(name, mean_words(table[name]), table[name].n_missing) for name in text),
         leaks=() if is_estimated else leaks_of(table, without=text),
         hints=() if is_estimated else hints_of(table, without=text),
@@ -153,8 +155,9 @@ def tell_facts(screen: Screen, facts: Facts, reading: Reading, *, gaps: str = "f
     counts = [counted(n, "date") if kind == "date" else f"{n:,} {names[kind]}" for kind, n in facts.kinds.items()]
     kinds = ", ".join(counts)
     n_columns = sum(facts.kinds.values())
-    noun = "identifier" if len(facts.left_out) == 1 else "identifiers"
-    without = f"; {noun} left out: {named(facts.left_out)}" if facts.left_out else ""
+    identifiers = [name for name in facts.left_out if name not in facts.unread]
+    without = f"; identifier{'s' if len(identifiers) > 1 else ''} left out: {named(identifiers)}" if identifiers else ""
+    without += f"; free text left out: {named(facts.unread)}" if facts.unread else ""
     screen.say(f"{facts.n_rows:,} rows, {counted(n_columns, 'feature column')}: {kinds}{without}", indent=2)
     if facts.missing:
         cells = counted(sum(facts.missing.values()), "missing cell")

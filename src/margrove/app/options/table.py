@@ -192,7 +192,7 @@ def _check_numbers(table: Table, task: str | None = None) -> NDArray[np.float64]
     target = table.target
     if target is None or target.kind != "numeric":
         name = None if target is None else target.name
-        what = "this model" if task is None else f"--task {task}"
+        what = "this model" if task is None else f"a regression (--task {task}, or a --metric of numbers)"
         raise InputError(
             f"the targets are not numbers, and {what} predicts numbers",
             file=table.source,

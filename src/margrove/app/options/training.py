@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from margrove.app.choose.search import SearchSpace, search_space_of
 from margrove.app.estimate.classes import CLASSES, classes_by
-from margrove.app.estimate.metrics import BALANCED, R2, RARE, metric_named, rarest
+from margrove.app.estimate.metrics import ACCURACY, BALANCED, R2, RARE, metric_named, rarest
 from margrove.app.estimate.numbers import NUMBERS, numbers_by
 from margrove.app.estimate.task import Labels, Task
 from margrove.app.models import last_step_of
@@ -98,20 +98,16 @@ class Training:
         if self.metric is None and len(classes) == 2 and counts[rare] < RARE * len(labels):
             share = f"Only {100 * counts[rare] / len(labels):.1f} % of the rows are {str(classes[rare])!r}"
             return self.by_balanced(labels, share)
-        unknown = [name for pair in self.kind.metric.costs or () for name in pair if name not in classes.astype(str)]
-        if unknown:
-            known = ", ".join(map(repr, classes.astype(str)[:20]))
-            raise ParameterError(f"--metric {self.metric}: there is no class {unknown[0]!r}. The classes are {known}.")
         weights: Any = self.kind.metric.class_weights(classes)
         if self.is_balanced or self.kind.metric.is_balanced:
             weights = "balanced"
         tuned_for = None
         if self.kind.metric.name == "f1":
             tuned_for = "f1_macro" if len(classes) > 2 else f"f1:{classes[rare]}"
-        elif (
-            weights == "balanced" and self.has_probabilities
-        ):  # which say how frequent a class is, and not what it weighs
+        elif weights == "balanced" and self.has_probabilities:  # they say how frequent a class is, not what it weighs
             tuned_for = BALANCED.name
+        elif self.kind.metric.needs == "probabilities":  # predictions follow them
+            tuned_for = ACCURACY.name
         settled = replace(self, class_weight=weights, is_balanced=weights == "balanced", tuned_for=tuned_for)
         is_probable = self.has_probabilities or self.kind.metric.needs == "probabilities"
         return replace(settled, has_probabilities=is_probable)
@@ -151,7 +147,8 @@ class Training:
             )
         if self.budget <= 0:
             raise ParameterError(
-                "--budget is 0, and --model auto needs time to try learners. Increase it, or choose a --model."
+                f"--budget is {self.budget:g}, and --model auto needs time to try learners. Increase it, or choose a "
+                "--model."
             )
         if self.folds < 2:
             raise ParameterError(
@@ -175,19 +172,29 @@ class Training:
         return estimator
 
     @property
+    def is_calibrated(self) -> bool:
+        """The score depends on calibrated probabilities or tuned thresholds."""
+        return self.tuned_for is not None or self.kind.metric.needs == "probabilities"
+
+    @property
+    def n_fits(self) -> int:
+        """The fits that a model takes at most."""
+        return CalibratedClassifier().cv + 1 if self.is_calibrated or self.has_probabilities else 1
+
+    @property
     def bare(self) -> Training:
         """The same without calibration and tuned thresholds."""
         return replace(self, has_probabilities=False, tuned_for=None)
 
     def _calibrated(self, estimator: Any) -> Any:
         """Return the estimator, with calibrated probabilities or tuned thresholds if they are wanted."""
-        if self.has_probabilities and "probability" in estimator.get_params():
+        if self.has_probabilities and self.tuned_for is None and "probability" in estimator.get_params():
             estimator.set_params(probability=True)
         is_machine = hasattr(estimator, "decision_function") and "probability" not in estimator.get_params()
         if self.tuned_for is None and not (self.has_probabilities and is_machine):
             return estimator
         if self.time_limit is not None and "time_limit" in estimator.get_params():
-            estimator.set_params(time_limit=self.time_limit / (CalibratedClassifier().cv + 1))
+            estimator.set_params(time_limit=self.time_limit / self.n_fits)
         return CalibratedClassifier(estimator, tuned_for=self.tuned_for, random_state=self.seed)
 
     def search_space(self) -> SearchSpace | None:

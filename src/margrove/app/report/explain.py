@@ -8,7 +8,7 @@ The names of the fields below are keys of the report as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from margrove.app.report.model_on_table import FEW_ROWS, Subject
 from margrove.data import Column, Table
-from margrove.data.columns import clip
+from margrove.data.columns import MISSING, clip
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import RowVoter, counted, leads, summed
 from margrove.tree.words import amount_text, number_text, rounded
@@ -31,6 +31,7 @@ _LONGEST_CELL = 60  # letters
 _USUAL = 0.1  # of the rows, at least, have what is called usual
 _IN_PHRASE = 3  # columns
 _NOTHING = "no column stands out"
+_AS_TYPICAL = "as for a typical row"  # of a prediction that no column speaks for
 _NOTABLE = 0.2  # of the largest contribution: smaller ones are not in a phrase
 _MOST_CHANGED = 50_000  # rows that are predicted at a time, each with some column changed
 _TIE = 1e-9  # less than two shares of a leaf can differ by, unless they are equal
@@ -187,17 +188,21 @@ def reasons(subject: Subject) -> list[str]:
     if explanation.task == "novelty" or (subject.classes and subject.scores is None) or (is_wide and not is_exact):
         of_wide = " from so many columns" if is_wide else ""
         raise ParameterError(f"--explain: {explanation.called} cannot explain its predictions{of_wide}.")
+    kept = None
     if not is_exact and subject.are_few and not subject.is_training:
-        raise InputError(
-            f"has {counted(n, 'row')}, too few for an explanation, which compares each with the table's usual values",
-            file=subject.table.source,
-            cure=f"Give at least {FEW_ROWS} rows, or train a tree or a linear model.",
-        )
+        kept = subject.history.typical  # of the training rows
+        if any(name not in kept for name in subject.sample.names):
+            raise InputError(
+                f"{counted(n, 'row')} {'is' if n == 1 else 'are'} too few for --explain, which compares each row with "
+                "typical values, and this model does not keep those of its training rows",
+                file=subject.table.source,
+                cure=f"Give at least {FEW_ROWS} rows, or train the model again.",
+            )
     phrases = [""] * n
     for code, other in {*zip(codes.tolist(), others.tolist(), strict=True)}:
         places = np.flatnonzero((codes == code) & (others == other))
         for block in np.array_split(places, 1 + len(places) * (subject.sample.n_columns + 2) // _MOST_CHANGED):
-            for place, found in zip(block.tolist(), _contributions(subject, block, code, other), strict=True):
+            for place, found in zip(block.tolist(), _contributions(subject, block, code, other, kept), strict=True):
                 phrases[place] = _phrase(subject, found["contributions"])
     return phrases
 
@@ -213,6 +218,8 @@ def _phrase(subject: Subject, contributions: tuple[Contribution, ...]) -> str:
         return ", ".join(named[:_IN_PHRASE]) or _NOTHING
     for_it = [_named(each) for each in large if each.amount > 0][:_IN_PHRASE]
     against = [f"despite {_named(each)}" for each in large if each.amount < 0][:1]
+    if against and not for_it:
+        return f"{_AS_TYPICAL}, {against[0]}"
     return "; ".join(filter(None, [", ".join(for_it), *against])) or _NOTHING
 
 
@@ -220,24 +227,28 @@ def _named(contribution: Contribution) -> str:
     return f"{contribution.column} = {contribution.cell}" if contribution.cell else contribution.column
 
 
-def _contributions(subject: Subject, places: Places, code: int, other: int) -> list[dict[str, Any]]:
-    """Return the contributions to the lead of one class over another, for each of some rows."""
+def _contributions(
+    subject: Subject, places: Places, code: int, other: int, kept: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Return the contributions to the lead of one class over another, for each of some rows. Typical cells are those of
+    the table, or those that were ``kept``."""
     weights = subject.explanation.weights(code, other)
     if weights is not None:
         return _exact_contributions(subject, places, *weights)
     table = subject.sample
     if table.sparse is not None or table.n_columns > _MOST_COLUMNS:
         return [{}] * len(places)
-    usual, width = [typical(column) for column in table], table.n_columns + 2
+    own = [(c, typical(c)) if kept is None else _with_cell(c, kept[c.name]) for c in table]
+    usual, width = [cell for _, cell in own], table.n_columns + 2
     # Each row as it is, then with each column in turn set to its typical value, at last with all of them.
     columns = []
-    for j, column in enumerate(table):
+    for j, (column, _) in enumerate(own):
         cells = np.repeat(column.values[places][:, None], width, axis=1)
         cells[:, [j + 1, -1]] = usual[j]
         columns.append(replace(column, values=cells.ravel()))
     changed = Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
     leads_of = subject.explanation.lead(subject.encode(changed), code, other).reshape(len(places), width)
-    words = [(value_text(c, value), typical_words(c, value)) for c, value in zip(table, usual, strict=True)]
+    words = [(value_text(c, value), typical_words(c, value)) for c, value in own]
     found = []
     for place, lead in zip(places, leads_of, strict=True):
         contributions = [
@@ -346,6 +357,29 @@ def typical(column: Column) -> Any:
         # Of an even number of cells the lower middle: a value that occurs, so 0.5 children are never typical.
         return np.sort(present)[(len(present) - 1) // 2]
     return np.bincount(present).argmax()
+
+
+def typical_cells(table: Table) -> dict[str, float | str | None]:
+    """Return the typical cell of each column as a plain value, None for a missing one; nothing of very wide tables."""
+    if table.sparse is not None or table.block is not None or table.n_columns > _MOST_COLUMNS:
+        return {}
+    found = {column.name: (column, typical(column)) for column in table}
+    return {name: None if _is_missing(c, v) else _level(c, v) for name, (c, v) in found.items()}
+
+
+def _level(column: Column, value: Any) -> float | str:
+    return str(column.levels[int(value)]) if column.kind == "category" else float(value)
+
+
+def _with_cell(column: Column, cell: float | str | None) -> tuple[Column, Any]:
+    """Return a column that may have this plain value, and the value as the column stores it; a missing cell in place of
+    a value of another kind."""
+    levels = [str(level) for level in column.levels]
+    if column.kind == "category" and isinstance(cell, str):
+        known = column if cell in levels else replace(column, levels=(*column.levels, cell))
+        return known, [*levels, cell].index(cell)
+    is_number = column.kind != "category" and isinstance(cell, float)
+    return column, cell if is_number else np.nan if column.kind == "numeric" else MISSING
 
 
 def cell_text(column: Column, row: int) -> str:

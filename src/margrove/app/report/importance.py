@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.estimate.metrics import ACCURACY, R2, Judged, Metric, rarest
 from margrove.app.models import features_of
 from margrove.app.report.held_out import N_FOLDS, FoldPart, ReportFolds
 from margrove.app.report.model_on_table import Subject, codes_of
@@ -21,7 +22,7 @@ from margrove.errors import MargroveError
 from margrove.run.progress import Progress, report
 
 _MOST_COLUMNS = 200  # with more, none is shuffled or scored
-_NOTHING = 5e-4  # of accuracy or R²: less is no loss
+_NOTHING = 5e-4  # of a score: less is no loss
 _ROWS = 1_000  # that are predicted again; to a tenth of a per cent
 _LEAST_ROWS = 200
 _PREDICTIONS = 150_000  # of all columns and repetitions together
@@ -40,7 +41,7 @@ class ColumnImportance:
     """The importance of one column, by each measure; None where that does not apply."""
 
     name: str
-    loss: float | None = None  # of accuracy or R² when its cells are shuffled
+    loss: float | None = None  # of the score when its cells are shuffled
     own: float | None = None  # its share in the model: of a tree's gains, or of a linear model's weights
     gain: float | None = None  # information gain on the class by this column alone, in bits
     gain_ratio: float | None = None
@@ -54,6 +55,12 @@ class Importances:
     columns: tuple[ColumnImportance, ...]
     by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
     rows_words: str = ""  # the rows on which columns were shuffled
+    metric: Metric = R2  # of the loss
+
+    @property
+    def falls(self) -> str:
+        """What the loss is: "accuracy falls", "cost per row rises"."""
+        return f"{self.metric.words} {'rises' if self.metric.is_loss else 'falls'}"
 
     def share(self, column: ColumnImportance) -> float:
         """Return the importance of a column relative to the largest."""
@@ -69,7 +76,8 @@ def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = subject.explanation.importances(subject.input_names, lambda: _deviations(subject.encoded()))
-    losses, rows_words = ({}, "") if is_many else _losses(subject, folds)
+    metric = _metric_of(subject)
+    losses, rows_words = ({}, "") if is_many else _losses(subject, folds, metric)
     gains = {} if is_many else _gains(subject)
     columns = [
         ColumnImportance(name, losses.get(name), own.get(name), *gains.get(name, (None, None, None)))
@@ -79,7 +87,7 @@ def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
         values = [getattr(column, by) or 0.0 for column in columns]
         if max(values, default=0.0) > (_NOTHING if by == "loss" else 0.0):
             columns.sort(key=lambda column: -(getattr(column, by) or 0.0))
-            return Importances(tuple(columns), by, rows_words)
+            return Importances(tuple(columns), by, rows_words, metric)
     return None
 
 
@@ -107,9 +115,18 @@ def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
     return dict(zip(table.names, numbers, strict=True))
 
 
-def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str]:
-    """Shuffle each column a few times; return the loss of accuracy or R² for each, and the rows that were predicted
-    again, in words. Nothing where the truth is not known."""
+def _metric_of(subject: Subject) -> Metric:
+    """Return the metric of the loss: that of the training if it needs predictions of classes alone, else accuracy; of
+    numbers R²."""
+    metric = subject.history.metric
+    if subject.classes is None:
+        return R2
+    return ACCURACY if metric is None or metric.needs != "predictions" else metric
+
+
+def _losses(subject: Subject, folds: ReportFolds, metric: Metric) -> tuple[dict[str, float], str]:
+    """Shuffle each column a few times; return the loss of the score for each, and the rows that were predicted again,
+    in words. Nothing where the truth is not known."""
     scored, table = subject.scored, subject.sample
     if scored is None:
         return {}, ""
@@ -127,11 +144,14 @@ def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str
     if spread == 0:
         return {}, ""
 
+    judged = Judged(truth, truth, rare=rarest(np.bincount(truth.astype(np.intp))) if scored.classes else 0)
+
     def score(predicted: list[NDArray[Any]]) -> float:
         found = np.concatenate(predicted)
         if scored.classes is None:
             return 1 - float(((truth - found) ** 2).sum()) / spread
-        return float(np.mean(truth == codes_of(found, scored.classes)))
+        classes = np.array(scored.classes)
+        return metric.score(replace(judged, values=codes_of(found, scored.classes), classes=classes))
 
     before = score([_predicted(part, part.table) for part in parts])
     generator = np.random.default_rng(0)

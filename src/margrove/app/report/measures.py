@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.estimate.intervals import bootstrap_interval, excess, share_interval, wilson
+from margrove.app.estimate.classes import classes_by
+from margrove.app.estimate.intervals import wilson
 from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, rarest
+from margrove.app.estimate.numbers import NUMBERS
+from margrove.app.estimate.task import Predicted
 from margrove.app.history import ScoredRows
 from margrove.errors import ParameterError
 
-_DRAWS = 400  # of a bootstrap: its ends are then steady to a few per cent of its width
 _MOST_POINTS = 120  # of a curve: more cannot be seen
 _BINS = 10  # of a calibration
 _LEAST_IN_BIN = 5  # rows: of fewer a share means nothing
@@ -40,7 +42,8 @@ class Quality:
         if self.low is None or self.high is None:
             return ""
         if not self.is_share:
-            return f"{self.low:.2f} to {self.high:.2f}"
+            digits = 2 if self.measure == "R²" else 3
+            return f"{self.low:.{digits}f} to {self.high:.{digits}f}"
         return f"{100 * self.low:.1f} to {100 * self.high:.1f} %"
 
     @property
@@ -52,43 +55,24 @@ class Quality:
 def quality_of(scored: ScoredRows, n_rounds: int = 1, metric: Metric | None = None) -> Quality | None:
     """Return the score of classes, by default accuracy, or R², with its interval; None if all targets are the same
     number. ``n_rounds`` is the number of models that predicted, each for rows that the others were trained on."""
+    truth, n = scored.truth, len(scored.truth)
     if scored.classes is None:
-        return _quality_of_numbers(scored.truth, scored.predicted, n_rounds)
-    n, n_right = len(scored.truth), int(scored.is_right.sum())
-    counts = np.bincount(scored.truth, minlength=len(scored.classes))
-    if metric not in (None, ACCURACY):
-        judged = Judged(scored.truth, scored.predicted, scored.scores, np.arange(len(counts)), rarest(counts))
-        try:
-            value = metric.score(judged)
-        except ParameterError:  # it has no scores: accuracy
-            return quality_of(scored, n_rounds)
-        found = bootstrap_interval(
-            value, lambda rows: metric.score(judged.take(rows)), [n], n_rounds=n_rounds, n_rows=n, most=1.0
-        )
-        low, high = sorted(map(metric.natural, found)) if found else (None, None)
-        constant, code = metric.constant(judged)
-        own = metric.natural(value), low, high, metric.natural(constant), scored.classes[int(code)]
-        return Quality(metric.words, *own)
-    largest = int(counts.argmax())
-    ends = share_interval(n_right, n, n_rounds, n)
-    return Quality("accuracy", n_right / n, *ends, float(counts[largest] / n), scored.classes[largest])
-
-
-def _quality_of_numbers(truth: NDArray[Any], predicted: NDArray[Any], n_rounds: int) -> Quality | None:
-    def r2(y: NDArray[Any], off: NDArray[Any]) -> float:
-        spread = float(((y - y.mean()) ** 2).sum())
-        return 1 - float((off**2).sum()) / spread if spread > 0 else np.nan
-
-    off = truth - predicted
-    value = r2(truth, off)
-    if np.isnan(value):
-        return None
-    draws = np.random.default_rng(0).integers(0, len(truth), (_DRAWS, len(truth)))
-    again = [r2(truth[rows], off[rows]) for rows in draws]
-    longer = np.sqrt(excess(len(truth), n_rounds, len(truth)))
-    low, high = (value + longer * (float(end) - value) for end in np.nanquantile(again, [0.025, 0.975]))
-    usual = float(np.abs(truth - np.median(truth)).mean())
-    return Quality("R²", value, float(low), float(min(high, 1.0)), 0.0, None, float(np.abs(off).mean()), usual)
+        beside = {"means": np.full(n, truth.mean()), "medians": np.full(n, np.median(truth))}
+        numbers = NUMBERS.scored(truth, [Predicted(np.arange(n), scored.predicted, "", None, **beside)], n_rounds, 0)
+        if numbers["value"] is None:
+            return None
+        (low, high), off = numbers["interval"] or (None, None), numbers["deviation"]
+        return Quality("R²", numbers["value"], low, high, 0.0, None, off.mean_absolute_error, off.of_median)
+    metric = ACCURACY if metric is None or (scored.scores is None and metric.needs != "predictions") else metric
+    task, rare = classes_by(metric.name), rarest(np.bincount(truth, minlength=len(scored.classes)))
+    judged = Judged(truth, scored.predicted, scored.scores, np.array(scored.classes), rare)
+    try:
+        found = task.judged([judged], judged, n_rounds)
+    except ParameterError:  # its scores are no probabilities: accuracy
+        return quality_of(scored, n_rounds)
+    low, high = sorted(map(metric.natural, found["interval"])) if found["interval"] else (None, None)
+    value, baseline = metric.natural(found["value"]), metric.natural(found["baseline"])
+    return Quality(metric.words, value, low, high, baseline, found["baseline_class"])
 
 
 def confusion(scored: ScoredRows) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from margrove.certificate import Certificate, at_the_end
 from margrove.data import Table
 from margrove.data.alignment import with_trained_parts
 from margrove.data.columns import clip
+from margrove.data.inspection import LEAST_WORDS, mean_words
 from margrove.data.sample import read_points
 from margrove.errors import InputError
 from margrove.explanation import explanation_of
@@ -50,7 +51,7 @@ class Subject:
             self.n_training_rows = self.certificate.n_rows
         self.encoder = encoder_of(model)
         left_out = [] if self.encoder is None else self.encoder.dropped_
-        self.dropped = {str(c["name"]): str(c["why"]) for c in left_out}  # why: "identifier" or "constant"
+        self.dropped = {str(c["name"]): _why_dropped(table, c) for c in left_out}
 
         # The table: all rows, the columns that the model takes, the target apart.
         name = target_of(model)
@@ -164,6 +165,13 @@ class Subject:
         """Return True if the rows of the table at these places are encoded as these vectors."""
         found = self.encode(self.table.take(places).with_target(None))
         return not len(places) or not abs(found - vectors).max() > 0
+
+
+def _why_dropped(table: Table, column: dict[str, Any]) -> str:
+    """Return "constant", "identifier" or "free text", for a column that the encoder leaves out."""
+    name, why = str(column["name"]), str(column["why"])
+    is_text = why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS
+    return "free text" if is_text else why
 
 
 def predictions_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:

@@ -36,10 +36,10 @@ AS_SAVED = "as saved after training; `margrove certify MODEL FILE` recomputes it
 
 
 def tell_certificate(
-    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None
+    screen: Screen, certificate: Certificate, *, is_saved: bool = False, data: str | None = None, why_not: str = ""
 ) -> None:
-    """Print the verdict of a certificate, and what to do where it does not hold. Print its claims, too, unless ``data``
-    names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
+    """Print the verdict of a certificate, and what to do where it does not hold; ``why_not`` it was checked. Print its
+    claims, too, unless ``data`` names what the model was trained on ("TABLE"): then refer to `margrove certify`."""
     screen.say()
     if data is None:
         screen.say(f"Certificate of {certificate.learner}", style="bold")
@@ -47,14 +47,14 @@ def tell_certificate(
     verb = "recomputes each" if is_saved or certificate.holds is None else "shows each"
     where = "" if data is None else f" (margrove certify MODEL {data} {verb})"
     style = {True: "bold green", False: "bold red", None: "bold"}[certificate.holds]
-    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved), style), where))
+    screen.essential(Text.assemble((verdict_words(certificate, is_saved=is_saved, why_not=why_not), style), where))
     failed = [claim for claim in certificate.claims if claim.holds is False]
     failed = failed if len(certificate.claims) > 1 else []  # a single claim, of a wrong table, stands right above
     for claim in failed:
         screen.say(f"{claim.name}: {claim.words}" if claim.words else claim.name, indent=2)
     if certificate.status in set(Status) and certificate.status != Status.CONVERGED:
         advice = in_shell(Status(certificate.status).advice)
-        screen.say(f"the solver stopped with status {certificate.status!r}: {advice}", indent=2)
+        screen.say(f"The solver stopped with status {certificate.status!r}: {advice}.", indent=2)
     if failed:
         screen.say("The model still predicts, but without this proof.", indent=2)
 
@@ -99,21 +99,21 @@ def certificate_grid(certificate: Certificate) -> Grid:
     return grid
 
 
-def verdict_words(certificate: Certificate, *, is_saved: bool = False) -> str:
+def verdict_words(certificate: Certificate, *, is_saved: bool = False, why_not: str = "") -> str:
     """Return the verdict in one line, with what was checked in part; that of a file, which may claim anything, in the
     past."""
-    holds, fails, when = "holds", "does NOT hold", "yet"
+    holds, fails, when = "holds", "does NOT hold", f": the check {why_not}" if why_not else " yet"
     if is_saved:
-        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", "when it was saved"
+        holds, fails, when = "held when it was saved", "did NOT hold when it was saved", " when it was saved"
     if certificate.holds is None:
-        return f"Certificate: not checked {when}; its numbers are the solver's own"
+        return f"Certificate not checked{when}; its numbers are the solver's own"
     checked = [claim.holds for claim in certificate.claims if claim.holds is not None]
     claims = f"{counted(len(checked), 'claim')} recomputed on {certificate.n_rows:,} rows"
     if not certificate.holds:
         n_failed = checked.count(False)
-        return f"Certificate: {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
+        return f"Certificate {fails}: {n_failed} of {claims} {'is' if n_failed == 1 else 'are'} not true"
     parts = parts_of(certificate)
-    return f"Certificate: {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
+    return f"Certificate {holds}{', checked in part' if parts else ''}: {'; '.join([claims, *parts])}"
 
 
 def parts_of(certificate: Certificate) -> list[str]:
@@ -141,8 +141,9 @@ def tell_learned(screen: Screen, learned: ModelSummary, *, has_columns: bool = T
     screen.heading("What the model learned")
     if learned.kind == "weights":
         _tell_machines(screen, learned)
-        text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
-        screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
+        if any(machine.evidence for machine in learned.machines):
+            text = f"In parentheses: the weight{learned.unit}, relative to the largest on its line. "
+            screen.say(f"{text}Correlated columns share their weight or cancel out.", style="dim", indent=2)
     if learned.tree is not None:
         _tell_tree(screen, learned, learned.tree)
     if learned.kind == "machines":

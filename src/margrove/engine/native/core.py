@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -10,21 +9,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cython_blas, cython_lapack
 
+from margrove import _core
 from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.slices import run_in_slices
 from margrove.run.threads import blas_held_back
+from margrove.run.threads import threads_for as threads_for
 from margrove.status import Status
 from margrove.svm.kernels import Kernel, Matrix
-
-# OpenMP threads that spin while they wait are ruinous on a busy machine (20 s instead of 1 s). The run-time library
-# reads its wish from the environment once, when it is loaded: that is, while the core is imported.
-_is_wait_chosen = "OMP_WAIT_POLICY" in os.environ
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-from margrove import _core  # noqa: E402
-
-if not _is_wait_chosen:
-    del os.environ["OMP_WAIT_POLICY"]
 
 NAME = "native"
 core = _core
@@ -36,22 +28,6 @@ core.set_symmetric_blas(
     cython_lapack.__pyx_capi__["dpotrf"],
     cython_lapack.__pyx_capi__["dpotrs"],
 )
-
-
-_MOST_PER_CORE = 4  # threads; OpenMP ends the process when it cannot start as many as requested
-_PROCESS = os.getpid()
-
-
-def threads_for(n_jobs: int | None) -> int:
-    """Return the number of threads: all that OpenMP would use, or ``n_jobs`` as scikit-learn has it; one in a forked
-    child, where GNU's OpenMP waits for ever for the threads that stayed with the parent."""
-    if os.getpid() != _PROCESS:
-        return 1
-    available = core.max_threads()
-    if n_jobs is None:
-        return available
-    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
-    return min(wanted, _MOST_PER_CORE * (os.cpu_count() or 1))
 
 
 def given_or_nothing(values: ArrayLike | None) -> NDArray[np.float64]:

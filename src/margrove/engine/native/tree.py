@@ -20,9 +20,9 @@ from margrove.run.slices import SLICE, run_in_slices
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.groups import Measure
-from margrove.tree.grove import Grove
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
+from margrove.tree.predictor import trees_for_core as trees_for_core
 from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProblem, check_asked
 
 
@@ -154,21 +154,6 @@ def columns_for_core(cells: Cells) -> list[core.Column | core.NumberColumns | co
     return found
 
 
-def trees_for_core(model: TreeModel | Grove, n_trees: int = 1) -> core.Trees:
-    """Return the arrays of a tree, or of several one behind the other, that send rows down."""
-    return core.Trees(
-        feature=model.feature,
-        threshold=model.threshold,
-        child_start=model.child_start,
-        child=model.child,
-        level_start=model.level_start,
-        level_branch=model.level_branch,
-        missing_branch=model.missing_branch,
-        default_branch=model.default_branch,
-        n_trees=n_trees,
-    )
-
-
 def rows_for_core(cells: Cells) -> core.Points | None:
     """Return the cells as rows of numbers if a tree needs nothing else; else None."""
     if cells.sparse is not None:
@@ -189,10 +174,10 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
 def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
     """Return the tree with value and impurity of each node, from the rows of its leaves if they are not counts."""
     m, n_classes = len(arrays["feature"]), problem.n_classes
-    least, most = arrays.pop("least"), arrays.pop("most")
+    least, most, leaf = arrays.pop("least"), arrays.pop("most"), arrays.pop("leaf", None)
     model = TreeModel(columns=problem.cells.columns, impurity=np.zeros(m), **arrays)
     if problem.is_regression or problem.weight is not None or problem.outputs:
-        leaf = apply(model, problem.cells, n_jobs)
+        leaf = apply(model, problem.cells, n_jobs) if leaf is None else leaf
         weight = np.ones(problem.cells.n_rows) if problem.weight is None else problem.weight
         if problem.outputs:
             return _of_several(problem, model, leaf, weight, arrays)

@@ -31,7 +31,6 @@ from margrove.app.report.model_on_table import Subject
 from margrove.app.report.plain_words import more_columns, p_text, sentence, status_words
 from margrove.app.report.proof import claims_grid, leave_one_out
 from margrove.data.columns import clip
-from margrove.data.inspection import LEAST_WORDS, mean_words
 from margrove.explanation import counted
 from margrove.status import Status
 
@@ -59,7 +58,7 @@ def data_section(found: Findings) -> Section:
         for c in columns:
             kind = "text" if c["name"] in texts else _KINDS.get(c["kind"], c["kind"])
             if c["name"] in subject.dropped:
-                kind = f"{_why_dropped(subject, c['name'])}: left out"
+                kind = f"{subject.dropped[c['name']]}: left out"
             missing = f"{c['missing']:,} ({_part(c['missing'] / table.n_rows)})" if c["missing"] else "none"
             rows.append([c["name"], kind, missing, f"{c['distinct']:,}", clip(c["example"], _LONGEST)])
         header, more = ["column", "type", "missing", "distinct", "range or examples"], table.n_columns - len(columns)
@@ -98,9 +97,8 @@ def _extent(subject: Subject) -> str:
     table = subject.table
     columns = counted(subject.n_columns, "column")
     text = f"{subject.source}: {counted(table.n_rows, 'row')}, {columns} used by the model"
-    for name in subject.dropped:
-        why = _why_dropped(subject, name)
-        text += f"; {name!r} is left out ({'free text; --text uses its words' if why == 'text' else why})"
+    for name, why in subject.dropped.items():
+        text += f"; {name!r} is left out ({f'{why}; --text uses its words' if why == 'free text' else why})"
     if subject.unused:
         names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
         text += f"; left out: {names}{' …' if len(subject.unused) > 8 else ''}"
@@ -108,13 +106,6 @@ def _extent(subject: Subject) -> str:
     if not subject.is_whole:
         text += f" This report examines a sample of {len(subject.rows):,} rows."
     return text
-
-
-def _why_dropped(subject: Subject, name: str) -> str:
-    """Return "constant", "identifier" or "text", for a column that the model leaves out."""
-    why, table = subject.dropped[name], subject.table
-    is_text = why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS
-    return "text" if is_text else why
 
 
 def training_section(found: Findings) -> Section | None:
@@ -240,9 +231,8 @@ def scores_section(found: Findings) -> Section | None:
     more = len(importances.columns) - len(rows)
     words = []
     if any(c.loss is not None for c in importances.columns):
-        words.append(
-            f"Shuffled: the loss of accuracy or R² when the column's values are shuffled, on {importances.rows_words}."
-        )
+        shuffled = f"when the column's values are shuffled, on {importances.rows_words}"
+        words.append(f"Shuffled: how much {importances.falls} {shuffled}.")
     if any(c.own is not None for c in importances.columns):
         words.append("In the model: the share of a tree's gains, or of a linear model's standardised weights.")
     if any(c.gain is not None for c in importances.columns):

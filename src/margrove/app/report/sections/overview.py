@@ -24,6 +24,7 @@ from margrove.tree.words import amount_text
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
+_LEAST_SHARE = 0.01  # of the largest importance: less is not named
 
 
 def summary_section(found: Findings) -> Section:
@@ -43,7 +44,9 @@ def summary_section(found: Findings) -> Section:
     if subject.interruption is not None:
         blocks.append(Words(subject.interruption, "warning"))
     if importances is not None:
-        names = [column.name for column in importances.columns[:_NAMED_COLUMNS] if importances.share(column) > 0]
+        names = [
+            column.name for column in importances.columns[:_NAMED_COLUMNS] if importances.share(column) > _LEAST_SHARE
+        ]
         blocks.append(Words(f"The most important columns: {listed(names, 'and')}."))
     blocks.append(Words(subject.explanation.description()))
     certificate = subject.certificate
@@ -89,7 +92,9 @@ def _quality_words(quality: Quality, form: Format | None) -> str:
         ends = f" (95 % interval: {quality.interval_words})" if quality.low is not None else ""
         text = f"Its {quality.measure} is {_value_text(quality, quality.value)}{ends}."
         constant = (
-            "" if quality.baseline is None else f"; a constant prediction: {_value_text(quality, quality.baseline)}"
+            ""
+            if quality.baseline is None
+            else f"; that of a constant prediction is {_value_text(quality, quality.baseline)}"
         )
         return f"{text[:-1]}{constant}."
     text = f"It predicts {share_words(quality.value)} of rows correctly"
@@ -124,11 +129,11 @@ def quality_section(found: Findings) -> Section | None:
     blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
     if seen is not None and evidence.is_unbiased:
-        value = f"{'' if seen.measure == 'accuracy' else seen.measure} {_value_text(seen, seen.value)}".lstrip()
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
+        measured = f"On {on} its {seen.measure} is {_value_text(seen, seen.value)}"
         text = (
-            f"This table contains the training rows. On {on} the model scores {value}, which is too optimistic because "
-            "it has seen their true values."
+            f"This table contains the training rows. {measured}, which is too optimistic because it has seen their "
+            "true values."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
@@ -204,17 +209,17 @@ def matters_section(found: Findings) -> Section | None:
     subject, importances = found.subject, found.importances
     if importances is None:
         return None
-    shown = [column for column in importances.columns[:_SHOWN_COLUMNS] if importances.share(column) > 0.01]
-    bars = [Bar(c.name, importances.share(c), _importance_text(subject, importances, c)) for c in shown]
+    shown = [column for column in importances.columns[:_SHOWN_COLUMNS] if importances.share(column) > _LEAST_SHARE]
+    bars = [Bar(c.name, importances.share(c), _importance_text(importances, c)) for c in shown]
     more = len(importances.columns) - len(shown)
     captions = {
-        "loss": f"How much {subject.measure} falls without each column",
+        "loss": f"How much {importances.falls} without each column",
         "own": "Share of each column in the model's decisions",
         "gain": "What each column alone tells about the target",
     }
     blocks: list[Block] = [Bars(bars, captions[importances.by])]
     if importances.by == "loss" and shown:
-        text = f"Without {shown[0].name!r} {subject.measure} falls by {bars[0].text}."
+        text = f"Without {shown[0].name!r} {importances.falls} by {bars[0].text}."
         blocks.insert(0, Words(text))
     if more:
         others = f"The other {counted(more, 'column')} matter less or not at all."
@@ -227,10 +232,10 @@ def matters_section(found: Findings) -> Section | None:
     return Section("what_matters", "What matters", blocks, data)
 
 
-def _importance_text(subject: Subject, importances: Importances, column: ColumnImportance) -> str:
+def _importance_text(importances: Importances, column: ColumnImportance) -> str:
     value = float(getattr(column, importances.by) or 0.0)
     if importances.by == "loss":
-        return f"{100 * value:.1f} points" if subject.classes is not None else f"{value:.2f}"
+        return f"{100 * value:.1f} points" if importances.metric.is_share else f"{value:.2f}"
     return f"{100 * value:.1f} %" if importances.by == "own" else f"{value:.3f} bits"
 
 

@@ -1,0 +1,538 @@
+#include "forest/gini_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "dispatch.hpp"
+#include "forest/sorting.hpp"
+#include "index.hpp"
+#include "simd.hpp"
+
+namespace margrove::forest {
+namespace {
+
+constexpr std::uint32_t kFlagLanes = 8;
+using FlagLanes = Simd<std::uint64_t, kFlagLanes>;
+
+// Of the rows begin .. end − 1, those with each of these flags: their number << 32 | their draws.
+MARGROVE_CLONES void add_flags(const std::uint64_t* word, const std::uint32_t* row, const std::uint32_t* load,
+                               std::uint32_t begin, std::uint32_t end, std::uint32_t count_mask,
+                               const std::uint64_t* flags, std::uint64_t* sums) {
+  const auto flag = margrove::load<FlagLanes>(flags);
+  FlagLanes sum{};
+  for (std::uint32_t i = begin; i < end; ++i) {
+    const std::uint64_t own = (std::uint64_t{1} << 32) + (load[i] & count_mask);
+    const auto has = ((FlagLanes{} + word[row[i]]) & flag) != 0;
+    sum += has ? FlagLanes{} + own : FlagLanes{};
+  }
+  store(sums, sum);
+}
+
+MARGROVE_CLONES void find_ends(const std::uint32_t* key, std::uint32_t size, std::uint32_t& least,
+                               std::uint32_t& most) {
+  std::uint32_t low = ~0u, high = 0;
+  for (std::uint32_t i = 0; i < size; ++i) {
+    low = std::min(low, key[i]);
+    high = std::max(high, key[i]);
+  }
+  least = low;
+  most = high;
+}
+
+// Excesses that are nearer to the best than this, in tolerances, may be equal to it: each column that is chosen before
+// a better one may be a tolerance below.
+constexpr double kNearTolerances = 8;
+
+}  // namespace
+
+GiniSearch::GiniSearch(const ForestTask& task, const RankTable& table)
+    : task_(task), table_(table), is_constant_(task.columns.size()), order_(task.columns.size()) {}
+
+bool GiniSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) {
+  most_rank_bits_ = std::bit_width(table_.most_ranks());
+  count_bits_ = count_bits;
+  load_bits_ = load_bits;
+  varying_.resize(table_.n_groups());
+  return task_.has_counts() && !task_.is_random && task_.measure.criterion == tree::Criterion::gini &&
+         task_.min_weight <= 0 && task_.min_weight_share <= 0 && weight <= kMostPacked &&
+         most_rank_bits_ + load_bits <= 32;
+}
+
+// ---- which columns are looked at
+
+bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best) {
+  begin(node, sums);
+  const bool takes_all = task_.max_columns == 0 || static_cast<std::size_t>(task_.max_columns) >= drawn_.size();
+  if (takes_all) {
+    for (const std::uint32_t j : drawn_) take(j);
+    take_waiting();
+    evaluate();
+  } else {
+    const auto wanted = static_cast<std::size_t>(task_.max_columns);
+    draw_.begin(node.path, drawn_, task_.column_key, wanted);
+    for (std::size_t looked_at = 0; draw_.has_next() && (looked_at < wanted || candidates_.empty());) {
+      const std::size_t more = looked_at < wanted ? wanted - looked_at : 1;
+      for (std::size_t i = 0; i < more && draw_.has_next(); ++i) looked_at += take(draw_.next());
+      looked_at += take_waiting();
+      if (looked_at >= wanted || !draw_.has_next()) evaluate();
+    }
+  }
+  if (candidates_.empty()) return false;
+  choose(takes_all, column, best);
+  return true;
+}
+
+void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
+  node_ = node;
+  sums_ = &sums;
+  labels_.clear();
+  totals_.clear();
+  for (const Segment& segment : sums.segments) {
+    labels_.push_back(segment.label);
+    totals_.push_back(static_cast<std::int32_t>(segment.weight));
+  }
+  candidates_.clear();
+  n_taken_ = 0;
+  for (const std::uint32_t j : constant_) is_constant_[j] = false;
+  constant_.clear();
+  flags_.clear();
+  numbers_.clear();
+  waiting_.clear();
+  fetched_.clear();
+  has_lanes_ = node.size <= kMostLaneRows;
+  if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
+  look_at_flags();
+}
+
+// The flags that are set in some rows of the node, and not in all.
+void GiniSearch::look_at_flags() {
+  drawn_.clear();
+  if (varying_.empty()) {
+    drawn_.assign(node_.alive.begin(), node_.alive.end());
+    return;
+  }
+  std::fill(varying_.begin(), varying_.end(), 0);
+  for (const std::uint32_t j : node_.alive)
+    if (const auto flag = table_.flag(j); flag.group >= 0) varying_[flag.group] |= std::uint64_t{1} << flag.bit;
+  for (std::size_t g = 0; g < varying_.size(); ++g) {
+    if (!varying_[g]) continue;
+    const std::uint64_t* word = table_.words(g);
+    std::uint64_t in_some = 0, in_all = ~std::uint64_t{0};
+    for (std::uint32_t i = 0; i < node_.size; ++i) {
+      in_some |= word[node_.row[i]];
+      in_all &= word[node_.row[i]];
+    }
+    varying_[g] &= in_some & ~in_all;
+  }
+  for (const std::uint32_t j : node_.alive)
+    if (const auto flag = table_.flag(j); flag.group < 0 || varying_[flag.group] >> flag.bit & 1) drawn_.push_back(j);
+}
+
+bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
+  if (constant_.empty() && drawn_.size() == node_.alive.size()) return false;
+  for (const std::uint32_t j : drawn_)
+    if (!is_constant_[j]) alive.push_back(j);
+  return true;
+}
+
+// Takes a column up. Returns 1 if it offers a test, 0 if it is constant in the node, or if that will be known once
+// columns are evaluated together.
+std::size_t GiniSearch::take(std::uint32_t column) {
+  order_[column] = n_taken_++;
+  if (table_.flag(column).group >= 0) {
+    flags_.push_back(column);
+    return 1;
+  }
+  waiting_.push_back(column);
+  return 0;
+}
+
+// Evaluates the columns that wait, or puts them into lanes. Returns how many offer a test.
+std::size_t GiniSearch::take_waiting() {
+  std::size_t found = 0;
+  if (!has_lanes_) {
+    found = evaluate_large();
+  } else {
+    if (numbers_.empty()) lanes_ = waiting_.size() <= 8 ? 8 : kMostLanes;
+    for (const std::uint32_t j : waiting_) {
+      if (fill_lane(j))
+        ++found;
+      else
+        drop(j);
+    }
+  }
+  waiting_.clear();
+  return found;
+}
+
+void GiniSearch::drop(std::uint32_t column) {
+  is_constant_[column] = true;
+  constant_.push_back(column);
+}
+
+bool GiniSearch::fill_lane(std::uint32_t column) {
+  const std::uint32_t lanes = lanes_;
+  std::uint32_t* cell = cells_.data() + numbers_.size();
+  const bool is_varying = table_.visit(column, [&](const auto& rank) {
+    const std::uint32_t first = rank[node_.row[0]];
+    std::uint32_t differs = 0;
+    for (std::uint32_t i = 0; i < node_.size; ++i) {
+      const std::uint32_t own = rank[node_.row[i]];
+      differs |= own ^ first;
+      cell[i * lanes] = own << load_bits_ | node_.load[i];
+    }
+    return differs != 0;
+  });
+  if (!is_varying) return false;
+  numbers_.push_back(column);
+  if (numbers_.size() == lanes) evaluate_lanes();
+  return true;
+}
+
+void GiniSearch::evaluate() {
+  if (!flags_.empty()) evaluate_flags();
+  if (has_lanes_ && !numbers_.empty()) evaluate_lanes();
+}
+
+void GiniSearch::offer(std::uint32_t column, const Found& found) {
+  if (!found.exists()) return;
+  if (candidates_.empty() || found.excess > best_excess_) best_excess_ = found.excess;
+  candidates_.push_back({column, found.cut, found.excess});
+}
+
+// What a test must surpass to be of interest.
+double GiniSearch::floor() const {
+  return candidates_.empty() ? tree::kNoFloor : best_excess_ - kNearTolerances * sums_->tolerance;
+}
+
+// The first that none after it surpasses by more than the tolerance, in the order in which the columns are looked at.
+void GiniSearch::choose(bool takes_all, std::uint32_t& column, Found& best) {
+  const double least = floor();
+  std::erase_if(candidates_, [&](const Candidate& c) { return c.excess < least; });
+  if (candidates_.size() > 1) {
+    const auto place = [&](std::uint32_t j) {
+      return takes_all ? tree::mixed(node_.path ^ task_.column_key[j]) : std::uint64_t{order_[j]};
+    };
+    std::sort(candidates_.begin(), candidates_.end(),
+              [&](const Candidate& a, const Candidate& b) { return place(a.column) < place(b.column); });
+  }
+  for (const Candidate& c : candidates_) {
+    if (best.exists() && !(c.excess > best.excess + sums_->tolerance)) continue;
+    best.excess = c.excess;
+    best.cut = c.cut;
+    column = c.column;
+  }
+}
+
+// use(the kernel that judges tests, for one column)
+template <class Use>
+void GiniSearch::with_kernel(Found& found, Use use) {
+  if (sums_->whole.size() == 2)
+    use(GiniTwo<CountReader>(task_, *sums_, found, floor(), reader()));
+  else
+    use(GiniMany<CountReader>(task_, *sums_, found, floor(), reader(), left_));
+}
+
+// The sums of the left branch: weights of the classes that occur, and rows.
+template <class Weights>
+void GiniSearch::put(GiniTwo<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
+  kernel.wl = kernel.l1 = 0;
+  kernel.nl = rows;
+  for (std::size_t c = 0; c < labels_.size(); ++c) {
+    const std::int64_t weight = weight_of(c);
+    kernel.wl += weight;
+    if (labels_[c] == 1) kernel.l1 = weight;
+  }
+}
+template <class Weights>
+void GiniSearch::put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
+  kernel.wl = 0;
+  kernel.nl = rows;
+  kernel.squares = kernel.products = 0;
+  for (std::size_t c = 0; c < labels_.size(); ++c) {
+    const std::int64_t weight = weight_of(c);
+    const auto l = static_cast<double>(weight);
+    kernel.left[labels_[c]] = weight;
+    kernel.wl += weight;
+    kernel.squares += l * l;
+    kernel.products += l * static_cast<double>(totals_[c]);
+  }
+}
+
+const std::uint32_t* GiniSearch::ranks_of(std::uint32_t column) const {
+  const auto at = std::find(fetched_.begin(), fetched_.end(), column);
+  return at == fetched_.end() ? nullptr : keys_.data() + (at - fetched_.begin()) * node_.size;
+}
+
+// ---- columns of two values
+
+void GiniSearch::evaluate_flags() {
+  std::sort(flags_.begin(), flags_.end());  // those of a group follow each other
+  for (std::size_t begin = 0, end; begin < flags_.size(); begin = end) {
+    const std::int32_t g = table_.flag(flags_[begin]).group;
+    std::uint64_t flag[kFlagLanes] = {};
+    for (end = begin; end < flags_.size() && end < begin + kFlagLanes && table_.flag(flags_[end]).group == g; ++end)
+      flag[end - begin] = std::uint64_t{1} << table_.flag(flags_[end]).bit;
+    flag_sums_.resize(labels_.size() * kFlagLanes);
+    for (std::size_t c = 0; c < labels_.size(); ++c)
+      add_flags(table_.words(g), node_.row, node_.load, sums_->segments[c].begin, sums_->segments[c].end,
+                (1u << count_bits_) - 1, flag, flag_sums_.data() + c * kFlagLanes);
+    for (std::size_t i = begin; i < end; ++i) offer_flag(flags_[i], flag_sums_.data() + (i - begin));
+  }
+  flags_.clear();
+}
+
+void GiniSearch::offer_flag(std::uint32_t column, const std::uint64_t* set) {
+  const auto weight_of = [&](std::size_t c) {  // on the left, where the flag is not set
+    return totals_[c] - static_cast<std::int64_t>(set[c * kFlagLanes] & 0xFFFFFFFFu);
+  };
+  std::int64_t rows = node_.size, wl = 0;
+  double squares = 0, others = 0, all = 0;
+  for (std::size_t c = 0; c < labels_.size(); ++c) {
+    rows -= static_cast<std::int64_t>(set[c * kFlagLanes] >> 32);
+    const std::int64_t weight = weight_of(c);
+    const double l = weight, t = totals_[c];
+    wl += weight;
+    squares += l * l;
+    others += (t - l) * (t - l);
+    all += t * t;
+  }
+  const double w = sums_->weight, left = wl;
+  if (!candidates_.empty()) {  // not worth an exact look
+    const double excess = squares / left + others / (w - left) - all / w;
+    if (excess < floor() - 1e-9 * w) return;
+  }
+  Found found;
+  with_kernel(found, [&](auto&& kernel) {
+    put(kernel, rows, weight_of);
+    kernel.judge(0, 1);
+  });
+  offer(column, found);
+}
+
+// ---- nodes of few rows
+
+void GiniSearch::evaluate_lanes() {
+  const auto weight = static_cast<std::int64_t>(sums_->whole_weight);
+  const auto min_rows = static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, kMostLaneRows));
+  const LaneNode node{node_.size, lanes_, min_rows, count_bits_, load_bits_, static_cast<std::int32_t>(weight),
+                      labels_,    totals_};
+  const auto used = static_cast<std::uint32_t>(numbers_.size());
+  if (labels_.size() > kMostLaneClasses || weight > kMostLaneWeight) {
+    sort_lanes(cells_.data(), node_.size, lanes_);
+    for (std::uint32_t lane = 0; lane < used; ++lane) scan_lane(lane);
+    numbers_.clear();
+    return;
+  }
+  LaneScores scores;
+  sort_and_score(cells_.data(), node, scores);
+  double t2 = 0;
+  for (const std::int32_t total : totals_) t2 += static_cast<double>(total) * static_cast<double>(total);
+  const double w = sums_->weight;
+  const auto excess_of = [&](std::uint32_t lane) {
+    const double score = static_cast<double>(scores.num[lane]) / static_cast<double>(scores.den[lane]);
+    return is_two() ? 2 * score / w : score - t2 / w;
+  };
+  if (weight <= kExactWeight) {
+    for (std::uint32_t lane = 0; lane < used; ++lane) {
+      if (scores.num[lane] < 0) continue;
+      Found found;
+      found.excess = excess_of(lane);
+      found.cut = cells_[scores.at[lane] * lanes_ + lane] >> load_bits_;
+      offer(numbers_[lane], found);
+    }
+  } else {
+    constexpr double kSingle = 1e-5;  // relative, thirty times the rounding of a score in single precision
+    double best = floor();
+    for (std::uint32_t lane = 0; lane < used; ++lane)
+      if (scores.num[lane] >= 0) best = std::max(best, excess_of(lane));
+    const double rounding = kSingle * (is_two() ? best : best + t2 / w);
+    for (std::uint32_t lane = 0; lane < used; ++lane)
+      if (scores.num[lane] >= 0 && excess_of(lane) >= best - rounding) scan_lane(lane);
+  }
+  numbers_.clear();
+}
+
+// The best test of a lane, row by row.
+void GiniSearch::scan_lane(std::uint32_t lane) {
+  const std::uint32_t* cell = cells_.data() + lane;
+  const std::uint32_t mask = (1u << load_bits_) - 1;
+  Found found;
+  with_kernel(found, [&](auto&& kernel) {
+    for (std::uint32_t i = 0; i + 1 < node_.size; ++i) {
+      const std::uint32_t own = cell[i * lanes_], next = cell[(i + 1) * lanes_];
+      kernel.add(own & mask);
+      if (own >> load_bits_ != next >> load_bits_) kernel.consider(own >> load_bits_, next >> load_bits_);
+    }
+  });
+  offer(numbers_[lane], found);
+}
+
+// ---- nodes of many rows
+
+// Some columns at a time, whose ranks are fetched together. Returns how many offer a test.
+std::size_t GiniSearch::evaluate_large() {
+  if (waiting_.empty()) return 0;
+  constexpr std::size_t kTogether = 8;
+  std::size_t found = 0;
+  keys_.resize(std::max<std::size_t>(keys_.size(), kTogether * node_.size));
+  for (std::size_t first = 0; first < waiting_.size(); first += kTogether) {
+    const std::size_t size = std::min(kTogether, waiting_.size() - first);
+    fetched_.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
+                    waiting_.begin() + static_cast<std::ptrdiff_t>(first + size));
+    std::uint32_t place[kTogether], least[kTogether], most[kTogether];
+    for (std::size_t c = 0; c < size; ++c) place[c] = table_.place(waiting_[first + c]);
+    table_.visit_rows([&](const auto* rank, std::size_t stride) {
+      for (std::uint32_t i = 0; i < node_.size; ++i) {
+        const auto* own = rank + node_.row[i] * stride;
+        for (std::size_t c = 0; c < size; ++c) keys_[c * node_.size + i] = own[place[c]];
+      }
+    });
+    for (std::size_t c = 0; c < size; ++c) {
+      key_ = keys_.data() + c * node_.size;
+      find_ends(key_, node_.size, least[c], most[c]);
+      if (least[c] == most[c]) {
+        drop(waiting_[first + c]);
+        continue;
+      }
+      ++found;
+      choose_buckets(least[c], most[c]);
+      is_two() ? count_two(waiting_[first + c]) : count_many(waiting_[first + c]);
+    }
+  }
+  return found;
+}
+
+// One bucket for each rank if they are few, else intervals of as many ranks each, with some rows on average.
+void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
+  constexpr std::uint32_t kMostBuckets = 1024, kFewestBuckets = 32;
+  const std::uint32_t rows_each = is_two() ? 8 : 16, range = most - least;
+  const std::uint32_t wanted = std::clamp(node_.size / rows_each, kFewestBuckets, kMostBuckets);
+  low_ = least;
+  shift_ = range < node_.size / 2 && range < kMostBuckets
+               ? 0
+               : std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
+  n_buckets_ = (range >> shift_) + 1;
+}
+
+void GiniSearch::count_two(std::uint32_t column) {
+  const std::uint32_t count_mask = (1u << count_bits_) - 1;
+  packed_.assign(2 * (n_buckets_ + 1), 0);
+  std::uint64_t* sums = packed_.data() + 1;
+  // Rows go in turns into two tables: where many follow each other into one bucket, each waits for the last.
+  std::uint64_t* others = sums + n_buckets_;
+  for (std::size_t c = 0; c < 2; ++c) {
+    const auto [label, begin, end, weight] = sums_->segments[c];
+    const std::uint64_t draw = 1 + (std::uint64_t{c} << kPackBits), row = std::uint64_t{1} << 2 * kPackBits;
+    const auto add = [&](std::uint64_t* table, std::uint32_t i) {
+      table[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
+    };
+    std::uint32_t i = begin;
+    for (; i + 2 <= end; i += 2) {
+      add(sums, i);
+      add(others, i + 1);
+    }
+    if (i < end) add(sums, i);
+  }
+  std::uint64_t running = 0;
+  for (std::uint32_t b = 0; b < n_buckets_; ++b) sums[b] = running += sums[b] + others[b];
+  scores_.resize(n_buckets_);
+  const BucketNode node{sums_->weight, static_cast<double>(totals_[1]), static_cast<std::int32_t>(node_.size),
+                        static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
+  score_two_classes(packed_.data(), n_buckets_, node, scores_.score.data(), scores_.limit.data());
+  // D² / (w_l w_r) to the excess, by which columns are compared.
+  const double unit = 2 / sums_->weight;
+  Found found;
+  with_kernel(found, [&](auto&& kernel) {
+    refine(kernel, unit, 0, [&](std::uint32_t b) {
+      const std::uint64_t before = packed_[b];
+      put(kernel, Packed::rows(before),
+          [&](std::size_t c) { return c ? Packed::ones(before) : Packed::weight(before) - Packed::ones(before); });
+    });
+  });
+  offer(column, found);
+}
+
+void GiniSearch::count_many(std::uint32_t column) {
+  const std::uint32_t count_mask = (1u << count_bits_) - 1, n = n_buckets_;
+  const std::size_t width = labels_.size();
+  counts_.assign((width + 1) * n, 0);
+  for (std::size_t c = 0; c < width; ++c) {
+    const auto [label, begin, end, weight] = sums_->segments[c];
+    std::int32_t* own = counts_.data() + c * n;
+    for (std::uint32_t i = begin; i < end; ++i)
+      own[(key_[i] - low_) >> shift_] += static_cast<std::int32_t>(node_.load[i] & count_mask);
+  }
+  std::int32_t* rows = counts_.data() + width * n;  // where they count
+  if (task_.min_rows > 1) {
+    for (std::uint32_t i = 0; i < node_.size; ++i) ++rows[(key_[i] - low_) >> shift_];
+    for (std::uint32_t b = 1; b < n; ++b) rows[b] += rows[b - 1];
+  }
+  scores_.resize(n);
+  const BucketNode node{sums_->weight, 0, static_cast<std::int32_t>(node_.size),
+                        static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
+  score_classes(counts_.data(), n, totals_, node, scores_);
+  if (task_.min_rows > 1) allow_rows(rows, n, node, scores_);
+  Found found;
+  with_kernel(found, [&](auto&& kernel) {
+    refine(kernel, 1, 1e-12 * sums_->weight, [&](std::uint32_t b) {
+      const std::int64_t n_rows = task_.min_rows > 1 ? (b ? rows[b - 1] : 0) : 1;
+      put(kernel, n_rows, [&](std::size_t c) { return b ? std::int64_t{counts_[c * n + b - 1]} : 0; });
+    });
+  });
+  offer(column, found);
+}
+
+// Judges the tests that may be the best: those behind buckets, and those inside of buckets whose limit is high enough.
+// `unit` times a score is an excess, up to `rounding`; put(b) sets the kernel to the sums before bucket b.
+template <class Kernel, class Put>
+void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
+  constexpr double kNear = 1 - 1e-9;
+  double bar = floor() / unit;
+  for (std::uint32_t b = 0; b + 1 < n_buckets_; ++b) bar = std::max(bar, scores_.score[b]);
+  if (bar > 0) bar = bar * kNear - rounding / unit;
+  std::uint32_t n_picked = 0;
+  if (shift_ > 0) {
+    is_picked_.resize(std::max<std::size_t>(is_picked_.size(), n_buckets_));
+    for (std::uint32_t b = 0; b < n_buckets_; ++b) n_picked += is_picked_[b] = scores_.limit[b] >= bar;
+  }
+  const std::span<const std::uint32_t> picked = n_picked ? pick() : std::span<const std::uint32_t>{};
+  const std::uint32_t *cell = picked.data(), *end = cell + picked.size();
+  const std::uint32_t mask = (1u << load_bits_) - 1;
+  const auto bucket_of = [&](std::uint32_t own) { return ((own >> load_bits_) - low_) >> shift_; };
+  for (std::uint32_t b = 0; b < n_buckets_; ++b) {
+    if (n_picked && is_picked_[b]) {
+      put(b);
+      for (; cell != end && bucket_of(*cell) == b; ++cell) {
+        kernel.add(*cell & mask);
+        if (cell + 1 == end) continue;
+        const std::uint32_t key = *cell >> load_bits_, next = cell[1] >> load_bits_;
+        if (key != next && bucket_of(cell[1]) == b) kernel.consider(key, next);
+      }
+    }
+    if (b + 1 < n_buckets_ && scores_.score[b] >= bar) {
+      put(b + 1);
+      const std::uint32_t next = low_ + ((b + 1) << shift_);
+      kernel.judge(next - 1, next);
+    }
+  }
+}
+
+// The cells of the picked buckets, sorted.
+std::span<const std::uint32_t> GiniSearch::pick() {
+  picked_.resize(std::max<std::size_t>(picked_.size(), node_.size + 1));
+  other_.resize(picked_.size());
+  std::uint32_t n = 0, least = ~0u, most = 0;
+  for (std::uint32_t i = 0; i < node_.size; ++i) {
+    const std::uint32_t own = key_[i] << load_bits_ | node_.load[i];
+    const bool is_picked = is_picked_[(key_[i] - low_) >> shift_];
+    picked_[n] = own;
+    n += is_picked;
+    least = is_picked ? std::min(least, own) : least;
+    most = is_picked ? std::max(most, own) : most;
+  }
+  return {sort_cells(picked_.data(), other_.data(), n, load_bits_, least, most), n};
+}
+
+}  // namespace margrove::forest

@@ -1,0 +1,122 @@
+// The best test of a node under gini, where weights are numbers of draws: sums are whole numbers, so rows may be added
+// up in any order, and most tests are told from sums of many rows at a time.
+//
+//   columns of two values     one test each: the flags of up to 64 columns are added up side by side
+//   nodes of few rows         columns are sorted and scored side by side in vectors (lanes.hpp)
+//   nodes of many rows        rows are counted by intervals of ranks; only intervals that may hold the best test are
+//                             looked at row by row (buckets.hpp)
+//
+// The test found is the one that the kernels of kernels.hpp find among all columns, each sorted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "forest/buckets.hpp"
+#include "forest/column_draw.hpp"
+#include "forest/kernels.hpp"
+#include "forest/lanes.hpp"
+#include "forest/task.hpp"
+
+namespace margrove::forest {
+
+// The rows of a node, class by class, with what their cells carry, class << count bits | draws.
+struct NodeRows {
+  const std::uint32_t *row, *load;
+  std::uint32_t size;
+  std::uint64_t path;
+  std::span<const std::uint32_t> alive;  // the columns that are not known to be constant
+};
+
+class GiniSearch {
+ public:
+  GiniSearch(const ForestTask& task, const RankTable& table);
+
+  // Whether trees of this task, whose rows weigh so much, are searched so. Then the loads of its rows have these bits.
+  bool begin_tree(std::int64_t weight, int count_bits, int load_bits);
+  // False if the columns looked at offer no test that is allowed.
+  bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
+  // Appends the columns that are not known to be constant in the last node. False if these are all that were alive.
+  bool list_alive(std::vector<std::uint32_t>& alive) const;
+  // Of the last node: the ranks of its rows, if they are still known; else null.
+  const std::uint32_t* ranks_of(std::uint32_t column) const;
+
+ private:
+  struct Candidate {
+    std::uint32_t column, cut;
+    double excess;
+  };
+  void begin(const NodeRows& node, const NodeSums& sums);
+  void look_at_flags();
+  std::size_t take(std::uint32_t column);
+  std::size_t take_waiting();
+  void evaluate();
+  void drop(std::uint32_t column);
+  void offer(std::uint32_t column, const Found& found);
+  double floor() const;
+  void choose(bool takes_all, std::uint32_t& column, Found& best);
+
+  void evaluate_flags();
+  void offer_flag(std::uint32_t column, const std::uint64_t* set);
+  bool fill_lane(std::uint32_t column);
+  void evaluate_lanes();
+  void scan_lane(std::uint32_t lane);
+  std::size_t evaluate_large();
+  void choose_buckets(std::uint32_t least, std::uint32_t most);
+  void count_two(std::uint32_t column);
+  void count_many(std::uint32_t column);
+  template <class Kernel, class Put>
+  void refine(Kernel& kernel, double unit, double rounding, Put put);
+  std::span<const std::uint32_t> pick();
+
+  template <class Use>
+  void with_kernel(Found& found, Use use);
+  template <class Weights>
+  void put(GiniTwo<CountReader>& kernel, std::int64_t rows, Weights weight_of) const;
+  template <class Weights>
+  void put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights weight_of) const;
+  CountReader reader() const { return {count_bits_, (1u << count_bits_) - 1}; }
+  bool is_two() const { return labels_.size() == 2; }
+
+  const ForestTask& task_;
+  const RankTable& table_;
+  int most_rank_bits_ = 0, count_bits_ = 0, load_bits_ = 0;
+
+  // Of the node under way.
+  NodeRows node_{};
+  const NodeSums* sums_ = nullptr;
+  std::vector<std::uint32_t> labels_;           // the classes that occur, ...
+  std::vector<std::int32_t> totals_;            // ... and their weights
+  std::vector<std::uint64_t> varying_;          // of each group: the flags that are not constant
+  std::vector<std::uint32_t> drawn_;            // the columns that may be looked at
+  std::vector<std::uint32_t> flags_, numbers_;  // taken up, to be evaluated: columns with flags, and others, by lane
+  std::vector<std::uint32_t> waiting_;          // taken up, and not fetched yet
+  std::vector<std::uint32_t> fetched_;          // the last whose ranks were, into keys_
+  std::vector<std::uint32_t> constant_;         // found to be so
+  std::vector<std::uint8_t> is_constant_;       // (d)
+  std::vector<std::uint32_t> order_;            // (d): of the columns taken up
+  std::uint32_t n_taken_ = 0, lanes_ = kMostLanes;
+  bool has_lanes_ = false;
+  std::vector<Candidate> candidates_;
+  double best_excess_ = 0;
+
+  // Of the column under way, at a node of many rows: rank r is in bucket (r − low) >> shift.
+  std::uint32_t n_buckets_ = 0, low_ = 0;
+  int shift_ = 0;
+  const std::uint32_t* key_ = nullptr;  // the ranks of the rows
+  std::vector<std::uint32_t> keys_;     // of some columns
+  std::vector<std::uint64_t> packed_;
+  std::vector<std::int32_t> counts_;
+  ClassScores scores_;
+  std::vector<std::uint8_t> is_picked_;
+  std::vector<std::uint32_t> picked_, other_;
+
+  // Room.
+  ColumnDraw draw_;
+  std::vector<std::uint32_t> cells_;  // (rows, lanes)
+  std::vector<std::uint64_t> flag_sums_;
+  std::vector<std::int64_t> left_;
+};
+
+}  // namespace margrove::forest

@@ -1,0 +1,271 @@
+"""Numbers, dates and times of day as they are written in cells, before it is known what their signs mean.
+
+``1,250`` is one number or another, and ``03/04/2024`` one date or another: a `WrittenNumber` and a `WrittenDate` hold
+the parts of a cell, to which a format (see `formats`) gives a meaning.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+# Blanks, minus signs, apostrophes and figures that look like those of ASCII.
+_PLAIN = str.maketrans("\xa0\u202f\u2009\u2007\u2212\u2013\u2012\u2019\u2018\u00b4`％￥", "    ---''''%¥")
+_CURRENCIES = {  # by their spellings in lower case; the first is the name by which they are compared
+    spelling: words[0]
+    for words in (
+        ("€", "eur", "euro", "euros"),
+        ("$", "usd", "us$", "dollar", "dollars"),
+        ("£", "gbp"),
+        ("¥", "jpy", "円", "yen"),
+        ("₹", "rs.", "rs", "inr"),
+        ("chf", "fr.", "sfr.", "sfr"),
+        ("kr", "kr."),
+        ("zł", "pln", "zl"),
+        ("r$", "brl"),
+        ("kč", "czk"),
+        ("ft", "huf"),
+        ("₽", "rub", "руб.", "руб"),
+        ("元", "cny", "rmb"),
+        ("sek",),
+        ("nok",),
+        ("dkk",),
+        ("isk",),
+        ("ron", "lei"),
+        ("bgn", "лв"),
+        ("try", "₺"),
+        ("ils", "₪"),
+        ("zar",),
+        ("mxn",),
+        ("ars",),
+        ("cop",),
+        ("clp",),
+        ("aed",),
+        ("sar",),
+        ("krw", "₩"),
+        ("hkd", "hk$"),
+        ("sgd", "s$"),
+        ("aud", "a$"),
+        ("cad", "c$"),
+        ("nzd", "nz$"),
+        ("thb", "฿"),
+        ("vnd", "₫"),
+        ("uah", "₴"),
+        ("twd",),
+        ("inr",),
+    )
+    for spelling in words
+}
+_UNIT = re.compile(
+    "%|‰|°|°c|°f|nm|µm|mm|cm|dm|m|km|in|inch|ft|yd|mi|miles|mm²|cm²|m²|m2|qm|km²|ha|ac|acres|sqft|sqm|cm³|m³|m3|ml|cl|dl|"
+    "l|ltr|litre|liter|litres|liters|gal|oz|µg|mg|g|gr|kg|kgs|t|to|tonnes|tons|lb|lbs|st|ms|s|sec|sek|min|mins|h|hr|hrs|"
+    "hours|std|d|days|tage|jours|weeks|months|years|yrs|v|mv|kv|ma|ah|mah|w|kw|mw|gw|wh|kwh|mwh|gwh|j|kj|mj|cal|kcal|pa|"
+    "hpa|kpa|mpa|bar|mbar|psi|n|kn|hz|khz|mhz|ghz|db|dba|bit|kb|mb|gb|tb|kib|mib|gib|bps|kbps|mbps|km/h|kmh|mph|m/s|rpm|"
+    "1/min|ppm|ppb|mg/l|µg/l|g/l|mmol/l|mg/dl|g/m²|kg/m²|€/m²|kg/m³|pts|pt|pcs|pc|stk|stück|units|px|dpi"
+)
+POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
+_SCALES = {"k": 1e3, "tsd": 1e3, "m": 1e6, "mio": 1e6, "mn": 1e6, "mrd": 1e9, "bn": 1e9}
+_NUMBER = re.compile(
+    r"(?P<about>[<>~≈≤≥]=?\s?|ca\.? )?(?P<open>\(\s?)?(?P<sign>[-+]\s?)?"
+    r"(?P<before>[^\d\s.,'()<>~+-][^\d\s()<>~+,-]{0,4})?\s?(?P<inner>[-+(]\s?)?"
+    r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,]-{1,2})?"
+    r"\s?(?:(?P<scale>(?:k|K|M|Mio|Mn|Mrd|bn|Tsd)\b)\.?)?\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
+    r"(?P<trail>-)?(?P<close>\s?\))?"
+)
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
+
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january januar janvier enero gennaio januari janeiro stycznia styczen sty tammikuu",
+            "february februar fevrier febrero febbraio februari fevereiro lutego luty lut helmikuu",
+            "march mar marz marts mars marzo maart marco marca marzec maaliskuu mrz mrt",
+            "april avril abril aprile kwietnia kwiecien kwi huhtikuu avr abr",
+            "may mai mayo maggio mei maj maio maja toukokuu mag",
+            "june juni juin junio giugno junho czerwca czerwiec cze kesakuu giu",
+            "july juli juillet julio luglio julho lipca lipiec lip heinakuu lug",
+            "august aout agosto augustus augusti sierpnia sierpien sie elokuu",
+            "september septembre septiembre settembre setembro wrzesnia wrzesien wrz syyskuu sept set",
+            "october oktober octobre octubre ottobre outubro pazdziernika pazdziernik paz lokakuu okt out ott",
+            "november novembre noviembre novembro listopada listopad lis marraskuu",
+            "december dezember decembre diciembre dicembre desember dezembro grudnia grudzien gru joulukuu des",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_ZONES = {"z": 0, "utc": 0, "gmt": 0, "wet": 0, "cet": 60, "mez": 60, "bst": 60, "cest": 120, "mesz": 120, "eet": 120}
+_ZONES |= {"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420}
+_TIME = (
+    r"(?:(?:[T,:]\s?|\s(?:at |um |à |a las |kl\.? )?)(?P<hour>\d{1,2})[:h.](?P<minute>\d{2})"
+    r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?:\s?Uhr)?(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?"
+    r"(?:\s?(?P<zone>[A-Za-z]{1,4}|(?:GMT|UTC)?[-+](?:\d{2}:?\d{2}|\d{1,2})))?)?"
+)
+_WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
+_DATES = [
+    re.compile(rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\.?,?\s)?{pattern}{_TIME}")
+    for pattern in (
+        r"(?P<y>\d{4})(?P<sep>[-/.])\s?(?P<m>\d{1,2})(?P=sep)\s?(?P<d>\d{1,2})\.?",
+        r"(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日",
+        r"(?P<a>\d{1,2})(?P<sep>[-/.])\s?(?P<b>\d{1,2})(?P=sep)\s?(?P<y>\d{4}|\d{2})",
+        rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th|er)?[-/\s]?(?:de )?{_WORD}[-/\s,]\s?(?:de )?(?P<y>\d{{4}}|\d{{2}})",
+        rf"{_WORD}[-\s](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[-\s](?P<y>\d{{4}})",
+    )
+] + [
+    re.compile(pattern)
+    for pattern in (
+        r"(?P<y>\d{4})-(?P<m>\d{2})",
+        r"(?P<m>\d{1,2})/(?P<y>\d{4})",
+        rf"{_WORD}[-\s/](?:de )?(?P<y>\d{{4}})",
+        rf"{_WORD}-(?P<y>\d{{2}})",
+        r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})(?:T(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})(?P<zone>Z)?)?",
+    )
+]
+
+
+DASHES = ("-", "--", "–", "—")
+ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
+_UNKNOWN = {  # for a missing number or date; among words, these may be classes
+    *(
+        "n.a.",
+        "n. a.",
+        "k.a.",
+        "k. a.",
+        "n.d.",
+        "n.v.t.",
+        "s/d",
+        "b.d.",
+        "nd",
+        "tbd",
+        "unknown",
+        "missing",
+        "not known",
+    ),
+    *("not available", "unbekannt", "keine angabe", "inconnu", "desconocido", "sin dato", "desconhecido", "onbekend"),
+}
+
+
+class WrittenNumber(NamedTuple):
+    """A cell that is written as a number, before it is known what its points and commas mean."""
+
+    body: str  # digits, points, commas, blanks, apostrophes
+    factor: float  # of sign, exponent, and "k" or "M"
+    unit: str  # as written
+    about: str  # "<" of "<5", "~" of "~10"
+
+
+class WrittenDate(NamedTuple):
+    """A cell that is written as a date, before it is known whether the day or the month stands first."""
+
+    year: int  # as written: 24 or 2024
+    first: int  # the month, or, where ``separator`` is set, either
+    second: int
+    separator: str  # of dates such as 03/04/2024; "" where the order of the parts is plain
+    hours: float | None  # of the day; None without a time
+    zone: float | None  # hours ahead of UTC
+    is_short: bool = False  # a year of two digits
+    weekday: str = ""  # or any word before the date
+
+
+def plain_text(text: str) -> str:
+    """Return a cell with blanks, minus signs and apostrophes of ASCII."""
+    return text.translate(_PLAIN).strip()
+
+
+def is_no_value(text: str) -> bool:
+    """Return whether a cell among numbers or dates says that there is none."""
+    return text in DASHES or text in ERRORS or text.casefold() in _UNKNOWN
+
+
+def unit_name(unit: str) -> str:
+    """Return the name by which a unit is compared: that of € and EUR is the same."""
+    folded = unit.casefold()
+    return _CURRENCIES.get(folded, folded.rstrip("."))
+
+
+def is_money(unit: str) -> bool:
+    """Return whether this is a currency."""
+    return unit.casefold() in _CURRENCIES
+
+
+def is_known_unit(unit: str) -> bool:
+    """Return whether this is a currency or a usual unit of measure."""
+    return is_money(unit) or _UNIT.fullmatch(unit.casefold().rstrip(".")) is not None
+
+
+def written_number(text: str) -> WrittenNumber | None:
+    """Return a cell as a number, or None where it is something else."""
+    match = _NUMBER.fullmatch(plain_text(text))
+    if match is None:
+        return None
+    before, after = match["before"] or "", (match["after"] or "").strip()
+    if before and not is_money(before):
+        return None
+    signs = "".join(match[place] or "" for place in ("open", "sign", "inner", "trail")).replace(" ", "")
+    n_open = signs.count("(")
+    if (before and after) or n_open != bool(match["close"]) or len(signs) - n_open > 1:
+        return None
+    factor = -1.0 if "-" in signs or n_open else 1.0
+    factor *= float(f"1{match['power']}") if match["power"] else _SCALES.get((match["scale"] or "").lower(), 1.0)
+    return WrittenNumber(match["body"], factor, before or after, (match["about"] or "").strip())
+
+
+def clock_hours(text: str) -> float | None:
+    """Return the hours of a time of day such as 13:45, or None."""
+    match = _CLOCK.fullmatch(plain_text(text))
+    if match is None or int(match[2]) > 59:
+        return None
+    hours = _hour(int(match[1]), match[4]) + int(match[2]) / 60 + float(match[3] or 0) / 3600
+    return hours if hours <= 24 else None
+
+
+def _hour(hour: int, half: str | None) -> int:
+    return hour if not half else hour % 12 + (12 if half.lower() == "p" else 0)
+
+
+def written_date(text: str) -> WrittenDate | None:
+    """Return a cell as a date, or None where it is something else."""
+    plain = plain_text(text)
+    match = next((found for pattern in _DATES if (found := pattern.fullmatch(plain))), None)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    year = int(parts["y"])
+    if parts.get("word"):
+        month = _month(parts["word"])
+        if month is None:
+            return None
+        first, second, separator = month, int(parts.get("d") or 1), ""
+    elif "a" in parts:
+        first, second, separator = int(parts["a"]), int(parts["b"]), parts["sep"]
+    else:
+        first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
+    hours = zone = None
+    if parts.get("hour"):
+        hours = _hour(int(parts["hour"]), parts.get("half")) + int(parts["minute"]) / 60
+        hours += float((parts["second"] or "0").replace(",", ".")) / 3600
+        name = (parts["zone"] or "").lower()
+        if name[-1:].isdigit():
+            name = name.removeprefix("gmt").removeprefix("utc")
+            digits = name[1:].replace(":", "")
+            digits = (digits.zfill(2) if len(digits) < 3 else digits).ljust(4, "0")
+            zone = (int(digits[:2]) + int(digits[2:]) / 60) * (-1 if name[0] == "-" else 1)
+        elif name:
+            if name not in _ZONES:
+                return None
+            zone = _ZONES[name] / 60
+        if hours > 24 or int(parts["minute"]) > 59:
+            return None
+    weekday = (parts.get("weekday") or "").casefold()
+    return WrittenDate(year, first, second, separator, hours, zone, len(parts["y"]) == 2, weekday)
+
+
+def _month(word: str) -> int | None:
+    """Return the number of a month named in full or by its first three letters or more."""
+    name = "".join(letter for letter in unicodedata.normalize("NFD", word.casefold()) if letter.isalpha())
+    if name in _MONTHS:
+        return _MONTHS[name]
+    found = {number for full, number in _MONTHS.items() if full.startswith(name)}
+    return found.pop() if len(found) == 1 else None
