@@ -374,7 +374,6 @@ void GiniSearch::scan_lane(std::uint32_t lane) {
 // Some columns at a time, whose ranks are fetched together. Returns how many offer a test.
 std::size_t GiniSearch::evaluate_large() {
   if (waiting_.empty()) return 0;
-  constexpr std::size_t kTogether = 8;
   std::size_t found = 0;
   keys_.resize(std::max<std::size_t>(keys_.size(), kTogether * node_.size));
   for (std::size_t first = 0; first < waiting_.size(); first += kTogether) {
@@ -389,17 +388,29 @@ std::size_t GiniSearch::evaluate_large() {
         for (std::size_t c = 0; c < size; ++c) keys_[c * node_.size + i] = own[place[c]];
       }
     });
+    std::size_t n_counted = 0;
     for (std::size_t c = 0; c < size; ++c) {
-      key_ = keys_.data() + c * node_.size;
-      find_ends(key_, node_.size, least[c], most[c]);
+      own_ = &buckets_[n_counted];
+      own_->key = keys_.data() + c * node_.size;
+      find_ends(own_->key, node_.size, least[c], most[c]);
       if (least[c] == most[c]) {
         drop(waiting_[first + c]);
         continue;
       }
-      ++found;
+      ++n_counted;
+      own_->column = waiting_[first + c];
       choose_buckets(least[c], most[c]);
-      is_two() ? count_two(waiting_[first + c]) : count_many(waiting_[first + c]);
+      is_two() ? count_two() : count_many();
+      own_->best = *std::max_element(own_->scores.score.begin(), own_->scores.score.begin() + own_->n - 1);
     }
+    // The most promising first: of the others then little need be looked at.
+    std::sort(buckets_.begin(), buckets_.begin() + static_cast<std::ptrdiff_t>(n_counted),
+              [](const Buckets& a, const Buckets& b) { return a.best > b.best; });
+    for (std::size_t c = 0; c < n_counted; ++c) {
+      own_ = &buckets_[c];
+      is_two() ? judge_two() : judge_many();
+    }
+    found += n_counted;
   }
   return found;
 }
@@ -407,26 +418,27 @@ std::size_t GiniSearch::evaluate_large() {
 // One bucket for each rank if they are few, else intervals of as many ranks each, with some rows on average.
 void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
   constexpr std::uint32_t kMostBuckets = 1024, kFewestBuckets = 32;
-  const std::uint32_t rows_each = is_two() ? 8 : 16, range = most - least;
+  const std::uint32_t rows_each = 8, range = most - least;
   const std::uint32_t wanted = std::clamp(node_.size / rows_each, kFewestBuckets, kMostBuckets);
-  low_ = least;
-  shift_ = range < node_.size / 2 && range < kMostBuckets
-               ? 0
-               : std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
-  n_buckets_ = (range >> shift_) + 1;
+  own_->low = least;
+  own_->shift =
+      range < node_.size / 2 && range < kMostBuckets
+          ? 0
+          : std::max(0, static_cast<int>(std::bit_width(range)) - static_cast<int>(std::bit_width(wanted - 1)));
+  own_->n = (range >> own_->shift) + 1;
 }
 
-void GiniSearch::count_two(std::uint32_t column) {
+void GiniSearch::count_two() {
   const std::uint32_t count_mask = (1u << count_bits_) - 1;
-  packed_.assign(2 * (n_buckets_ + 1), 0);
-  std::uint64_t* sums = packed_.data() + 1;
+  own_->packed.assign(2 * (own_->n + 1), 0);
+  std::uint64_t* sums = own_->packed.data() + 1;
   // Rows go in turns into two tables: where many follow each other into one bucket, each waits for the last.
-  std::uint64_t* others = sums + n_buckets_;
+  std::uint64_t* others = sums + own_->n;
   for (std::size_t c = 0; c < 2; ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
     const std::uint64_t draw = 1 + (std::uint64_t{c} << kPackBits), row = std::uint64_t{1} << 2 * kPackBits;
     const auto add = [&](std::uint64_t* table, std::uint32_t i) {
-      table[(key_[i] - low_) >> shift_] += draw * (node_.load[i] & count_mask) + row;
+      table[(own_->key[i] - own_->low) >> own_->shift] += draw * (node_.load[i] & count_mask) + row;
     };
     std::uint32_t i = begin;
     for (; i + 2 <= end; i += 2) {
@@ -436,52 +448,60 @@ void GiniSearch::count_two(std::uint32_t column) {
     if (i < end) add(sums, i);
   }
   std::uint64_t running = 0;
-  for (std::uint32_t b = 0; b < n_buckets_; ++b) sums[b] = running += sums[b] + others[b];
-  scores_.resize(n_buckets_);
+  for (std::uint32_t b = 0; b < own_->n; ++b) sums[b] = running += sums[b] + others[b];
+  own_->scores.resize(own_->n);
   const BucketNode node{sums_->weight, static_cast<double>(totals_[1]), static_cast<std::int32_t>(node_.size),
                         static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
-  score_two_classes(packed_.data(), n_buckets_, node, scores_.score.data(), scores_.limit.data());
+  score_two_classes(own_->packed.data(), own_->n, node, own_->scores.score.data(), own_->scores.limit.data());
+}
+
+void GiniSearch::judge_two() {
   // D² / (w_l w_r) to the excess, by which columns are compared.
   const double unit = 2 / sums_->weight;
   Found found;
   with_kernel(found, [&](auto&& kernel) {
     refine(kernel, unit, 0, [&](std::uint32_t b) {
-      const std::uint64_t before = packed_[b];
+      const std::uint64_t before = own_->packed[b];
       put(kernel, Packed::rows(before),
           [&](std::size_t c) { return c ? Packed::ones(before) : Packed::weight(before) - Packed::ones(before); });
     });
   });
-  offer(column, found);
+  offer(own_->column, found);
 }
 
-void GiniSearch::count_many(std::uint32_t column) {
-  const std::uint32_t count_mask = (1u << count_bits_) - 1, n = n_buckets_;
+void GiniSearch::count_many() {
+  const std::uint32_t count_mask = (1u << count_bits_) - 1, n = own_->n;
   const std::size_t width = labels_.size();
-  counts_.assign((width + 1) * n, 0);
+  own_->counts.assign((width + 1) * n, 0);
   for (std::size_t c = 0; c < width; ++c) {
     const auto [label, begin, end, weight] = sums_->segments[c];
-    std::int32_t* own = counts_.data() + c * n;
+    std::int32_t* own = own_->counts.data() + c * n;
     for (std::uint32_t i = begin; i < end; ++i)
-      own[(key_[i] - low_) >> shift_] += static_cast<std::int32_t>(node_.load[i] & count_mask);
+      own[(own_->key[i] - own_->low) >> own_->shift] += static_cast<std::int32_t>(node_.load[i] & count_mask);
   }
-  std::int32_t* rows = counts_.data() + width * n;  // where they count
+  std::int32_t* rows = own_->counts.data() + width * n;  // where they count
   if (task_.min_rows > 1) {
-    for (std::uint32_t i = 0; i < node_.size; ++i) ++rows[(key_[i] - low_) >> shift_];
+    for (std::uint32_t i = 0; i < node_.size; ++i) ++rows[(own_->key[i] - own_->low) >> own_->shift];
     for (std::uint32_t b = 1; b < n; ++b) rows[b] += rows[b - 1];
   }
-  scores_.resize(n);
+  own_->scores.resize(n);
   const BucketNode node{sums_->weight, 0, static_cast<std::int32_t>(node_.size),
                         static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, node_.size))};
-  score_classes(counts_.data(), n, totals_, node, scores_);
-  if (task_.min_rows > 1) allow_rows(rows, n, node, scores_);
+  score_classes(own_->counts.data(), n, totals_, node, own_->scores);
+  if (task_.min_rows > 1) allow_rows(rows, n, node, own_->scores);
+}
+
+void GiniSearch::judge_many() {
+  const std::uint32_t n = own_->n;
+  const std::int32_t* rows = own_->counts.data() + labels_.size() * n;
   Found found;
   with_kernel(found, [&](auto&& kernel) {
     refine(kernel, 1, 1e-12 * sums_->weight, [&](std::uint32_t b) {
       const std::int64_t n_rows = task_.min_rows > 1 ? (b ? rows[b - 1] : 0) : 1;
-      put(kernel, n_rows, [&](std::size_t c) { return b ? std::int64_t{counts_[c * n + b - 1]} : 0; });
+      put(kernel, n_rows, [&](std::size_t c) { return b ? std::int64_t{own_->counts[c * n + b - 1]} : 0; });
     });
   });
-  offer(column, found);
+  offer(own_->column, found);
 }
 
 // Judges the tests that may be the best: those behind buckets, and those inside of buckets whose limit is high enough.
@@ -490,18 +510,18 @@ template <class Kernel, class Put>
 void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
   constexpr double kNear = 1 - 1e-9;
   double bar = floor() / unit;
-  for (std::uint32_t b = 0; b + 1 < n_buckets_; ++b) bar = std::max(bar, scores_.score[b]);
+  for (std::uint32_t b = 0; b + 1 < own_->n; ++b) bar = std::max(bar, own_->scores.score[b]);
   if (bar > 0) bar = bar * kNear - rounding / unit;
   std::uint32_t n_picked = 0;
-  if (shift_ > 0) {
-    is_picked_.resize(std::max<std::size_t>(is_picked_.size(), n_buckets_));
-    for (std::uint32_t b = 0; b < n_buckets_; ++b) n_picked += is_picked_[b] = scores_.limit[b] >= bar;
+  if (own_->shift > 0) {
+    is_picked_.resize(std::max<std::size_t>(is_picked_.size(), own_->n));
+    for (std::uint32_t b = 0; b < own_->n; ++b) n_picked += is_picked_[b] = own_->scores.limit[b] >= bar;
   }
   const std::span<const std::uint32_t> picked = n_picked ? pick() : std::span<const std::uint32_t>{};
   const std::uint32_t *cell = picked.data(), *end = cell + picked.size();
   const std::uint32_t mask = (1u << load_bits_) - 1;
-  const auto bucket_of = [&](std::uint32_t own) { return ((own >> load_bits_) - low_) >> shift_; };
-  for (std::uint32_t b = 0; b < n_buckets_; ++b) {
+  const auto bucket_of = [&](std::uint32_t own) { return ((own >> load_bits_) - own_->low) >> own_->shift; };
+  for (std::uint32_t b = 0; b < own_->n; ++b) {
     if (n_picked && is_picked_[b]) {
       put(b);
       for (; cell != end && bucket_of(*cell) == b; ++cell) {
@@ -511,9 +531,9 @@ void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
         if (key != next && bucket_of(cell[1]) == b) kernel.consider(key, next);
       }
     }
-    if (b + 1 < n_buckets_ && scores_.score[b] >= bar) {
+    if (b + 1 < own_->n && own_->scores.score[b] >= bar) {
       put(b + 1);
-      const std::uint32_t next = low_ + ((b + 1) << shift_);
+      const std::uint32_t next = own_->low + ((b + 1) << own_->shift);
       kernel.judge(next - 1, next);
     }
   }
@@ -525,8 +545,8 @@ std::span<const std::uint32_t> GiniSearch::pick() {
   other_.resize(picked_.size());
   std::uint32_t n = 0, least = ~0u, most = 0;
   for (std::uint32_t i = 0; i < node_.size; ++i) {
-    const std::uint32_t own = key_[i] << load_bits_ | node_.load[i];
-    const bool is_picked = is_picked_[(key_[i] - low_) >> shift_];
+    const std::uint32_t own = own_->key[i] << load_bits_ | node_.load[i];
+    const bool is_picked = is_picked_[(own_->key[i] - own_->low) >> own_->shift];
     picked_[n] = own;
     n += is_picked;
     least = is_picked ? std::min(least, own) : least;

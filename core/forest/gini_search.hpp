@@ -9,6 +9,7 @@
 // The test found is the one that the kernels of kernels.hpp find among all columns, each sorted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -47,6 +48,17 @@ class GiniSearch {
     std::uint32_t column, cut;
     double excess;
   };
+  static constexpr std::size_t kTogether = 8;  // columns of a node of many rows
+  // A column's rows, counted: rank r is in bucket (r − low) >> shift.
+  struct Buckets {
+    std::uint32_t column = 0, n = 0, low = 0;
+    int shift = 0;
+    const std::uint32_t* key = nullptr;  // the ranks of the rows
+    std::vector<std::uint64_t> packed;   // of two classes: see `Packed`, up to the begin of each bucket
+    std::vector<std::int32_t> counts;    // of more: (classes, buckets), and the rows, up to the end of each
+    ClassScores scores;
+    double best = 0;
+  };
   void begin(const NodeRows& node, const NodeSums& sums);
   void look_at_flags();
   std::size_t take(std::uint32_t column);
@@ -64,8 +76,10 @@ class GiniSearch {
   void scan_lane(std::uint32_t lane);
   std::size_t evaluate_large();
   void choose_buckets(std::uint32_t least, std::uint32_t most);
-  void count_two(std::uint32_t column);
-  void count_many(std::uint32_t column);
+  void count_two();
+  void count_many();
+  void judge_two();
+  void judge_many();
   template <class Kernel, class Put>
   void refine(Kernel& kernel, double unit, double rounding, Put put);
   std::span<const std::uint32_t> pick();
@@ -101,14 +115,10 @@ class GiniSearch {
   std::vector<Candidate> candidates_;
   double best_excess_ = 0;
 
-  // Of the column under way, at a node of many rows: rank r is in bucket (r − low) >> shift.
-  std::uint32_t n_buckets_ = 0, low_ = 0;
-  int shift_ = 0;
-  const std::uint32_t* key_ = nullptr;  // the ranks of the rows
-  std::vector<std::uint32_t> keys_;     // of some columns
-  std::vector<std::uint64_t> packed_;
-  std::vector<std::int32_t> counts_;
-  ClassScores scores_;
+  // At a node of many rows.
+  std::vector<std::uint32_t> keys_;  // the ranks of the rows, of some columns
+  std::array<Buckets, kTogether> buckets_;
+  Buckets* own_ = nullptr;  // of the column under way
   std::vector<std::uint8_t> is_picked_;
   std::vector<std::uint32_t> picked_, other_;
 

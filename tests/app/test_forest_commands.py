@@ -148,7 +148,7 @@ def test_a_forest_has_as_many_trees_as_there_is_time_for() -> None:
     assert trial.within(1000, 500) is trial
     some = trial.within(2 * 2.0 + candidate.proof_seconds(3.0), 500)
     assert some.n_trees == 200
-    assert "leaves time for 200" in some.note
+    assert "leaves time for 200 of 300 trees" in some.note
     assert trial.within(0.1, 500).n_trees == ENOUGH_TREES
 
 
