@@ -12,6 +12,7 @@ ForestGrower::ForestGrower(ForestTask task, std::int64_t n_trees, int threads)
     : task_(std::move(task)),
       threads_(std::max(threads, 1)),
       table_(task_.columns, task_.n, threads_),
+      cells_(task_),
       trees_(static_cast<std::size_t>(n_trees)),
       is_done_(static_cast<std::size_t>(n_trees)) {
   task_.prepare();
@@ -22,7 +23,8 @@ bool ForestGrower::run(double seconds) {
   if (!is_sorted_ && !task_.is_random && !table_.sort(until)) return false;
   is_sorted_ = true;
   const auto most = std::max<std::int64_t>(1, std::min<std::int64_t>(threads_, length(trees_)));
-  while (length(workers_) < most) workers_.push_back(std::make_unique<Worker>(Worker{TreeGrower(task_, table_)}));
+  while (length(workers_) < most)
+    workers_.push_back(std::make_unique<Worker>(Worker{TreeGrower(task_, table_, cells_)}));
   return take_turns(
       workers_, next_, trees_.size(), until, [](const Worker& worker) { return worker.tree < 0; },
       [&](Worker& worker, std::size_t t) {

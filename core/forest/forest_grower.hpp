@@ -29,6 +29,7 @@ class ForestGrower {
   ForestTask task_;
   int threads_;
   RankTable table_;
+  CellRows cells_;
   bool is_sorted_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<GrownTree> trees_;

@@ -1,9 +1,9 @@
 // A forest that is to be grown: what is the same for all of its trees.
 //
-// Tree t draws its rows and its columns under the seed  s_t = mixed(mixed(s) ^ mixed(t)) >> 32.  With bootstrap its i-th
-// draw is the row  ⌊mixed(mixed(s_t + 1) ^ mixed(i)) · n / 2^64⌋,  and a row that is drawn c times has weight c, times
-// its own if it has one. The tree is that of src/margrove/tree/problem.py for the rows drawn, with these weights and
-// the seed s_t.
+// Tree t draws its rows and its columns under the seed  s_t = mixed(mixed(s) ^ mixed(t)) >> 32.  With bootstrap its
+// i-th draw is the row  ⌊mixed(mixed(s_t + 1) ^ mixed(i)) · n / 2^64⌋,  and a row that is drawn c times has weight c,
+// times its own if it has one. The tree is that of src/margrove/tree/problem.py for the rows drawn, with these weights
+// and the seed s_t.
 #pragma once
 
 #include <cstdint>

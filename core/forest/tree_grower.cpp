@@ -23,12 +23,14 @@ void shrink(std::vector<T>& from, std::vector<T>& to) {
 
 }  // namespace
 
-TreeGrower::TreeGrower(const ForestTask& task, const RankTable& table)
+TreeGrower::TreeGrower(const ForestTask& task, const RankTable& table, const CellRows& cells)
     : task_(task),
       table_(table),
+      rows_(cells),
       has_counts_(task.has_counts()),
       width_(task.has_classes() ? static_cast<std::size_t>(task.n_classes) : 2),
       gini_(task, table),
+      random_(task, cells),
       count_(static_cast<std::size_t>(task.n)) {
   sums_.sum.resize(width_);
   sums_.whole.resize(width_);
@@ -81,7 +83,9 @@ void TreeGrower::plant(std::int64_t t) {
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
   is_gini_ = gini_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
-  cells_.resize(is_gini_ ? 0 : size);
+  is_random_ = task_.is_random && has_counts_;
+  if (is_random_) random_.begin_tree(count_bits_);
+  cells_.resize(is_gini_ || is_random_ ? 0 : size);
   other_.resize(cells_.size());
   if (!has_counts_ && task_.has_classes()) whole_.resize(size);
   alive_.clear();
@@ -192,6 +196,7 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
 // Appends the columns that are not known to be constant. False if these are all that were alive.
 bool TreeGrower::list_alive(const Open& node) {
   if (is_gini_) return gini_.list_alive(alive_);
+  if (is_random_) return random_.list_alive(node.alive_begin, node.alive_end, alive_);
   if (constant_.empty()) return false;
   std::sort(constant_.begin(), constant_.end());
   for (std::uint32_t i = node.alive_begin; i < node.alive_end; ++i)
@@ -285,7 +290,10 @@ bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
   const std::span<const std::uint32_t> alive{alive_.data() + node.alive_begin, node.alive_end - node.alive_begin};
   const NodeRows rows{row_.data() + node.begin, load_.data() + (has_counts_ ? node.begin : 0), node.size, node.path,
                       alive};
-  if (!(is_gini_ ? gini_.search(rows, sums_, column, best) : search_columns(node, column, best))) return false;
+  const bool is_found = is_gini_     ? gini_.search(rows, sums_, column, best)
+                        : is_random_ ? random_.search(rows, sums_, column, best)
+                                     : search_columns(node, column, best);
+  if (!is_found) return false;
   const double gain = (best.excess + sums_.tolerance) / sums_.weight;
   return gain >= 0 && sums_.weight / total_weight_ * gain >= task_.min_impurity_decrease;
 }
@@ -384,10 +392,7 @@ bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& foun
     high = std::max(high, x);
   }
   if (!(low < high)) return false;
-  const std::uint64_t draw = tree::place_of(node.path, column);
-  const double share = static_cast<double>(tree::mixed(draw) >> 11) * 0x1p-53;  // 53 bits, in [0, 1)
-  const double between = (1 - share) * low + share * high;                      // their difference may overflow
-  const double cut = between < high ? std::max(between, low) : low;
+  const double cut = random_cut(tree::place_of(node.path, column), low, high);
   with_kernel(node, tree::kNoFloor, found, [&](auto&& kernel) {
     for (std::uint32_t i = 0; i < node.size; ++i)
       if (cells.number(row[i]) <= cut) kernel.add(load_of(node.begin + i, node.begin));
@@ -406,7 +411,10 @@ std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, cons
   const std::uint32_t* key = key_.data();
   std::uint32_t cut = 0;
   if (task_.is_random) {
-    for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = !(cells.number(row[i]) <= threshold);
+    rows_.visit([&](const auto* cell, std::int64_t stride) {
+      const auto* own = cell + column;
+      for (std::uint32_t i = 0; i < node.size; ++i) key_[i] = !(static_cast<double>(own[row[i] * stride]) <= threshold);
+    });
   } else {
     cut = test.cut;
     if (const std::uint32_t* known = is_gini_ ? gini_.ranks_of(column) : nullptr)

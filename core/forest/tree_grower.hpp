@@ -13,6 +13,7 @@
 #include "forest/column_draw.hpp"
 #include "forest/gini_search.hpp"
 #include "forest/kernels.hpp"
+#include "forest/random_search.hpp"
 #include "forest/task.hpp"
 
 namespace margrove::forest {
@@ -32,7 +33,7 @@ struct GrownTree {
 class TreeGrower {
  public:
   // The task and the table must outlive this; the table is sorted before the first tree.
-  TreeGrower(const ForestTask& task, const RankTable& table);
+  TreeGrower(const ForestTask& task, const RankTable& table, const CellRows& cells);
 
   // Begins tree t.
   void plant(std::int64_t t);
@@ -81,6 +82,7 @@ class TreeGrower {
 
   const ForestTask& task_;
   const RankTable& table_;
+  const CellRows& rows_;
   const bool has_counts_;
   const std::size_t width_;  // classes, or 2
 
@@ -94,7 +96,8 @@ class TreeGrower {
   std::vector<Open> stack_;
   std::vector<std::uint32_t> alive_;  // columns that are not known to be constant, of the nodes on the stack
   GiniSearch gini_;
-  bool is_gini_ = false;  // it searches the nodes of this tree
+  RandomSearch random_;
+  bool is_gini_ = false, is_random_ = false;  // which of these searches the nodes of this tree, if one does
   ColumnDraw draw_;
   NodeSums sums_;
   GrownTree tree_;

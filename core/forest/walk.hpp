@@ -42,7 +42,7 @@ class PackedTrees {
   virtual void leaves(const AnyRows& rows, int threads, std::int32_t* out) const = 0;
 };
 
-// Rows of floats, or of doubles.
+// Rows of floats, or of doubles. The forest's arrays must outlive it.
 std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single, int threads);
 
 }  // namespace margrove::forest

@@ -1,0 +1,71 @@
+// The best of the random thresholds of a node's columns, where weights are numbers of draws: the cells of some columns
+// are fetched together, and each column is looked at twice, for its ends and for what lies left of its threshold.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "forest/column_draw.hpp"
+#include "forest/gini_search.hpp"
+#include "forest/kernels.hpp"
+#include "forest/task.hpp"
+#include "large_memory.hpp"
+
+namespace margrove::forest {
+
+// The cells of a table, those of a row side by side: the given ones if they lie so, else a copy.
+class CellRows {
+ public:
+  explicit CellRows(const ForestTask& task);
+  // f(cells, stride): the cell of column j in row i is cells[i * stride + j].
+  template <class F>
+  auto visit(F f) const {
+    if (is_single_) return f(static_cast<const float*>(cells_), stride_);
+    return f(static_cast<const double*>(cells_), stride_);
+  }
+
+ private:
+  template <class T>
+  void lay_out(const ForestTask& task);
+  const void* cells_ = nullptr;
+  std::int64_t stride_ = 0;
+  bool is_single_ = true;
+  LargeMemory<std::byte> copy_;
+};
+
+// θ of a column whose cells lie between these, from a random number of the node and the column: `random_cut` of
+// src/margrove/tree/draws.py.
+double random_cut(std::uint64_t draw, double low, double high);
+
+class RandomSearch {
+ public:
+  RandomSearch(const ForestTask& task, const CellRows& cells);
+  void begin_tree(int count_bits) { count_bits_ = count_bits; }
+  // False if the columns looked at offer no test that is allowed.
+  bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
+  // Appends those of the columns begin .. end − 1 of `alive` that are not known to be constant in the last node. False
+  // if these are all.
+  bool list_alive(std::uint32_t begin, std::uint32_t end, std::vector<std::uint32_t>& alive) const;
+
+ private:
+  static constexpr std::size_t kTogether = 8;  // columns
+  template <class T>
+  std::size_t look_at(const NodeRows& node, const NodeSums& sums, const T* cells, std::int64_t stride,
+                      std::uint32_t& column, Found& best);
+  template <class T>
+  void judge(const NodeRows& node, const NodeSums& sums, const T* x, std::uint32_t at, double cut,
+             std::uint32_t& column, Found& best);
+
+  const ForestTask& task_;
+  const CellRows& cells_;
+  int count_bits_ = 0;
+  ColumnDraw draw_;
+  std::vector<std::uint32_t> waiting_, constant_;
+  std::vector<std::uint8_t> is_constant_;  // (d)
+  std::vector<double> fetched_;            // (columns, rows), of floats or doubles
+  std::vector<double> left_;
+};
+
+}  // namespace margrove::forest
