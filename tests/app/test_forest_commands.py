@@ -55,7 +55,7 @@ def test_a_forest_grows_on_the_table_itself_and_tells_its_size_and_its_score(run
         assert model.get_params()[name] == value
     assert f"{model.n_estimators} trees, on average with" in said
     assert f"Out-of-bag accuracy {100 * model.oob_score_:.1f} %: each training row" in said
-    assert "Certificate: holds" in said
+    assert "Certificate holds" in said
     assert "margrove show outings.margrove\n" in run("train", outings, *FEW).stdout, "nobody reads 300 trees"
 
 
@@ -73,7 +73,7 @@ def test_show_certify_and_rules(run: Run, outings: str, forest: str) -> None:
     assert "20 trees, on average with" in said
     assert "Contribution of each column to separating the classes: " in said
     assert "n_estimators=20" in said
-    assert "Certificate: holds" in said_by(run("certify", forest, outings))
+    assert "Certificate holds" in said_by(run("certify", forest, outings))
     printed = run("show", forest, "--rules").stdout
     assert printed.count("tree ") == 20
     record = json.loads(run("show", forest, "--rules", "--json").stdout)
