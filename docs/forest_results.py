@@ -41,7 +41,9 @@ def section(result: dict[str, Any]) -> str:
     memory = result.get("memory")
     if memory:
         ours, theirs = (memory[module] / 1e6 for module in ("margrove", "sklearn.ensemble"))
-        parts.append(f"Growing 100 trees of covtype_sample takes {ours:.0f} MB beyond the table, scikit-learn {theirs:.0f}.")
+        parts.append(
+            f"Growing 100 trees of covtype_sample takes {ours:.0f} MB beyond the table, scikit-learn {theirs:.0f}."
+        )
     parts.append(verdict(list(_misses(result))))
     return "\n\n".join(parts)
 
@@ -96,4 +98,3 @@ def _ratios(cases: list[dict[str, Any]]) -> list[float]:
 
 def _geometric(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
