@@ -65,8 +65,7 @@ def _packed(model: Any, schema: Schema, arrays: Arrays) -> dict[str, str] | None
 def _read_packed(layouts: Any, draft: Draft) -> None:
     symbols = {"d": draft.d, "k": max(1, len(draft.labels))}
     found = draft.arrays.within("packed").take_all(_PACKED, layouts, symbols)
-    feature, start = found["feature"].astype(np.int32), found["start"]
-    is_leaf, sizes = feature < 0, np.diff(start)
+    is_leaf, sizes = found["feature"] < 0, np.diff(found["start"])
     if len(sizes) == 0 or (sizes < 1).any():
         raise FaultError("packed.start leaves a tree without nodes")
     of_classes = draft.schema.is_classifier
@@ -74,19 +73,9 @@ def _read_packed(layouts: Any, draft: Draft) -> None:
         raise FaultError("the leaves of the forest do not match its kind of target")
     if np.count_nonzero(~is_leaf) != symbols["s"] or np.count_nonzero(is_leaf) != symbols["l"]:
         raise FaultError("the forest has more or fewer tests or leaves than its nodes")
-    n_leaves = np.add.reduceat(is_leaf, start[:-1])
-    leaf_start = np.concatenate([[0], np.cumsum(n_leaves)])
-    right, threshold = np.empty(len(feature), dtype=np.int32), np.full(len(feature), np.nan)
-    right[~is_leaf], threshold[~is_leaf] = found["right"], found["cut"]
-    right[is_leaf] = np.arange(leaf_start[-1]) - np.repeat(leaf_start[:-1], n_leaves)
-    _check_children(right, is_leaf, start)
-    criteria = CLASS_CRITERIA if of_classes else VALUE_CRITERIA
-    criterion = settle_criterion(draft.parameters["criterion"], criteria)
-    leaves = leaf_start, found["weight"].astype(np.float64), found["n_rows"].astype(np.int32), found["value"]
-    place = found["place"].astype(np.int32) if of_classes else None
-    columns = draft.notes["columns"]
-    nodes = start, feature, threshold, right
-    forest = PackedForest(columns, criterion, *nodes, *leaves, place, found.get("impurity"))
+    criterion = settle_criterion(draft.parameters["criterion"], CLASS_CRITERIA if of_classes else VALUE_CRITERIA)
+    forest = PackedForest.of_inner(draft.notes["columns"], criterion, found)
+    _check_children(forest.right, is_leaf, forest.start)
     _keep(ForestModel(forest, len(draft.labels)), draft)
 
 
