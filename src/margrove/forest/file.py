@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.errors import InputError
 from margrove.forest.model import ForestModel
 from margrove.forest.packed import PackedForest
 from margrove.store.arrays import WHOLE, Array, Arrays
@@ -114,6 +115,12 @@ def _keep(model: ForestModel, draft: Draft) -> None:
 
 class _ForestFile(Schema):
     """The trees are a grove, or packed."""
+
+    def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        if getattr(model, "n_outputs_", 1) > 1:
+            problem = f"a model file takes one target, and this {type(model).__name__} has {model.n_outputs_}"
+            raise InputError(problem, cure="Fit one model for each target.")
+        return super().take_apart(model, arrays)
 
     def build(self, draft: Draft) -> Any:
         if "model_" not in draft.fitted:
