@@ -81,7 +81,7 @@ void CellRows::lay_out(const ForestTask& task) {
   stride_ = columns[0].stride;
   bool is_side_by_side = true;
   for (std::int64_t j = 0; j < length(columns); ++j) is_side_by_side &= columns[j].data == first + j;
-  if (is_side_by_side) return;
+  if (is_side_by_side) return find_flags(first, task);
   const std::size_t d = columns.size();
   copy_ = large_memory<std::byte>(static_cast<std::size_t>(task.n) * d * sizeof(T));
   T* copy = reinterpret_cast<T*>(copy_.get());
@@ -90,6 +90,26 @@ void CellRows::lay_out(const ForestTask& task) {
       copy[static_cast<std::size_t>(i) * d + j] = static_cast<const T*>(columns[j].data)[i * columns[j].stride];
   cells_ = copy;
   stride_ = static_cast<std::int64_t>(d);
+  find_flags(copy, task);
+}
+
+template <class T>
+void CellRows::find_flags(const T* cells, const ForestTask& task) {
+  const auto d = static_cast<std::int64_t>(task.columns.size());
+  std::vector<T> one(cells, cells + d), other(one);
+  std::vector<std::uint8_t> is_flag(task.columns.size(), 1);
+  for (std::int64_t i = 0; i < task.n; ++i) {
+    const T* own = cells + i * stride_;
+    for (std::int64_t j = 0; j < d; ++j) {
+      if (one[j] == other[j]) other[j] = own[j];
+      is_flag[j] &= own[j] == one[j] || own[j] == other[j];
+    }
+  }
+  flags_.begin(task.columns.size(), task.n);
+  for (std::uint32_t j = 0; j < d; ++j) {
+    const T larger = std::max(one[j], other[j]);
+    if (is_flag[j]) flags_.add(j, [&](std::int64_t i) { return cells[i * stride_ + j] == larger; });
+  }
 }
 
 double random_cut(std::uint64_t draw, double low, double high) {
@@ -105,8 +125,10 @@ bool RandomSearch::search(const NodeRows& node, const NodeSums& sums, std::uint3
   for (const std::uint32_t j : constant_) is_constant_[j] = false;
   constant_.clear();
   const auto most = static_cast<std::size_t>(task_.max_columns);
-  const std::size_t wanted = most ? std::min(most, node.alive.size()) : node.alive.size();
-  draw_.begin(node.path, node.alive, task_.column_key, wanted);
+  n_alive_ = node.alive.size();
+  cells_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
+  const std::size_t wanted = most ? std::min(most, drawn_.size()) : drawn_.size();
+  draw_.begin(node.path, drawn_, task_.column_key, wanted);
   for (std::size_t looked_at = 0; draw_.has_next() && (looked_at < wanted || !best.exists());) {
     const std::size_t more = looked_at < wanted ? std::min<std::size_t>(wanted - looked_at, kLanes) : 1;
     waiting_.clear();
@@ -117,10 +139,10 @@ bool RandomSearch::search(const NodeRows& node, const NodeSums& sums, std::uint3
   return best.exists();
 }
 
-bool RandomSearch::list_alive(std::uint32_t begin, std::uint32_t end, std::vector<std::uint32_t>& alive) const {
-  if (constant_.empty()) return false;
-  for (std::uint32_t i = begin; i < end; ++i)
-    if (!is_constant_[alive[i]]) alive.push_back(alive[i]);
+bool RandomSearch::list_alive(std::vector<std::uint32_t>& alive) const {
+  if (constant_.empty() && drawn_.size() == n_alive_) return false;
+  for (const std::uint32_t j : drawn_)
+    if (!is_constant_[j]) alive.push_back(j);
   return true;
 }
 

@@ -26,13 +26,18 @@ class CellRows {
     return f(static_cast<const double*>(cells_), stride_);
   }
 
+  const Flags& flags() const { return flags_; }  // of the columns of two values
+
  private:
   template <class T>
   void lay_out(const ForestTask& task);
+  template <class T>
+  void find_flags(const T* cells, const ForestTask& task);
   const void* cells_ = nullptr;
   std::int64_t stride_ = 0;
   bool is_single_ = true;
   LargeMemory<std::byte> copy_;
+  Flags flags_;
 };
 
 // θ of a column whose cells lie between these, from a random number of the node and the column: `random_cut` of
@@ -48,7 +53,7 @@ class RandomSearch {
   bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
   // Appends those of the columns begin .. end − 1 of `alive` that are not known to be constant in the last node. False
   // if these are all.
-  bool list_alive(std::uint32_t begin, std::uint32_t end, std::vector<std::uint32_t>& alive) const;
+  bool list_alive(std::vector<std::uint32_t>& alive) const;
 
  private:
   template <class T>
@@ -60,6 +65,9 @@ class RandomSearch {
   const CellRows& cells_;
   int count_bits_ = 0;
   ColumnDraw draw_;
+  std::size_t n_alive_ = 0;
+  std::vector<std::uint64_t> varying_;  // room
+  std::vector<std::uint32_t> drawn_;    // the columns that may be looked at
   std::vector<std::uint32_t> waiting_, constant_;
   std::vector<std::uint8_t> is_constant_;  // (d)
   std::vector<double> fetched_;            // (rows, lanes), of floats or doubles
