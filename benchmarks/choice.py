@@ -56,9 +56,11 @@ def frames(folder: Path) -> tuple[Any, Any, Any, Any]:
     test = test[train.columns]
     for name in train.columns:
         if not pandas.api.types.is_numeric_dtype(train[name]):
-            kind = pandas.CategoricalDtype(sorted(train[name].dropna().astype(str).unique()))
-            train[name], test[name] = (part[name].astype(str).where(part[name].notna()).astype(kind) for part in
-                                       (train, test))  # fmt: skip
+            levels = sorted(train[name].dropna().astype(str).unique())
+            kind = pandas.CategoricalDtype(levels)
+            for part in (train, test):
+                cells = part[name].astype(str)
+                part[name] = cells.where(cells.isin(levels) & part[name].notna()).astype(kind)
         else:
             test[name] = pandas.to_numeric(test[name], errors="coerce")
     return train, y, test, truth

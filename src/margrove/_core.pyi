@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from typing_extensions import CapsuleType
 
 
-
 def set_blas(sgemm: CapsuleType, dgemm: CapsuleType) -> None: ...
 
 class KernelKind(enum.Enum):

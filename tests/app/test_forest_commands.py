@@ -55,7 +55,7 @@ def test_a_forest_grows_on_the_table_itself_and_tells_its_size_and_its_score(run
         assert model.get_params()[name] == value
     assert f"{model.n_estimators} trees, on average with" in said
     assert f"Out-of-bag accuracy {100 * model.oob_score_:.1f} %: each training row" in said
-    assert "Certificate: holds" in said
+    assert "Certificate holds" in said
     assert "margrove show outings.margrove\n" in run("train", outings, *FEW).stdout, "nobody reads 300 trees"
 
 
@@ -73,7 +73,7 @@ def test_show_certify_and_rules(run: Run, outings: str, forest: str) -> None:
     assert "20 trees, on average with" in said
     assert "Contribution of each column to separating the classes: " in said
     assert "n_estimators=20" in said
-    assert "Certificate: holds" in said_by(run("certify", forest, outings))
+    assert "Certificate holds" in said_by(run("certify", forest, outings))
     printed = run("show", forest, "--rules").stdout
     assert printed.count("tree ") == 20
     record = json.loads(run("show", forest, "--rules", "--json").stdout)
@@ -148,7 +148,7 @@ def test_a_forest_has_as_many_trees_as_there_is_time_for() -> None:
     assert trial.within(1000, 500) is trial
     some = trial.within(2 * 2.0 + candidate.proof_seconds(3.0), 500)
     assert some.n_trees == 200
-    assert "leaves time for 200" in some.note
+    assert "leaves time for 200 of 300 trees" in some.note
     assert trial.within(0.1, 500).n_trees == ENOUGH_TREES
 
 

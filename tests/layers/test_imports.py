@@ -33,6 +33,7 @@ LAYERS = (
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
     "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
     "tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source forest.course "
+    "forest.checkpointing "
     "boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
     "calibrate.threshold select.selector select.scores transfer/",

@@ -93,14 +93,8 @@ def test_all_learners_but_these_have_a_predictor():
     assert served >= {type(model).__name__ for model, _ in MODELS if hasattr(model, "predictor")}
     assert without <= {
         *("OneVsRestClassifier", "OneVsOneClassifier", "BitStringClassifier", "CalibratedClassifier"),
-        *(
-            "SoftmaxClassifier",
-            "FineTuned",
-            "ConvFeatures",
-            "ImpuritySelector",
-            "RandomForestClassifier",
-            "RandomForestRegressor",
-        ),
+        *("SoftmaxClassifier", "FineTuned", "ConvFeatures", "ImpuritySelector"),
+        *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     }
     for learner in learners():
         if learner.predict is not None:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove import _core as core
-from margrove.boost.model import Grove
 from margrove.boost.problem import EQUAL_VOTES
 from margrove.boost.r2 import weighted_median
 from margrove.data.given import Given
 from margrove.run.threads import threads_for
 from margrove.store.saved import Rule, Saved
+from margrove.tree.grove import Grove
 from margrove.tree.predictor import cells_for_core, leaves_of, table_names, trees_for_core
 
 Floats = NDArray[np.float64]

@@ -36,6 +36,7 @@ from margrove.data.written import (
 T = TypeVar("T")
 
 SIGNS = {"decimal_point": ".", "decimal_comma": ","}
+_PLAIN = {".": NumberFormat(".", ","), ",": NumberFormat(",", ".")}  # by the decimal sign
 _NAMES = {".": "point", ",": "comma", " ": "space", "'": "apostrophe"}
 _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
@@ -203,9 +204,9 @@ class Numbers:
 def readable_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number; None where it is none in any format, as 1.2.3."""
     cell = written_number(text)
-    if cell is None or cell.body.isdigit() or any(_may_be_decimal(cell, sign) for sign in ".,"):
+    if cell is None or cell.body.isdigit() or _may_be_decimal(cell, "." if "." in cell.body[-4:] else ","):
         return cell
-    return None
+    return cell if any(_may_be_decimal(cell, sign) for sign in ".,") else None
 
 
 def _may_be_decimal(cell: WrittenNumber, sign: str) -> bool:
@@ -214,7 +215,7 @@ def _may_be_decimal(cell: WrittenNumber, sign: str) -> bool:
     whole, _, part = cell.body.partition(sign)
     if (len(part) == 3 and len(whole) > 1 and is_money(cell.unit)) or (not part and whole[0] == "0"):
         return False  # 0,500 has no thousands
-    return not math.isnan(NumberFormat(sign, "," if sign == "." else ".").value(cell))
+    return not math.isnan(_PLAIN[sign].value(cell))
 
 
 class Dates:

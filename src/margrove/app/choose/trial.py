@@ -115,7 +115,7 @@ class Trial:
         if n >= self.n_trees:
             return self
         few = max(min(ENOUGH_TREES, self.n_trees), n)
-        note = self.note or f"scored with {self.n_trees} trees; the budget leaves time for {few}"
+        note = f"the budget leaves time for {few} of {self.n_trees} trees"
         return replace(self, params={**self.params, "n_estimators": few}, note=note)
 
 
@@ -251,30 +251,26 @@ def _validated(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> T
 
 
 def _planted(data: TrialData, trial: Trial, budget: Budget, meter: Meter) -> Trial:
-    """Score a forest on every fold, each in its share of the time: of those that are stopped, as many trees are kept as
-    all have."""
-    scores: list[float] = []
-    sizes: list[int] = []
-    began, n, size = time.monotonic(), len(data.folds.tests), int(trial.candidate.params["n_estimators"])
+    """Score a forest of `ENOUGH_TREES` on every fold, each in its share of the time: one that is stopped has fewer."""
+    parts: list[Predicted] = []
+    n_trees, n, spent = 0, len(data.folds.tests), 0.0
     for train, learned, test, rows in data.rounds(trial.candidate):
-        meter.begin(f"{trial.title}, fold {len(scores) + 1} of {n}")
-        share = budget.left / (n - len(scores))
+        meter.begin(f"{trial.title}, fold {len(parts) + 1} of {n}")
+        share, began = budget.left / (n - len(parts)), time.monotonic()
         if share <= 0:
             return _out_of_time(trial)
-        model = trial.candidate.build(data.training, data.table, {}, share, is_trial=True)
+        params = {"n_estimators": min(ENOUGH_TREES, trial.n_trees)}
+        model = trial.candidate.build(data.training, data.table, params, share, is_trial=True)
         model.fit(train, learned)
         _status_of(model)
-        sizes.append(uncalibrated(last_step_of(model)).model_.n_trees)
-        scores.append(data.task.score(data.labels, data.predicted(model, test, rows, learned)))
-    if min(sizes) < min(size, _LEAST_TREES):
-        return _out_of_time(trial)
-    is_whole, each = min(sizes) == size, (time.monotonic() - began) / n * min(sizes) / (sum(sizes) / n)
-    note = "" if is_whole else f"the budget stopped its growth at {min(sizes)} trees"
-    params = {} if is_whole else {"n_estimators": min(sizes)}
-    return replace(
-        trial, params=params, scores=tuple(scores), fit_seconds=each, growth=trial.candidate.growth, note=note,
-        status=str(Status.CONVERGED),
-    )  # fmt: skip
+        grown = uncalibrated(last_step_of(model)).model_.n_trees
+        if grown < min(_LEAST_TREES, trial.n_trees):
+            return _out_of_time(trial)
+        parts.append(data.predicted(model, test, rows, learned))
+        n_trees, spent = n_trees + grown, spent + time.monotonic() - began
+    seconds, growth = spent / n_trees * trial.n_trees, trial.candidate.growth
+    status = str(Status.CONVERGED)
+    return replace(trial, scores=data.scores(parts), fit_seconds=seconds, growth=growth, status=status)
 
 
 def _out_of_time(trial: Trial) -> Trial:

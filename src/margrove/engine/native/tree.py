@@ -20,7 +20,6 @@ from margrove.run.slices import SLICE, run_in_slices
 from margrove.select.problem import ColumnProblem, ColumnTests
 from margrove.status import Status
 from margrove.tree.groups import Measure
-from margrove.tree.grove import Grove
 from margrove.tree.impurity import absolute_error, class_impurity, gaussian_entropy_of_variance, median
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.predictor import trees_for_core as trees_for_core
