@@ -168,6 +168,8 @@ class PackedForest:
         is_leaf, m = feature == LEAF, len(feature)
         inner = np.flatnonzero(~is_leaf)
         left, below = inner + 1, right[inner].astype(np.intp)
+        if (below <= left).any() or (below >= m).any():  # of forged arrays: a child must stand behind its parent
+            raise ValueError("the arrays do not form a tree: a child does not stand behind its parent")
         sums = _Sums(self, is_leaf, leaves, t)
         for level in _levels(m, inner, below):
             sums.join(inner[level], left[level], below[level])
