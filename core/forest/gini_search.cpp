@@ -53,7 +53,6 @@ bool GiniSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) 
   most_rank_bits_ = std::bit_width(table_.most_ranks());
   count_bits_ = count_bits;
   load_bits_ = load_bits;
-  varying_.resize(table_.n_groups());
   return task_.has_counts() && !task_.is_random && task_.measure.criterion == tree::Criterion::gini &&
          task_.min_weight <= 0 && task_.min_weight_share <= 0 && weight <= kMostPacked &&
          most_rank_bits_ + load_bits <= 32;
@@ -102,31 +101,7 @@ void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
   fetched_.clear();
   has_lanes_ = node.size <= kMostLaneRows;
   if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
-  look_at_flags();
-}
-
-// The flags that are set in some rows of the node, and not in all.
-void GiniSearch::look_at_flags() {
-  drawn_.clear();
-  if (varying_.empty()) {
-    drawn_.assign(node_.alive.begin(), node_.alive.end());
-    return;
-  }
-  std::fill(varying_.begin(), varying_.end(), 0);
-  for (const std::uint32_t j : node_.alive)
-    if (const auto flag = table_.flag(j); flag.group >= 0) varying_[flag.group] |= std::uint64_t{1} << flag.bit;
-  for (std::size_t g = 0; g < varying_.size(); ++g) {
-    if (!varying_[g]) continue;
-    const std::uint64_t* word = table_.words(g);
-    std::uint64_t in_some = 0, in_all = ~std::uint64_t{0};
-    for (std::uint32_t i = 0; i < node_.size; ++i) {
-      in_some |= word[node_.row[i]];
-      in_all &= word[node_.row[i]];
-    }
-    varying_[g] &= in_some & ~in_all;
-  }
-  for (const std::uint32_t j : node_.alive)
-    if (const auto flag = table_.flag(j); flag.group < 0 || varying_[flag.group] >> flag.bit & 1) drawn_.push_back(j);
+  table_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
 }
 
 bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
@@ -140,7 +115,7 @@ bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
 // columns are evaluated together.
 std::size_t GiniSearch::take(std::uint32_t column) {
   order_[column] = n_taken_++;
-  if (table_.flag(column).group >= 0) {
+  if (table_.flags().place(column).group >= 0) {
     flags_.push_back(column);
     return 1;
   }
@@ -270,13 +245,14 @@ const std::uint32_t* GiniSearch::ranks_of(std::uint32_t column) const {
 void GiniSearch::evaluate_flags() {
   std::sort(flags_.begin(), flags_.end());  // those of a group follow each other
   for (std::size_t begin = 0, end; begin < flags_.size(); begin = end) {
-    const std::int32_t g = table_.flag(flags_[begin]).group;
+    const std::int32_t g = table_.flags().place(flags_[begin]).group;
     std::uint64_t flag[kFlagLanes] = {};
-    for (end = begin; end < flags_.size() && end < begin + kFlagLanes && table_.flag(flags_[end]).group == g; ++end)
-      flag[end - begin] = std::uint64_t{1} << table_.flag(flags_[end]).bit;
+    for (end = begin; end < flags_.size() && end < begin + kFlagLanes && table_.flags().place(flags_[end]).group == g;
+         ++end)
+      flag[end - begin] = std::uint64_t{1} << table_.flags().place(flags_[end]).bit;
     flag_sums_.resize(labels_.size() * kFlagLanes);
     for (std::size_t c = 0; c < labels_.size(); ++c)
-      add_flags(table_.words(g), node_.row, node_.load, sums_->segments[c].begin, sums_->segments[c].end,
+      add_flags(table_.flags().words(g), node_.row, node_.load, sums_->segments[c].begin, sums_->segments[c].end,
                 (1u << count_bits_) - 1, flag, flag_sums_.data() + c * kFlagLanes);
     for (std::size_t i = begin; i < end; ++i) offer_flag(flags_[i], flag_sums_.data() + (i - begin));
   }

@@ -60,7 +60,6 @@ class GiniSearch {
     double best = 0;
   };
   void begin(const NodeRows& node, const NodeSums& sums);
-  void look_at_flags();
   std::size_t take(std::uint32_t column);
   std::size_t take_waiting();
   void evaluate();
@@ -102,7 +101,7 @@ class GiniSearch {
   const NodeSums* sums_ = nullptr;
   std::vector<std::uint32_t> labels_;           // the classes that occur, ...
   std::vector<std::int32_t> totals_;            // ... and their weights
-  std::vector<std::uint64_t> varying_;          // of each group: the flags that are not constant
+  std::vector<std::uint64_t> varying_;          // room
   std::vector<std::uint32_t> drawn_;            // the columns that may be looked at
   std::vector<std::uint32_t> flags_, numbers_;  // taken up, to be evaluated: columns with flags, and others, by lane
   std::vector<std::uint32_t> waiting_;          // taken up, and not fetched yet

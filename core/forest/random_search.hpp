@@ -1,5 +1,5 @@
 // The best of the random thresholds of a node's columns, where weights are numbers of draws: the cells of some columns
-// are fetched together, and each column is looked at twice, for its ends and for what lies left of its threshold.
+// are fetched side by side, and looked at twice, for its ends and for what lies left of its threshold.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,18 @@ class CellRows {
     return f(static_cast<const double*>(cells_), stride_);
   }
 
+  const Flags& flags() const { return flags_; }  // of the columns of two values
+
  private:
   template <class T>
   void lay_out(const ForestTask& task);
+  template <class T>
+  void find_flags(const T* cells, const ForestTask& task);
   const void* cells_ = nullptr;
   std::int64_t stride_ = 0;
   bool is_single_ = true;
   LargeMemory<std::byte> copy_;
+  Flags flags_;
 };
 
 // θ of a column whose cells lie between these, from a random number of the node and the column: `random_cut` of
@@ -41,30 +46,32 @@ double random_cut(std::uint64_t draw, double low, double high);
 
 class RandomSearch {
  public:
+  static constexpr std::uint32_t kLanes = 8;  // columns side by side
   RandomSearch(const ForestTask& task, const CellRows& cells);
   void begin_tree(int count_bits) { count_bits_ = count_bits; }
   // False if the columns looked at offer no test that is allowed.
   bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
   // Appends those of the columns begin .. end − 1 of `alive` that are not known to be constant in the last node. False
   // if these are all.
-  bool list_alive(std::uint32_t begin, std::uint32_t end, std::vector<std::uint32_t>& alive) const;
+  bool list_alive(std::vector<std::uint32_t>& alive) const;
 
  private:
-  static constexpr std::size_t kTogether = 8;  // columns
   template <class T>
   std::size_t look_at(const NodeRows& node, const NodeSums& sums, const T* cells, std::int64_t stride,
                       std::uint32_t& column, Found& best);
-  template <class T>
-  void judge(const NodeRows& node, const NodeSums& sums, const T* x, std::uint32_t at, double cut,
-             std::uint32_t& column, Found& best);
+  bool judge(const NodeSums& sums, std::size_t lane, std::int64_t rows, Found& best);
 
   const ForestTask& task_;
   const CellRows& cells_;
   int count_bits_ = 0;
   ColumnDraw draw_;
+  std::size_t n_alive_ = 0;
+  std::vector<std::uint64_t> varying_;  // room
+  std::vector<std::uint32_t> drawn_;    // the columns that may be looked at
   std::vector<std::uint32_t> waiting_, constant_;
   std::vector<std::uint8_t> is_constant_;  // (d)
-  std::vector<double> fetched_;            // (columns, rows), of floats or doubles
+  std::vector<double> fetched_;            // (rows, lanes), of floats or doubles
+  std::vector<std::int64_t> draws_;        // (classes that occur, lanes) on the left
   std::vector<double> left_;
 };
 

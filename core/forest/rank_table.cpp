@@ -35,7 +35,11 @@ bool RankTable::sort(std::chrono::steady_clock::time_point until) {
   });
   if (!is_done) return false;
   spaces_.reset();
-  gather_flags();
+  flags_.begin(columns_.size(), n_);
+  for (std::uint32_t j = 0; j < columns_.size(); ++j) {
+    const auto* rank = reinterpret_cast<const std::uint8_t*>(columns_[j].memory.get());
+    if (columns_[j].n_ranks == 2) flags_.add(j, [rank](std::int64_t i) { return rank[i]; });
+  }
   lay_out_rows();
   return true;
 }
@@ -77,25 +81,6 @@ void RankTable::lay_out_rows() {
   else
     lay(reinterpret_cast<std::uint32_t*>(rows_.get()));
   for (Ranks& own : columns_) own.memory.reset();
-}
-
-void RankTable::gather_flags() {
-  constexpr std::size_t kFlags = 64;
-  for (std::size_t j = 0; j < columns_.size(); ++j) {
-    if (columns_[j].n_ranks != 2) continue;
-    if (members_.empty() || members_.back().size() == kFlags) members_.emplace_back();
-    columns_[j].flag = {static_cast<std::int32_t>(members_.size() - 1), static_cast<int>(members_.back().size())};
-    members_.back().push_back(static_cast<std::uint32_t>(j));
-  }
-  for (const std::vector<std::uint32_t>& members : members_) {
-    words_.push_back(large_memory<std::uint64_t>(static_cast<std::size_t>(n_)));
-    std::uint64_t* word = words_.back().get();
-    std::fill_n(word, n_, 0);
-    for (std::size_t bit = 0; bit < members.size(); ++bit) {
-      const auto* rank = reinterpret_cast<const std::uint8_t*>(columns_[members[bit]].memory.get());
-      for (std::int64_t i = 0; i < n_; ++i) word[i] |= static_cast<std::uint64_t>(rank[i]) << bit;
-    }
-  }
 }
 
 void RankTable::rank_some(std::size_t first, std::size_t last, tree::SortSpace& space) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "forest/flags.hpp"
 #include "large_memory.hpp"
 #include "tree/column.hpp"
 #include "tree/sorting.hpp"
@@ -26,7 +27,7 @@ class RankTable {
   template <class F>
   auto visit(std::size_t j, F f) const {
     const Ranks& own = columns_[j];
-    if (own.flag.group >= 0) return f(FlagRanks{words_[own.flag.group].get(), own.flag.bit});
+    if (const auto [group, bit] = flags_.place(j); group >= 0) return f(FlagRanks{flags_.words(group), bit});
     return visit_rows(
         [&]<class T>(const T* rank, std::size_t stride) { return f(RowRanks<T>{rank + own.place, stride}); });
   }
@@ -40,16 +41,8 @@ class RankTable {
   }
   std::uint32_t place(std::size_t j) const { return columns_[j].place; }
   std::uint32_t n_ranks(std::size_t j) const { return columns_[j].n_ranks; }
-  // Columns of two values have a flag for each row, set where the value is the larger: 64 of them share a word.
-  struct Flag {
-    std::int32_t group = -1;  // -1: the column has none
-    int bit = 0;
-  };
-  Flag flag(std::size_t j) const { return columns_[j].flag; }
-  std::size_t n_groups() const { return words_.size(); }
-  std::span<const std::uint32_t> group(std::size_t g) const { return members_[g]; }  // its columns, by bit
-  const std::uint64_t* words(std::size_t g) const { return words_[g].get(); }        // (n)
-  std::uint32_t most_ranks() const;                                                  // of all columns
+  const Flags& flags() const { return flags_; }  // of the columns of two values
+  std::uint32_t most_ranks() const;              // of all columns
 
  private:
   template <class T>
@@ -67,10 +60,8 @@ class RankTable {
     LargeMemory<std::byte> memory;  // by row, until all columns are ranked
     int bytes = 1;
     std::uint32_t n_ranks = 0;
-    Flag flag;
     std::uint32_t place = 0;
   };
-  void gather_flags();
   void lay_out_rows();
   void rank_some(std::size_t first, std::size_t last, tree::SortSpace& space);
   void rank_one(const tree::ColumnBits& bits, tree::SortSpace& space, Ranks& own) const;
@@ -84,8 +75,7 @@ class RankTable {
   LargeMemory<std::byte> rows_;
   int bytes_ = 1;
   std::size_t stride_ = 0;
-  std::vector<LargeMemory<std::uint64_t>> words_;
-  std::vector<std::vector<std::uint32_t>> members_;
+  Flags flags_;
 };
 
 }  // namespace margrove::forest

@@ -196,7 +196,7 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
 // Appends the columns that are not known to be constant. False if these are all that were alive.
 bool TreeGrower::list_alive(const Open& node) {
   if (is_gini_) return gini_.list_alive(alive_);
-  if (is_random_) return random_.list_alive(node.alive_begin, node.alive_end, alive_);
+  if (is_random_) return random_.list_alive(alive_);
   if (constant_.empty()) return false;
   std::sort(constant_.begin(), constant_.end());
   for (std::uint32_t i = node.alive_begin; i < node.alive_end; ++i)

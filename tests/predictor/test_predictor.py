@@ -49,6 +49,8 @@ MODELS = [
     (mg.AdaBoostClassifier(n_estimators=8), THREE),
     (mg.AdaBoostClassifier(n_estimators=8), TWO),
     (mg.AdaBoostRegressor(n_estimators=5), NUMBER),
+    (mg.RandomForestClassifier(n_estimators=7), THREE),
+    (mg.ExtraTreesRegressor(n_estimators=7), NUMBER),
     (make_pipeline(StandardScaler(), mg.SVC()), THREE),
     (make_pipeline(StandardScaler(with_mean=False), mg.LinearSVC()), TWO),
 ]
@@ -94,7 +96,6 @@ def test_all_learners_but_these_have_a_predictor():
     assert without <= {
         *("OneVsRestClassifier", "OneVsOneClassifier", "BitStringClassifier", "CalibratedClassifier"),
         *("SoftmaxClassifier", "FineTuned", "ConvFeatures", "ImpuritySelector"),
-        *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     }
     for learner in learners():
         if learner.predict is not None:
@@ -103,6 +104,7 @@ def test_all_learners_but_these_have_a_predictor():
 
 TABLES = [
     mg.DecisionTreeClassifier(),
+    mg.RandomForestClassifier(n_estimators=5),
     mg.AdaBoostClassifier(mg.DecisionTreeClassifier(max_depth=2), n_estimators=6),
     make_pipeline(mg.TableEncoder(), mg.SVC(C=10)),
     make_pipeline(mg.TableEncoder(add_indicator=True), mg.LinearSVC()),

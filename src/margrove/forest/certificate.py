@@ -153,8 +153,7 @@ def _worst(name: str, claims: list[Claim], n_trees: int) -> Claim:
     worst = max(claims, key=lambda claim: claim.values)
     holds = None if worst.holds is None else all(claim.holds for claim in claims)
     words = f"the worst of {len(claims)} of {n_trees} trees"
-    of_one = worst.words.split(": ")[-1]
-    return Claim(name, worst.values, worst.limits, holds, f"{words}: {of_one}" if of_one else words)
+    return Claim(name, worst.values, worst.limits, holds, f"{words}: {worst.words}" if worst.words else words)
 
 
 def _out_of_bag_claims(model: Any, problem: ForestProblem) -> Iterator[Claim]:

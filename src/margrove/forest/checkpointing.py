@@ -56,7 +56,11 @@ def _fingerprint(problem: ForestProblem) -> str:
 
 
 def _arrays(model: ForestModel) -> Arrays:
-    return {name: array for name, array in vars(model.trees).items() if isinstance(array, np.ndarray)}
+    return {
+        each.name: array
+        for each in fields(model.trees)
+        if isinstance(array := getattr(model.trees, each.name), np.ndarray)
+    }
 
 
 def _trees_of(arrays: Arrays, problem: ForestProblem, record: Record) -> Grove | PackedForest:

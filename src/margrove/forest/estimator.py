@@ -297,14 +297,20 @@ class Forest(TreeParameters):
     def feature_importances_(self) -> Floats:
         """The mean over the trees of how much the tests of each column reduce the impurity; the sum is 1."""
         of_each = self.importances_by_tree()
-        of_each = of_each[[self.model_.tree(t).n_nodes > 1 for t in range(len(of_each))]]
+        of_each = of_each[of_each.any(axis=1)]  # a tree without a test has none
         mean = of_each.mean(axis=0) if len(of_each) else np.zeros(self.n_features_in_)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     def importances_by_tree(self) -> Floats:
         """Return the importances in each tree, shape (T, d); their spread tells how sure the mean is."""
         check_is_fitted(self)
-        return np.array([tree.feature_importances_ for tree in self.estimators_])
+        found = np.zeros((self.model_.n_trees, len(self.model_.columns)))
+        for t, total in enumerate(found):
+            tree = self.model_.tree(t)
+            inner = ~tree.is_leaf
+            gain = tree.weight[inner] * np.maximum(tree.gain[inner], 0)
+            total += np.bincount(tree.feature[inner], gain, len(total))
+        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
     # ------------------------------------------------------------------------------------------------- out of bag
 

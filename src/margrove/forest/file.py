@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.errors import InputError
 from margrove.forest.model import ForestModel
 from margrove.forest.packed import PackedForest
 from margrove.store.arrays import WHOLE, Array, Arrays
@@ -65,8 +66,7 @@ def _packed(model: Any, schema: Schema, arrays: Arrays) -> dict[str, str] | None
 def _read_packed(layouts: Any, draft: Draft) -> None:
     symbols = {"d": draft.d, "k": max(1, len(draft.labels))}
     found = draft.arrays.within("packed").take_all(_PACKED, layouts, symbols)
-    feature, start = found["feature"].astype(np.int32), found["start"]
-    is_leaf, sizes = feature < 0, np.diff(start)
+    is_leaf, sizes = found["feature"] < 0, np.diff(found["start"])
     if len(sizes) == 0 or (sizes < 1).any():
         raise FaultError("packed.start leaves a tree without nodes")
     of_classes = draft.schema.is_classifier
@@ -74,19 +74,9 @@ def _read_packed(layouts: Any, draft: Draft) -> None:
         raise FaultError("the leaves of the forest do not match its kind of target")
     if np.count_nonzero(~is_leaf) != symbols["s"] or np.count_nonzero(is_leaf) != symbols["l"]:
         raise FaultError("the forest has more or fewer tests or leaves than its nodes")
-    n_leaves = np.add.reduceat(is_leaf, start[:-1])
-    leaf_start = np.concatenate([[0], np.cumsum(n_leaves)])
-    right, threshold = np.empty(len(feature), dtype=np.int32), np.full(len(feature), np.nan)
-    right[~is_leaf], threshold[~is_leaf] = found["right"], found["cut"]
-    right[is_leaf] = np.arange(leaf_start[-1]) - np.repeat(leaf_start[:-1], n_leaves)
-    _check_children(right, is_leaf, start)
-    criteria = CLASS_CRITERIA if of_classes else VALUE_CRITERIA
-    criterion = settle_criterion(draft.parameters["criterion"], criteria)
-    leaves = leaf_start, found["weight"].astype(np.float64), found["n_rows"].astype(np.int32), found["value"]
-    place = found["place"].astype(np.int32) if of_classes else None
-    columns = draft.notes["columns"]
-    nodes = start, feature, threshold, right
-    forest = PackedForest(columns, criterion, *nodes, *leaves, place, found.get("impurity"))
+    criterion = settle_criterion(draft.parameters["criterion"], CLASS_CRITERIA if of_classes else VALUE_CRITERIA)
+    forest = PackedForest.of_inner(draft.notes["columns"], criterion, found)
+    _check_children(forest.right, is_leaf, forest.start)
     _keep(ForestModel(forest, len(draft.labels)), draft)
 
 
@@ -125,6 +115,12 @@ def _keep(model: ForestModel, draft: Draft) -> None:
 
 class _ForestFile(Schema):
     """The trees are a grove, or packed."""
+
+    def take_apart(self, model: Any, arrays: Arrays) -> dict[str, Any]:
+        if getattr(model, "n_outputs_", 1) > 1:
+            problem = f"a model file takes one target, and this {type(model).__name__} has {model.n_outputs_}"
+            raise InputError(problem, cure="Fit one model for each target.")
+        return super().take_apart(model, arrays)
 
     def build(self, draft: Draft) -> Any:
         if "model_" not in draft.fitted:

@@ -20,7 +20,9 @@ nodes need no more than the following; the other arrays of `TreeModel` follow fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,7 +66,7 @@ class PackedForest:
     @property
     def n_bytes(self) -> int:
         """The bytes of all arrays."""
-        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+        return sum(array.nbytes for each in fields(self) if isinstance(array := getattr(self, each.name), np.ndarray))
 
     @staticmethod
     def holds(problem: TreeProblem) -> bool:
@@ -96,6 +98,27 @@ class PackedForest:
         impurity = None if of_classes else grove.impurity[is_leaf]
         leaves = leaf_start.astype(np.int64), weight, grove.n_rows[is_leaf].astype(np.int32)
         return cls(grove.columns, criterion, *nodes, *leaves, value, place, impurity)
+
+    @cached_property
+    def missing_branch(self) -> NDArray[np.int8]:
+        """Where a missing cell goes at each node: to the branch of more weight."""
+        branches = [self.tree(t).default_branch for t in range(self.n_trees)]
+        return np.maximum(np.concatenate(branches), 0).astype(np.int8)
+
+    @classmethod
+    def of_inner(
+        cls, columns: tuple[TreeColumn, ...], criterion: Criterion, arrays: Mapping[str, NDArray[Any]]
+    ) -> PackedForest:
+        """Return the forest of the arrays of a model file, which has θ (``cut``) and ``right`` of inner nodes alone."""
+        is_leaf = arrays["feature"] < 0
+        right, threshold = np.empty(len(is_leaf), dtype=np.int32), np.full(len(is_leaf), np.nan)
+        leaf_start = np.concatenate([[0], np.cumsum(is_leaf)])[arrays["start"]]
+        right[~is_leaf], threshold[~is_leaf] = arrays["right"], arrays["cut"]
+        right[is_leaf] = np.arange(leaf_start[-1]) - np.repeat(leaf_start[:-1], np.diff(leaf_start))
+        place = arrays["place"].astype(np.int32) if "place" in arrays else None
+        nodes = arrays["start"], arrays["feature"].astype(np.int32), threshold, right
+        leaves = leaf_start, arrays["weight"].astype(np.float64), arrays["n_rows"].astype(np.int32)
+        return cls(columns, criterion, *nodes, *leaves, arrays["value"], place, arrays.get("impurity"))
 
     def first(self, n_trees: int) -> PackedForest:
         """Return the forest of the first trees."""
@@ -145,6 +168,8 @@ class PackedForest:
         is_leaf, m = feature == LEAF, len(feature)
         inner = np.flatnonzero(~is_leaf)
         left, below = inner + 1, right[inner].astype(np.intp)
+        if (below <= left).any() or (below >= m).any():  # of forged arrays: a child must stand behind its parent
+            raise ValueError("the arrays do not form a tree: a child does not stand behind its parent")
         sums = _Sums(self, is_leaf, leaves, t)
         for level in _levels(m, inner, below):
             sums.join(inner[level], left[level], below[level])

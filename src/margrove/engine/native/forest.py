@@ -123,9 +123,7 @@ def _with_points(forest: PackedForest, cells: Cells) -> tuple[core.ForestTrees, 
     X = csr_matrix(cells.sparse) if cells.sparse is not None else _block(cells)
     nodes = {name: getattr(forest, name) for name in ("start", "feature", "threshold", "right", "leaf_start")}
     if np.isnan(X.data if cells.sparse is not None else X).any():
-        branches = [forest.tree(t).default_branch for t in range(forest.n_trees)]
-        trees = core.ForestTrees(**nodes, missing_branch=np.maximum(np.concatenate(branches), 0).astype(np.int8))
-        return trees, points_of(X)
+        return core.ForestTrees(**nodes, missing_branch=forest.missing_branch), points_of(X)
     if forest not in _prepared:
         _prepared[forest] = core.ForestTrees(**nodes)
     return _prepared[forest], points_of(X)
