@@ -252,7 +252,7 @@ def test_compare_compares_what_estimates_numbers(run: Run, people: str) -> None:
     assert "Best: linear, R² 0.9" in said
     assert "always predicting the median has error" in said
     record = json.loads(run(*words, "--task", "regress", "--json").stdout)
-    assert [each["learner"] for each in record["learners"]] == ["linear", "tree", "adaboost"]
+    assert [each["learner"] for each in record["learners"]] == ["linear", "tree", "adaboost", "forest"]
     assert record["best"] == "linear"
     for each in record["learners"]:
         assert each["certificate"]["holds"]

@@ -113,7 +113,7 @@ def test_free_text_without_the_option_is_reported(run: Run, reviews: str) -> Non
 
 def test_compare_gives_the_text_to_those_that_take_it(run: Run, reviews: str) -> None:
     said = said_by(run("compare", reviews, "--text", "body", "--folds", "2"))
-    assert "tree, adaboost: trained without the text columns, which they do not take" in said
+    assert "tree, adaboost, forest: trained without the text columns, which they do not take" in said
     record = json.loads(run("compare", reviews, "--text", "body", "--folds", "2", "--json").stdout)
     means = {
         entry["learner"]: np.mean(entry["cross_validation"]["scores"])
@@ -129,7 +129,7 @@ def test_trees_fail_alone_where_all_columns_are_text(run: Run, folder: Path) -> 
     (folder / "bodies.csv").write_text("\n".join(lines))
     record = json.loads(run("compare", "bodies.csv", "--text", "body", "--folds", "2", "--json").stdout)
     failures = {entry["learner"]: entry["failure"] for entry in record["learners"] if entry["failure"]}
-    assert failures.keys() == {"tree", "adaboost"}
+    assert failures.keys() == {"tree", "adaboost", "forest"}
     assert "all columns are text" in failures["tree"]
 
 

@@ -170,7 +170,7 @@ def test_params_reach_the_learner(run: Run, flowers: str) -> None:
         (["--model", "svm", "--param", 'class_weight={"rose": 2}'], "are not in class_weight, which has 'rose'"),
         (["--model", "svm", "--param", "tol=0"], "tol is 0"),
         (["--model", "perceptron", "--param", "max_iter=0"], "max_iter is 0"),
-        (["--model", "forest"], "must be one of auto, basic"),
+        (["--model", "woods"], "must be one of auto, basic"),
         (["--folds", "1"], "--folds is 1"),
         (["--folds", "-3"], "--folds is -3"),
         (["--model", "svm", "--folds", "1"], "--folds is 1"),

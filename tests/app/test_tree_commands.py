@@ -285,7 +285,8 @@ def test_many_integers_are_classes_only_on_request(run: Run, folder: Path) -> No
     [
         (
             ("--model", "svm", "--task", "regress"),
-            "svm is a classifier. Learners that predict numbers: --model linear, --model tree, --model adaboost.",
+            "svm is a classifier. Learners that predict numbers: --model linear, --model tree, --model adaboost, "
+            "--model forest.",
         ),
         (("--model", "svm"), "Estimate it with `margrove train --model tree`"),
         (("--model", "tree", "--task", "guess"), "--task is 'guess'; it must be one of classify, regress"),

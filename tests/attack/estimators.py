@@ -55,8 +55,10 @@ NAMES = (
     *("DecisionTreeClassifier", "DecisionTreeRegressor", "DecisionStump", "AdaBoostClassifier", "AdaBoostRegressor"),
     *("OneVsRestClassifier", "OneVsOneClassifier", "BitStringClassifier", "ImpuritySelector", "TableEncoder"),
     "CalibratedClassifier",
+    *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
 )
 _REGRESSORS = ("SVR", "NuSVR", "LinearSVR", "SVRCV", "LinearSVRCV", "DecisionTreeRegressor", "AdaBoostRegressor")
+_REGRESSORS += ("RandomForestRegressor", "ExtraTreesRegressor")
 _UNWEIGHTED = ("TableEncoder", "ImpuritySelector")
 
 
@@ -135,6 +137,7 @@ def _peer(case: Case, is_plain: bool) -> Any:
         "DecisionTreeRegressor": tree.DecisionTreeRegressor,
         "AdaBoostClassifier": ensemble.AdaBoostClassifier,
         "AdaBoostRegressor": ensemble.AdaBoostRegressor,
+        **{name: getattr(ensemble, name) for name in NAMES if "Forest" in name or "ExtraTrees" in name},
         "OneVsRestClassifier": lambda: multiclass.OneVsRestClassifier(svm.LinearSVC()),
         "OneVsOneClassifier": lambda: multiclass.OneVsOneClassifier(svm.LinearSVC()),
         "BitStringClassifier": lambda: multiclass.OutputCodeClassifier(svm.LinearSVC()),

@@ -94,6 +94,13 @@ _TREE: dict[str, Draw] = {
     "n_bins": _one_of(255, 2),
     "random_state": _one_of(0, None),
 }
+_FOREST: dict[str, Draw] = {
+    **{name: _TREE[name] for name in (*_SHARED, "categorical", "categorical_features", "split_values", "max_depth")},
+    **{name: _TREE[name] for name in ("min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf")},
+    **{name: _TREE[name] for name in ("max_features", "max_leaf_nodes", "min_impurity_decrease", "random_state")},
+    "n_estimators": _one_of(1, 3, 8),
+    "monotonic_cst": _TREE["monotonic_cst"],
+}
 _NUS: Draw = _one_of(0.5, 0.1, 0.01, 0.9, 1.0, 1e-6)
 _SEARCHED: dict[str, Draw] = {
     "Cs": _one_of(None, [1.0], [0.1, 10.0], [1e-8, 1e8]),
@@ -232,6 +239,15 @@ PARAMETERS: dict[str, dict[str, Draw]] = {
         "stop_at_bound": _one_of(0.0, 0.5),
     },
     "AdaBoostRegressor": {**_BOOST, "estimator": _weak_of_numbers, "loss": _one_of("linear", "square", "exponential")},
+    "RandomForestClassifier": {
+        **_FOREST,
+        "criterion": _one_of("gini", "entropy", "error"),
+        "class_weight": _PAIRS["class_weight"],
+        "oob_score": _one_of(False, False, True),
+    },
+    "RandomForestRegressor": {**_FOREST, "criterion": _one_of("squared_error", "squared_error", "absolute_error")},
+    "ExtraTreesClassifier": {**_FOREST, "criterion": _one_of("gini", "log_loss")},
+    "ExtraTreesRegressor": _FOREST,
     "OneVsRestClassifier": _CODED,
     "OneVsOneClassifier": _CODED,
     "BitStringClassifier": {

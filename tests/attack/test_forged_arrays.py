@@ -53,7 +53,7 @@ MODELS = {
     "DecisionTreeRegressor": (m.DecisionTreeRegressor(max_depth=2), X, NUMBERS),
     "DecisionStump": (m.DecisionStump(), X, LETTERS),
     "RandomForestClassifier": (m.RandomForestClassifier(n_estimators=4, oob_score=True), X, LETTERS),
-    "RandomForestClassifier of a table": (m.RandomForestClassifier(n_estimators=3), HOLED, LETTERS),
+    "RandomForestClassifier, of a table": (m.RandomForestClassifier(n_estimators=3), HOLED, LETTERS),
     "RandomForestRegressor": (m.RandomForestRegressor(n_estimators=3), X, NUMBERS),
     "ExtraTreesClassifier": (m.ExtraTreesClassifier(n_estimators=3), X, LETTERS),
     "ExtraTreesRegressor": (m.ExtraTreesRegressor(n_estimators=3), X, NUMBERS),

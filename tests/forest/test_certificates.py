@@ -76,7 +76,7 @@ def test_other_draws_other_rows_and_other_votes_are_found(iris):
     assert failed(model, X[:-1], y[:-1]) == ["the rows are those it was fitted on"]
     swapped = deepcopy(model)
     swapped.oob_decision_function_ = swapped.oob_decision_function_[::-1]
-    assert failed(swapped, X, y) == ["out-of-bag predictions"]
+    assert failed(swapped, X, y) == ["out-of-bag predictions and score"]
     assert failed(deepcopy(model).set_params(min_samples_leaf=5), X, y) != []
     assert failed(deepcopy(model).set_params(max_features=1), X, y) != []
 
@@ -117,5 +117,5 @@ def test_a_large_forest_is_checked_in_part_and_says_so(monkeypatch):
     assert all(claim.holds is not False for claim in claims.values())
     assert "of 10 trees recounted" in claims["rows, weight and prediction of each leaf"].words
     assert "10 of 10" not in claims["rows, weight and prediction of each leaf"].words
-    assert "of 569 rows" in claims["out-of-bag predictions"].words
-    assert "569 of 569" not in claims["out-of-bag predictions"].words
+    assert "of 569 rows" in claims["out-of-bag predictions and score"].words
+    assert "569 of 569" not in claims["out-of-bag predictions and score"].words

@@ -61,6 +61,12 @@ def test_a_file_has_a_fifth_of_scikit_learns_bytes(tmp_path):
     assert (tmp_path / "f.margrove").stat().st_size < theirs / 5
 
 
+def test_trees_without_a_test_can_be_saved(tmp_path):
+    forest = RandomForestRegressor(n_estimators=2).fit([[0.0], [1.0]], [3.0, 3.0])
+    save(forest, tmp_path / "f.margrove")
+    assert load(tmp_path / "f.margrove").predict([[5.0]]) == [3.0]
+
+
 def test_several_targets_are_refused(tmp_path):
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(n_estimators=2).fit(X, np.stack([y, y], axis=1))

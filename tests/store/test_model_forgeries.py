@@ -35,7 +35,7 @@ def put_labels(dtype, values):
 
 ON_PERCEPTRON = {
     "a class by import": (put(**{"class": "os.system"}), "'os.system', which is not a class"),
-    "a class of sklearn's": (put(**{"class": "RandomForestClassifier"}), "not a class"),
+    "a class of sklearn's": (put(**{"class": "GradientBoostingClassifier"}), "not a class"),
     "a class that is a list": (put(**{"class": ["Perceptron"]}), "not a class"),
     "another class": (put(**{"class": "BasicLinearClassifier"}), "parameters has"),
     "no model": (lambda header, tensors: header.update(model=None), "not a class"),

@@ -47,7 +47,7 @@ Kinds = Mapping[str, str | Format | tuple[str, ...]]
 
 _FIRST = 1000  # rows that are looked at before all are
 _MOSTLY = 0.8  # the share of numbers among words from which on the words are named
-_CODE = re.compile(r"0\d+|\d\d+[eE]\d+")
+_CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
 _LONG = re.compile(r"\d{16,}")
 _MARKED = re.compile(r'="(.*)"|\'(.*?)\'?')  # what a spreadsheet is to leave as text
 

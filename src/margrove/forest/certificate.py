@@ -9,6 +9,7 @@ claims say of how many trees and rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,14 @@ from margrove.forest.out_of_bag import OutOfBag, error_interval, out_of_bag
 from margrove.forest.packed import PackedForest
 from margrove.forest.problem import ForestProblem
 from margrove.run.progress import Progress, report
-from margrove.tree.certificate import ROUNDING, VISIT_LIMIT, Deviations, certify_tree_problem, fits
+from margrove.tree.certificate import (
+    ROUNDING,
+    VISIT_LIMIT,
+    Deviations,
+    certify_tree_problem,
+    fits,
+    n_arrays_that_differ,
+)
 from margrove.tree.groups import Measure
 from margrove.tree.model import TreeModel
 from margrove.tree.problem import Cells, TreeProblem
@@ -69,6 +77,19 @@ def _drawn(model: Any, problem: ForestProblem) -> Iterator[Claim]:
         n_wrong += not _makes_a_tree(tree, problem.root) or int(tree.n_rows[0]) != int(np.count_nonzero(counts))
     words = "number of trees that are malformed, or whose rows are not those drawn for them"
     yield Claim("rows drawn for each tree", (float(n_wrong),), (0.0,), bool(n_wrong == 0), words)
+    copies = vars(model).get("estimators_", ())  # made on first access; they predict nothing
+    n_other = sum(_is_another(each, model, t) for t, each in enumerate(copies)) if n_wrong == 0 else 0
+    if n_other:
+        words = "number of trees in estimators_ that are not those of model_"
+        yield Claim("stored copies that differ", (float(n_other),), (0.0,), False, words)
+
+
+def _is_another(estimator: Any, model: Any, t: int) -> bool:
+    """Return whether a tree of ``estimators_`` is not tree t."""
+    own, of_all = (getattr(each, "classes_", ()) for each in (estimator, model))
+    is_same = len(own) == len(of_all) and all(map(np.array_equal, own, of_all))
+    trees = estimator.nodes_, estimator.grown_
+    return not is_same or any(n_arrays_that_differ(tree, model.model_.tree(t)) for tree in trees)
 
 
 def _makes_a_tree(tree: TreeModel, root: TreeProblem) -> bool:
@@ -170,14 +191,24 @@ def _out_of_bag_claims(model: Any, problem: ForestProblem) -> Iterator[Claim]:
     cells = root.cells if len(rows) == n_rows else root.cells.take(rows)
     found = out_of_bag(problem, forest, lambda block: _places_of_all(forest, cells, block), rows)
     of_all = f"of {len(rows)} of {n_rows} rows"
+    size = 1.0 if root.n_classes else float(np.abs(root.target).max()) or 1.0
+    off = list(_stored_otherwise(model, root, found, rows, size))
+    if off:
+        words = f"largest difference of what is stored, {of_all}"
+        yield Claim("out-of-bag predictions and score", (max(off),), (ROUNDING,), max(off) <= ROUNDING, words)
+    yield from _error(model, problem, found, rows, of_all)
+
+
+def _stored_otherwise(
+    model: Any, root: TreeProblem, found: OutOfBag, rows: NDArray[np.intp], size: float
+) -> Iterator[float]:
+    """Yield the differences of the predictions that the fit kept, and of its score if all rows are recomputed."""
     given = model._stored_out_of_bag()
     if given is not None:
-        both = found.is_known & ~np.isnan(given[rows]).any(axis=1)
-        off = float(np.abs(given[rows][both] - found.value[both]).max(initial=0.0))
-        size = 1.0 if root.n_classes else float(np.abs(root.target).max()) or 1.0
-        is_same = off <= ROUNDING * size and bool((found.is_known == both).all())
-        yield Claim("out-of-bag predictions", (off,), (ROUNDING * size,), is_same, f"largest difference, {of_all}")
-    yield from _error(model, problem, found, rows, of_all)
+        is_same = np.array_equal(np.isnan(given[rows]), np.isnan(found.value))
+        yield float(np.nanmax(np.abs(given[rows] - found.value), initial=0.0)) / size if is_same else inf
+    if hasattr(model, "oob_score_") and len(rows) == root.cells.n_rows:
+        yield abs(float(model.oob_score_) - model._score_out_of_bag(found, root.target))
 
 
 def _error(model: Any, problem: ForestProblem, found: OutOfBag, rows: NDArray[np.intp], of_all: str) -> Iterator[Claim]:

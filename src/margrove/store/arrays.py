@@ -136,9 +136,9 @@ def check_entries(spec: Array, array: Any, symbols: Mapping[str, int]) -> None:
     if not spec.has_gaps and not np.isfinite(entries).all():
         raise FaultError(f"{spec.name} holds numbers that are not finite")
     smallest, largest = (entries.min(), entries.max()) if entries.size else (0, 0)
-    if spec.least is not None and smallest < spec.least:
+    if entries.size and spec.least is not None and smallest < spec.least:
         raise FaultError(f"{spec.name} goes down to {smallest:g}; it must not be below {spec.least:g}")
-    if spec.most is not None and largest > spec.most:
+    if entries.size and spec.most is not None and largest > spec.most:
         raise FaultError(f"{spec.name} goes up to {largest:g}; it must not be above {spec.most:g}")
     for symbol in spec.below.split():
         if entries.size and largest >= symbols[symbol]:
