@@ -79,7 +79,7 @@ def _refuse_several(model: Any) -> None:
 def _course(
     model: Any, cells: Cells, truth: NDArray[Any], counted: Callable[[int, slice], NDArray[np.bool_]]
 ) -> ForestCourse:
-    """Return the errors, where ``counted(t, rows)`` tells which rows tree t predicts."""
+    """Return the errors, where ``counted(t, rows)`` returns which rows tree t predicts."""
     forest, of_classes = model.model_, model.model_.n_classes > 0
     sizes = np.unique(np.geomspace(1, forest.n_trees, _SIZES).round().astype(np.intp))
     values = [forest.leaf_values(t) for t in range(forest.n_trees)]

@@ -302,7 +302,7 @@ class Forest(TreeParameters):
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
     def importances_by_tree(self) -> Floats:
-        """Return the importances in each tree, shape (T, d); their spread tells how sure the mean is."""
+        """Return the importances in each tree, shape (T, d); their spread shows how certain the mean is."""
         check_is_fitted(self)
         found = np.zeros((self.model_.n_trees, len(self.model_.columns)))
         for t, total in enumerate(found):

@@ -1,4 +1,4 @@
-"""What the trees of a forest predict for the training rows that they have not seen."""
+"""Out-of-bag predictions: those of the trees that have not seen a training row."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class PackedForest:
 
     @cached_property
     def missing_branch(self) -> NDArray[np.int8]:
-        """Where a missing cell goes at each node: to the branch of more weight."""
+        """The branch that a missing cell takes at each node: the one of more weight."""
         branches = [self.tree(t).default_branch for t in range(self.n_trees)]
         return np.maximum(np.concatenate(branches), 0).astype(np.int8)
 
@@ -195,7 +195,7 @@ class PackedForest:
 
 
 class _Sums:
-    """What the leaves of a tree hold, summed up to its root level by level."""
+    """The sums of a tree's leaves, added up to its root level by level."""
 
     def __init__(self, forest: PackedForest, is_leaf: NDArray[np.bool_], leaves: slice, t: int) -> None:
         m, self.criterion = len(is_leaf), forest.criterion

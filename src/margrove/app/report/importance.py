@@ -59,7 +59,7 @@ class Importances:
 
     @property
     def falls(self) -> str:
-        """What the loss is: "accuracy falls", "cost per row rises"."""
+        """The loss in words: "accuracy falls", "cost per row rises"."""
         return f"{self.metric.words} {'rises' if self.metric.is_loss else 'falls'}"
 
     def share(self, column: ColumnImportance) -> float:
