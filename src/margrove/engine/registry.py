@@ -202,9 +202,10 @@ class Engine:
         """Return the leaf of each row in each tree, as its place in `ForestModel.leaf_values`, shape (n, T)."""
         found = np.empty((cells.n_rows, model.n_trees), dtype=np.int32)
         for t in range(model.n_trees):
-            place = np.zeros(model.tree(t).n_nodes, dtype=np.int32)
-            place[model.leaf_nodes(t)] = np.arange(len(model.leaf_nodes(t)))
-            found[:, t] = place[self.apply_trees(model.tree(t), cells, effort)]
+            tree, leaves = model.tree(t), model.leaf_nodes(t)
+            place = np.zeros(tree.n_nodes, dtype=np.int32)
+            place[leaves] = np.arange(len(leaves))
+            found[:, t] = place[self.apply_trees(tree, cells, effort)]
         return found
 
     def mean_of_trees(self, model: ForestModel, cells: Cells, effort: Effort) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Bunch, Tags, check_random_state, get_tags
+from sklearn.utils import Bunch, Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from margrove.advice import Advice, Parameter, Setting
@@ -28,7 +28,7 @@ from margrove.forest.problem import ForestProblem
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.status import Status
 from margrove.tree.draws import drawn_rows, tree_seed
-from margrove.tree.estimator import DecisionTree
+from margrove.tree.estimator import DecisionTree, losses_by_shuffling
 from margrove.tree.grove import Grove
 from margrove.tree.problem import Cells, SplitScore, Thresholds
 from margrove.tree.prune import Rule, prune
@@ -304,13 +304,7 @@ class Forest(TreeParameters):
     def importances_by_tree(self) -> Floats:
         """Return the importances in each tree, shape (T, d); their spread shows how certain the mean is."""
         check_is_fitted(self)
-        found = np.zeros((self.model_.n_trees, len(self.model_.columns)))
-        for t, total in enumerate(found):
-            tree = self.model_.tree(t)
-            inner = ~tree.is_leaf
-            gain = tree.weight[inner] * np.maximum(tree.gain[inner], 0)
-            total += np.bincount(tree.feature[inner], gain, len(total))
-        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+        return np.array([self.model_.tree(t).importances() for t in range(self.model_.n_trees)])
 
     # ------------------------------------------------------------------------------------------------- out of bag
 
@@ -339,18 +333,14 @@ class Forest(TreeParameters):
         check_is_fitted(self)
         check_whole("n_repeats", n_repeats, least=1)
         self._refuse_without_bag("oob_permutation_importances")
-        problem, generator = self._problem_of(X, y, sample_weight), check_random_state(random_state)
+        problem = self._problem_of(X, y, sample_weight)
 
         def score(cells: Cells) -> float:
             found = out_of_bag(problem, self.model_, self._places(cells, self.model_))
             return self._score_out_of_bag(found, problem.root.target)
 
         cells = problem.root.cells
-        before, losses = score(cells), np.zeros((len(cells.columns), int(n_repeats)))
-        for j in range(len(cells.columns)):
-            for repeat in range(int(n_repeats)):
-                losses[j, repeat] = before - score(cells.shuffled(j, generator.permutation(cells.n_rows)))
-        return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
+        return losses_by_shuffling(score, cells, range(len(cells.columns)), int(n_repeats), random_state)
 
     def _refuse_without_bag(self, what: str) -> None:
         if not self.bootstrap:

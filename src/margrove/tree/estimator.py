@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -53,6 +53,22 @@ _WHY_THIN = (
 _WHY_NAMES = (
     "one_vs_rest: nearly every cell differs, and subsets of such levels cost fewer bits than the rows they separate"
 )
+
+
+def losses_by_shuffling(
+    score: Callable[[Cells], float],
+    cells: Cells,
+    columns: Sequence[int],
+    n_repeats: int,
+    random_state: int | np.random.RandomState | None,
+) -> Bunch:
+    """Return how much a score falls when the cells of each of these columns are shuffled; 0 for the others."""
+    generator = check_random_state(random_state)
+    before, losses = score(cells), np.zeros((len(cells.columns), n_repeats))
+    for j in columns:
+        for repeat in range(n_repeats):
+            losses[j, repeat] = before - score(cells.shuffled(j, generator.permutation(cells.n_rows)))
+    return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
 
 
 @estimator
@@ -299,11 +315,7 @@ class DecisionTree(TreeParameters):
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """The gain of each column's splits, weighted by their rows, as a share of the total."""
-        tree = self._fitted_tree
-        inner = ~tree.is_leaf
-        gain = tree.weight[inner] * np.maximum(tree.gain[inner], 0)
-        total = np.bincount(tree.feature[inner], gain, len(tree.columns))
-        return np.asarray(total / total.sum() if total.sum() > 0 else total, dtype=np.float64)
+        return self._fitted_tree.importances()
 
     def permutation_importances(
         self,
@@ -326,12 +338,8 @@ class DecisionTree(TreeParameters):
             predicted = self._predicted(self._leaves(given))
             return float(metric(np.asarray(y), predicted, sample_weight=sample_weight))
 
-        generator = check_random_state(random_state)
-        before, losses = score(cells), np.zeros((len(cells.columns), int(n_repeats)))
-        for j in np.unique(self.nodes_.feature[~self.nodes_.is_leaf]).tolist():
-            for repeat in range(int(n_repeats)):
-                losses[j, repeat] = before - score(cells.shuffled(j, generator.permutation(cells.n_rows)))
-        return Bunch(importances=losses, importances_mean=losses.mean(axis=1), importances_std=losses.std(axis=1))
+        tested = np.unique(self.nodes_.feature[~self.nodes_.is_leaf]).tolist()
+        return losses_by_shuffling(score, cells, tested, int(n_repeats), random_state)
 
     def cost_complexity_path(self) -> CostComplexityPath:
         """The nested trees that cost-complexity pruning makes of the grown one, and their penalties per leaf."""

@@ -145,6 +145,13 @@ class TreeModel(TreeArrays):
         """The depth of the deepest leaf."""
         return int(self.depth.max())
 
+    def importances(self) -> NDArray[np.float64]:
+        """Return the gain of each column's splits, weighted by their rows, as a share of the total."""
+        inner = ~self.is_leaf
+        gain = self.weight[inner] * np.maximum(self.gain[inner], 0)
+        total = np.bincount(self.feature[inner], gain, len(self.columns))
+        return np.asarray(total / total.sum() if total.sum() > 0 else total, dtype=np.float64)
+
     def children(self, node: int) -> NDArray[np.int32]:
         """Return the children of a node, by branch; empty at a leaf."""
         return self.child[self.child_start[node] : self.child_start[node + 1]]
