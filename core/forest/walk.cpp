@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
+#include "forest/treelets.hpp"
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
@@ -53,16 +55,16 @@ MARGROVE_INLINE void step_all(const Step<T, Word>* steps, const T* cells, const 
   }
 }
 
+// Each node packed into 8 to 16 bytes.
 template <class T, class Word>
-class Packed : public PackedTrees {
+class Steps {
  public:
-  Packed(const ForestView& forest, Layout layout, int threads)
+  Steps(const ForestView& forest, Layout layout, int threads)
       : number_mask_((Word{1} << layout.number_bits) - 1),
         column_shift_(layout.number_bits),
         column_mask_((Word{1} << layout.column_bits) - 1),
         has_missing_(!forest.missing_branch.empty()),
         start_(forest.start.begin(), forest.start.end()),
-        leaf_start_(forest.leaf_start.begin(), forest.leaf_start.end()),
         number_(forest.right.data()),
         steps_(large_memory<Step<T, Word>>(forest.feature.size())) {
     parallel_for(forest.n_trees(), threads, [&](std::int64_t t) {
@@ -70,34 +72,17 @@ class Packed : public PackedTrees {
     });
   }
 
-  void sums(const AnyRows& rows, const LeafValues& values, int threads, double* out) const override {
-    const std::int64_t width = values.width;
-    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
-      std::vector<std::int32_t> leaf(size);
-      const bool is_missing_told = tells_missing(cells, size * d);
-      double* own = out + begin * width;
-      std::fill_n(own, size * width, 0.0);
-      for (std::int64_t t = 0; t + 1 < length(start_); ++t) {
-        walk(t, cells, d, size, is_missing_told, leaf.data());
-        const std::int32_t* place = values.place.empty() ? nullptr : values.place.data() + leaf_start_[t];
-        for (std::int64_t i = 0; i < size; ++i) {
-          const std::int64_t row = place ? place[leaf[i]] : leaf_start_[t] + leaf[i];
-          add(values.value.data() + row * width, width, row, place != nullptr, own + i * width);
-        }
-      }
-    });
+  // Whether rows must go down one by one: cells are missing, and do not all go right, or are too many to count.
+  bool staged(const T* cells, std::int64_t d, std::int64_t size) const {
+    constexpr std::int64_t kMostColumns = std::int64_t{1} << 21;  // cells are counted in 32 bits
+    return d > kMostColumns || (has_missing_ && std::any_of(cells, cells + size * d, [](T x) { return x != x; }));
   }
 
-  void leaves(const AnyRows& rows, int threads, std::int32_t* out) const override {
-    const std::int64_t n_trees = length(start_) - 1;
-    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
-      std::vector<std::int32_t> leaf(size);
-      const bool is_missing_told = tells_missing(cells, size * d);
-      for (std::int64_t t = 0; t < n_trees; ++t) {
-        walk(t, cells, d, size, is_missing_told, leaf.data());
-        for (std::int64_t i = 0; i < size; ++i) out[(begin + i) * n_trees + t] = leaf[i];
-      }
-    });
+  void walk(std::int64_t t, bool is_one_by_one, const T* cells, std::int64_t d, std::int64_t size,
+            std::int32_t* leaf) const {
+    if (is_one_by_one) return walk_with_missing(t, cells, d, size, leaf);
+    for (std::int64_t begin = 0; begin < size; begin += kRows)
+      walk_rows(t, cells + begin * d, d, std::min(kRows, size - begin), leaf + begin);
   }
 
  private:
@@ -113,17 +98,6 @@ class Packed : public PackedTrees {
     const Word column = static_cast<Word>(forest.feature[i]) << column_shift_;
     steps_[i] = {at_most<T>(forest.threshold[i]),
                  static_cast<Word>(forest.right[i]) | column | (is_left ? kMissingLeft : 0)};
-  }
-
-  // The shares of a pure leaf, which are the first, are 1 and else 0.
-  MARGROVE_INLINE static void add(const double* value, std::int64_t width, std::int64_t row, bool has_shares,
-                                  double* sum) {
-    constexpr std::int64_t kFew = 4;  // classes, which are added without a look
-    if (has_shares && width > kFew && row < width) {
-      sum[row] += 1;
-      return;
-    }
-    for (std::int64_t k = 0; k < width; ++k) sum[k] += value[k];
   }
 
   // All rows take some steps; those that are not at a leaf by then go on, and so on.
@@ -167,16 +141,65 @@ class Packed : public PackedTrees {
     }
   }
 
-  void walk(std::int64_t t, const T* cells, std::int64_t d, std::int64_t size, bool is_missing_told,
-            std::int32_t* leaf) const {
-    constexpr std::int64_t kMostColumns = std::int64_t{1} << 21;  // cells are counted in 32 bits
-    if (is_missing_told || d > kMostColumns) return walk_with_missing(t, cells, d, size, leaf);
-    for (std::int64_t begin = 0; begin < size; begin += kRows)
-      walk_rows(t, cells + begin * d, d, std::min(kRows, size - begin), leaf + begin);
+  Word number_mask_;
+  int column_shift_;
+  Word column_mask_;
+  bool has_missing_;
+  std::vector<std::int64_t> start_;
+  const std::int32_t* number_;  // of each leaf within its tree
+  LargeMemory<Step<T, Word>> steps_;
+};
+
+// What all forests do with rows: a block of them at a time goes down one tree after the other. `Trees` says how.
+template <class T, class Trees>
+class ByBlocks : public PackedTrees {
+ public:
+  ByBlocks(const ForestView& forest, Trees trees)
+      : leaf_start_(forest.leaf_start.begin(), forest.leaf_start.end()), trees_(std::move(trees)) {}
+
+  void sums(const AnyRows& rows, const LeafValues& values, int threads, double* out) const override {
+    const std::int64_t width = values.width;
+    std::fill_n(out, std::visit([](const auto& view) { return view.n; }, rows) * width, 0.0);
+    walk_all(rows, threads, [&](std::int64_t t, std::int64_t begin, std::int64_t size, const std::int32_t* leaf) {
+      double* own = out + begin * width;
+      const std::int32_t* place = values.place.empty() ? nullptr : values.place.data() + leaf_start_[t];
+      for (std::int64_t i = 0; i < size; ++i) {
+        const std::int64_t row = place ? place[leaf[i]] : leaf_start_[t] + leaf[i];
+        add(values.value.data() + row * width, width, row, place != nullptr, own + i * width);
+      }
+    });
   }
-  // Whether cells are missing, and do not all go right.
-  bool tells_missing(const T* cells, std::int64_t size) const {
-    return has_missing_ && std::any_of(cells, cells + size, [](T x) { return x != x; });
+
+  void leaves(const AnyRows& rows, int threads, std::int32_t* out) const override {
+    const std::int64_t n_trees = length(leaf_start_) - 1;
+    walk_all(rows, threads, [&](std::int64_t t, std::int64_t begin, std::int64_t size, const std::int32_t* leaf) {
+      for (std::int64_t i = 0; i < size; ++i) out[(begin + i) * n_trees + t] = leaf[i];
+    });
+  }
+
+ private:
+  // The shares of a pure leaf, which are the first, are 1 and else 0.
+  MARGROVE_INLINE static void add(const double* value, std::int64_t width, std::int64_t row, bool has_shares,
+                                  double* sum) {
+    constexpr std::int64_t kFew = 4;  // classes, which are added without a look
+    if (has_shares && width > kFew && row < width) {
+      sum[row] += 1;
+      return;
+    }
+    for (std::int64_t k = 0; k < width; ++k) sum[k] += value[k];
+  }
+
+  // use(tree, the first row, how many, the leaf of each)
+  template <class Use>
+  void walk_all(const AnyRows& rows, int threads, Use use) const {
+    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
+      std::vector<std::int32_t> leaf(size);
+      const auto staged = trees_.staged(cells, d, size);
+      for (std::int64_t t = 0; t + 1 < length(leaf_start_); ++t) {
+        trees_.walk(t, staged, cells, d, size, leaf.data());
+        use(t, begin, size, leaf.data());
+      }
+    });
   }
 
   // body(cells, d, the first row, how many), a block of rows at a time.
@@ -211,18 +234,22 @@ class Packed : public PackedTrees {
     use(cells.data());
   }
 
-  Word number_mask_;
-  int column_shift_;
-  Word column_mask_;
-  bool has_missing_;
-  std::vector<std::int64_t> start_, leaf_start_;
-  const std::int32_t* number_;  // of each leaf within its tree
-  LargeMemory<Step<T, Word>> steps_;
+  std::vector<std::int64_t> leaf_start_;
+  Trees trees_;
 };
+
+template <class T, class Trees>
+std::unique_ptr<PackedTrees> by_blocks(const ForestView& forest, Trees trees) {
+  return std::make_unique<ByBlocks<T, Trees>>(forest, std::move(trees));
+}
 
 }  // namespace
 
 std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single, int threads) {
+  if (Treelets::suit(forest)) {
+    Treelets trees(forest, threads);
+    return is_single ? by_blocks<float>(forest, std::move(trees)) : by_blocks<double>(forest, std::move(trees));
+  }
   std::int64_t most_nodes = 1;
   for (std::int64_t t = 0; t < forest.n_trees(); ++t)
     most_nodes = std::max(most_nodes, forest.start[t + 1] - forest.start[t]);
@@ -231,9 +258,9 @@ std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single
   const Layout layout{static_cast<int>(std::bit_width(static_cast<std::uint64_t>(most_nodes))),
                       static_cast<int>(std::bit_width(static_cast<std::uint32_t>(most_column)))};
   const bool is_narrow = layout.number_bits + layout.column_bits + 2 <= 32;
-  if (is_single && is_narrow) return std::make_unique<Packed<float, std::uint32_t>>(forest, layout, threads);
-  if (is_single) return std::make_unique<Packed<float, std::uint64_t>>(forest, layout, threads);
-  return std::make_unique<Packed<double, std::uint64_t>>(forest, layout, threads);
+  if (is_single && is_narrow) return by_blocks<float>(forest, Steps<float, std::uint32_t>(forest, layout, threads));
+  if (is_single) return by_blocks<float>(forest, Steps<float, std::uint64_t>(forest, layout, threads));
+  return by_blocks<double>(forest, Steps<double, std::uint64_t>(forest, layout, threads));
 }
 
 }  // namespace margrove::forest

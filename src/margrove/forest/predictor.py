@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +31,27 @@ def forest(saved: Saved) -> Rule:
     return saved.rule(predict, None, mean, classes=classes, names=names)
 
 
+_in_core: WeakKeyDictionary[PackedForest, dict[bool, core.ForestTrees]] = WeakKeyDictionary()
+
+
+def trees_in_core(forest: PackedForest, has_missing: bool) -> core.ForestTrees:
+    """Return the forest as the core takes it: for rows with missing cells it has the branches of these."""
+    kinds = _in_core.setdefault(forest, {})
+    if has_missing not in kinds:
+        nodes = {name: getattr(forest, name) for name in ("start", "feature", "threshold", "right", "leaf_start")}
+        kinds[has_missing] = core.ForestTrees(**nodes, missing_branch=forest.missing_branch if has_missing else None)
+    return kinds[has_missing]
+
+
 def _packed(saved: Saved) -> Mean:
     own, layouts, n_jobs = saved.within("packed"), saved.record["packed"], saved.parameter("n_jobs")
     criterion: Criterion = "squared_error" if "impurity" in layouts else "gini"  # only which branch is heavier counts
     trees = PackedForest.of_inner((), criterion, {name: own.array(name, layouts) for name in layouts})
-    nodes = {name: getattr(trees, name) for name in ("start", "feature", "threshold", "right", "leaf_start")}
-    without_missing, d = core.ForestTrees(**nodes), len(saved.record["columns"])
-    value = np.ascontiguousarray(trees.value)
+    d, value = len(saved.record["columns"]), np.ascontiguousarray(trees.value)
 
     def mean(given: Given) -> NDArray[np.float64]:
         block = np.column_stack([given.numbers(j) for j in range(d)]) if given.block is None else given.block
-        in_core = without_missing
-        if np.isnan(block).any():
-            in_core = core.ForestTrees(**nodes, missing_branch=trees.missing_branch)
+        in_core = trees_in_core(trees, has_missing=bool(np.isnan(block).any()))
         points = core.dense_points(np.ascontiguousarray(block))
         sums = core.forest_sums(in_core, points, value=value, place=trees.place, threads=threads_for(n_jobs))
         return np.divide(sums, trees.n_trees, out=sums)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from margrove.engine.native.tree import growth_for_core
 from margrove.engine.registry import Engine, register
 from margrove.forest.model import ForestModel, ForestSolution, joined
 from margrove.forest.packed import PackedForest
+from margrove.forest.predictor import trees_in_core
 from margrove.forest.problem import ForestProblem
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, as_one_of, report
@@ -115,15 +115,8 @@ def mean_of_trees(model: ForestModel, cells: Cells, n_jobs: int | None) -> NDArr
     return np.divide(sums, model.n_trees, out=sums)
 
 
-_prepared: WeakKeyDictionary[PackedForest, core.ForestTrees] = WeakKeyDictionary()  # without missing cells
-
-
 def _with_points(forest: PackedForest, cells: Cells) -> tuple[core.ForestTrees, core.Points]:
     """Return the forest and the rows as the core takes them."""
     X = csr_matrix(cells.sparse) if cells.sparse is not None else _block(cells)
-    nodes = {name: getattr(forest, name) for name in ("start", "feature", "threshold", "right", "leaf_start")}
-    if np.isnan(X.data if cells.sparse is not None else X).any():
-        return core.ForestTrees(**nodes, missing_branch=forest.missing_branch), points_of(X)
-    if forest not in _prepared:
-        _prepared[forest] = core.ForestTrees(**nodes)
-    return _prepared[forest], points_of(X)
+    has_missing = bool(np.isnan(X.data if cells.sparse is not None else X).any())
+    return trees_in_core(forest, has_missing), points_of(X)
