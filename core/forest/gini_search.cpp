@@ -99,9 +99,19 @@ void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
   numbers_.clear();
   waiting_.clear();
   fetched_.clear();
-  has_lanes_ = node.size <= kMostLaneRows;
+  has_lanes_ = node.size <= most_lane_rows();
   if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
   table_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
+}
+
+// Nodes of more rows are worth lanes that are nearly full, unless all columns are looked at: then those that cannot win
+// are soon told from intervals, but for many classes.
+std::uint32_t GiniSearch::most_lane_rows() const {
+  constexpr std::size_t kNearlyFull = 6, kManyClasses = 4;
+  const bool takes_all = task_.max_columns == 0;
+  const std::size_t columns = takes_all ? node_.alive.size() : static_cast<std::size_t>(task_.max_columns);
+  const bool are_many = labels_.size() > kManyClasses && labels_.size() <= kMostLaneClasses;
+  return columns >= kNearlyFull && (are_many || !takes_all) ? kMostLaneRows : kFewLaneRows;
 }
 
 bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {

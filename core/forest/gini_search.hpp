@@ -60,6 +60,7 @@ class GiniSearch {
     double best = 0;
   };
   void begin(const NodeRows& node, const NodeSums& sums);
+  std::uint32_t most_lane_rows() const;
   std::size_t take(std::uint32_t column);
   std::size_t take_waiting();
   void evaluate();

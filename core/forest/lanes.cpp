@@ -26,13 +26,22 @@ std::vector<Exchange> network_for(std::uint32_t size) {
   return found;
 }
 
-std::span<const Exchange> network(std::uint32_t size) {
+// Rows that are sorted for so many of a node: the networks of more than kFewLaneRows would fill a megabyte.
+std::uint32_t sorted_rows(std::uint32_t size) {
+  constexpr std::uint32_t kStep = 8;
+  return size <= kFewLaneRows ? size : (size + kStep - 1) / kStep * kStep;
+}
+
+// The network for a node of so many rows; cells behind them are set to be the largest.
+std::span<const Exchange> network(std::uint32_t* cells, std::uint32_t size, std::uint32_t lanes) {
   static const auto all = [] {
     std::array<std::vector<Exchange>, kMostLaneRows + 1> networks;
-    for (std::uint32_t m = 0; m < networks.size(); ++m) networks[m] = network_for(m);
+    for (std::uint32_t m = 0; m < networks.size(); m = sorted_rows(m + 1)) networks[m] = network_for(m);
     return networks;
   }();
-  return all[size];
+  const std::uint32_t sorted = sorted_rows(size);
+  std::fill(cells + size * lanes, cells + sorted * lanes, ~0u);
+  return all[sorted];
 }
 
 template <std::uint32_t kLanes>
@@ -164,7 +173,7 @@ MARGROVE_CLONES void sort_16(std::uint32_t* cell, std::span<const Exchange> exch
 }  // namespace
 
 void sort_and_score(std::uint32_t* cells, const LaneNode& node, LaneScores& scores) {
-  const std::span<const Exchange> exchanges = network(node.size);
+  const std::span<const Exchange> exchanges = network(cells, node.size, node.lanes);
   if (node.labels.size() == 2)
     node.lanes == 8 ? score_two_of_8(cells, exchanges, node, scores) : score_two_of_16(cells, exchanges, node, scores);
   else
@@ -173,7 +182,8 @@ void sort_and_score(std::uint32_t* cells, const LaneNode& node, LaneScores& scor
 }
 
 void sort_lanes(std::uint32_t* cells, std::uint32_t size, std::uint32_t lanes) {
-  lanes == 8 ? sort_8(cells, network(size)) : sort_16(cells, network(size));
+  const std::span<const Exchange> exchanges = network(cells, size, lanes);
+  lanes == 8 ? sort_8(cells, exchanges) : sort_16(cells, exchanges);
 }
 
 }  // namespace margrove::forest

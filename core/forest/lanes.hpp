@@ -7,10 +7,11 @@
 
 namespace margrove::forest {
 
-// The most rows of such a node. No measurement recorded.
-constexpr std::uint32_t kMostLaneRows = 64;
+// The most rows of such a node, and of one whose lanes are not worth filling for long: see GiniSearch. Beyond 256 rows
+// their places are no bytes.
+constexpr std::uint32_t kMostLaneRows = 256, kFewLaneRows = 64;
 constexpr std::uint32_t kMostLanes = 16;
-constexpr std::size_t kMostLaneClasses = 8;
+constexpr std::size_t kMostLaneClasses = 16;
 // Of draws: with more, 32 bits do not hold the products, and a float not the squares of more than two classes.
 constexpr std::int64_t kMostLaneWeight = 4000;
 // Up to so many draws the scores are fractions of whole numbers that a float holds, also once they are
