@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch.hpp"
 #include "index.hpp"
 #include "parallel.hpp"
 #include "tree/wide.hpp"
@@ -26,10 +27,20 @@ constexpr std::int64_t kVector = 16, kMostColumns = 256;
 // The largest float that is not above x; NaN stays. (std::nextafter is a call, and takes as long as a tree.)
 MARGROVE_INLINE float rounded_down(double x) {
   const float near = static_cast<float>(x);
-  if (!(static_cast<double>(near) > x)) return near;
   const auto bits = std::bit_cast<std::int32_t>(near);
   constexpr std::int32_t kLeastNegative = std::numeric_limits<std::int32_t>::min() + 1;
-  return std::bit_cast<float>(near > 0 ? bits - 1 : near < 0 ? bits + 1 : kLeastNegative);
+  const std::int32_t below = near > 0 ? bits - 1 : near < 0 ? bits + 1 : kLeastNegative;
+  return std::bit_cast<float>(static_cast<double>(near) > x ? below : bits);
+}
+
+// Whether some number was rounded; NaN counts.
+MARGROVE_CLONES bool round_down(const double* from, float* to, std::int64_t size) {
+  int n = 0;
+  for (std::int64_t j = 0; j < size; ++j) {
+    to[j] = rounded_down(from[j]);
+    n |= static_cast<double>(to[j]) != from[j];
+  }
+  return n != 0;
 }
 
 // Where a treelet ends so far: a node, and the tests that lead there where they hold.
@@ -151,10 +162,16 @@ bool Treelets::suit(const ForestView& forest) {
 }
 
 Treelets::Treelets(const ForestView& forest, int threads)
-    : forest_(forest), columns_(tested_columns(forest)), start_(static_cast<std::size_t>(forest.n_trees()) + 1) {
-  stride_ = static_cast<std::int64_t>(std::bit_ceil(std::max<std::size_t>(columns_.size(), 2 * kVector)));
-  std::vector<std::uint16_t> place(columns_.empty() ? 0 : static_cast<std::size_t>(columns_.back()) + 1);
-  for (std::size_t c = 0; c < columns_.size(); ++c) place[columns_[c]] = static_cast<std::uint16_t>(c);
+    : forest_(forest), start_(static_cast<std::size_t>(forest.n_trees()) + 1) {
+  const std::vector<std::int32_t> columns = tested_columns(forest);
+  n_columns_ = length(columns);
+  stride_ = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n_columns_, 2 * kVector)));
+  std::vector<std::uint16_t> place(columns.empty() ? 0 : static_cast<std::size_t>(columns.back()) + 1);
+  for (std::int64_t c = 0; c < n_columns_; ++c) {
+    place[columns[c]] = static_cast<std::uint16_t>(c);
+    if (c == 0 || columns[c] != columns[c - 1] + 1) runs_.push_back({columns[c], c, 0});
+    ++runs_.back().size;
+  }
   std::vector<std::vector<Treelet>> trees(static_cast<std::size_t>(forest.n_trees()));
   parallel_for(length(trees), threads, [&](std::int64_t t) { trees[t] = cut(t, place); });
   for (std::size_t t = 0; t < trees.size(); ++t) start_[t + 1] = start_[t] + length(trees[t]);
@@ -204,17 +221,19 @@ std::vector<Treelet> Treelets::cut(std::int64_t t, const std::vector<std::uint16
 template <class T>
 StagedRows Treelets::staged(const T* cells, std::int64_t d, std::int64_t size) const {
   StagedRows rows{large_memory<float>(static_cast<std::size_t>(size * stride_))};
+  bool has_missing = false;
   for (std::int64_t i = 0; i < size; ++i) {
-    float* to = rows.cells.get() + i * stride_;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      const T x = cells[i * d + columns_[c]];
-      to[c] = std::is_same_v<T, float> ? static_cast<float>(x) : rounded_down(static_cast<double>(x));
-      rows.is_rounded |= static_cast<T>(to[c]) != x;  // NaN also
+    float* own = rows.cells.get() + i * stride_;  // what lies behind its columns is not looked at
+    for (const auto& [from, to, n] : runs_) {
+      if constexpr (std::is_same_v<T, float>)
+        std::copy_n(cells + i * d + from, n, own + to);
+      else
+        rows.is_rounded |= round_down(cells + i * d + from, own + to, n);
     }
-    std::fill(to + columns_.size(), to + stride_, 0.0f);
+    if (!forest_.missing_branch.empty())
+      has_missing |= std::any_of(own, own + n_columns_, [](float x) { return x != x; });
   }
-  if (rows.is_rounded && !forest_.missing_branch.empty())
-    rows.has_missing = std::any_of(rows.cells.get(), rows.cells.get() + size * stride_, [](float x) { return x != x; });
+  rows.has_missing = has_missing;
   return rows;
 }
 
@@ -234,9 +253,8 @@ std::int32_t Treelets::leaf_of(std::int64_t t, const T* row) const {
 template <class T>
 void Treelets::walk(std::int64_t t, const StagedRows& rows, const T* cells, std::int64_t d, std::int64_t size,
                     std::int32_t* leaf) const {
-  const bool is_rounded = rows.is_rounded && !std::is_same_v<T, float>;
-  std::vector<std::uint8_t> is_doubtful(is_rounded ? static_cast<std::size_t>(size) : 0);
-  walk_any({&treelets_[start_[t]], rows.cells.get(), stride_, size}, is_rounded, rows.has_missing, leaf,
+  std::vector<std::uint8_t> is_doubtful(rows.is_rounded ? static_cast<std::size_t>(size) : 0);
+  walk_any({&treelets_[start_[t]], rows.cells.get(), stride_, size}, rows.is_rounded, rows.has_missing, leaf,
            is_doubtful.data());
   for (std::size_t i = 0; i < is_doubtful.size(); ++i)
     if (is_doubtful[i]) leaf[i] = leaf_of(t, cells + static_cast<std::int64_t>(i) * d);

@@ -47,9 +47,13 @@ class Treelets {
   std::int32_t leaf_of(std::int64_t t, const T* row) const;
 
   ForestView forest_;
-  std::vector<std::int32_t> columns_;  // those that are tested
-  std::int64_t stride_ = 0;            // floats of a staged row
-  std::vector<std::int64_t> start_;    // of each tree's treelets
+  // Tested columns that follow each other, and where they are in a staged row.
+  struct Run {
+    std::int64_t from, to, size;
+  };
+  std::vector<Run> runs_;
+  std::int64_t n_columns_ = 0, stride_ = 0;  // those that are tested, and floats of a staged row
+  std::vector<std::int64_t> start_;          // of each tree's treelets
   LargeMemory<Treelet> treelets_;
 };
 
