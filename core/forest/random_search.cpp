@@ -7,7 +7,16 @@
 
 #include "dispatch.hpp"
 #include "index.hpp"
+#include "rounded_down.hpp"
 #include "simd.hpp"
+#include "tree/wide.hpp"
+
+#ifdef MARGROVE_HAS_SIXTEEN
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
+#include <immintrin.h>
+#define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
+#endif
 
 namespace margrove::forest {
 namespace {
@@ -59,11 +68,96 @@ MARGROVE_CLONES void left_sums(const double* cells, const std::uint32_t* load_of
   add_up_left(cells, load_of, size, count_mask, cut, draws, rows);
 }
 
-// The largest number of the type that is not above θ.
+// A node's cells of up to kLanes columns, those of a row side by side: from whole rows of `d` cells to `to`. What lies
+// in the lanes behind the columns does not matter.
 template <class T>
-T at_most(double theta) {
-  const T near = static_cast<T>(theta);
-  return static_cast<double>(near) <= theta ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
+struct Fetch {
+  const T* cells;
+  std::int64_t stride, d;
+  const std::uint32_t* row;
+  std::uint32_t size;
+  std::span<const std::uint32_t> columns;
+  T* to;
+};
+
+template <class T>
+void fetch_one_by_one(const Fetch<T>& of, T* low, T* high) {
+  std::uint32_t column[kLanes] = {};
+  std::copy(of.columns.begin(), of.columns.end(), column);
+  const std::size_t n = of.columns.size();
+  for (std::uint32_t i = 0; i < of.size; ++i) {
+    const T* own = of.cells + of.row[i] * of.stride;
+    for (std::size_t c = 0; c < n; ++c) of.to[i * kLanes + c] = own[column[c]];
+  }
+  ends_of(of.to, of.size, low, high);
+}
+
+#ifdef MARGROVE_HAS_SIXTEEN
+constexpr std::int64_t kVector = 16, kMostVectors = 4;
+
+// The same from rows of so many vectors, which are held in registers; the last may be in part behind the row.
+template <int vectors>
+MARGROVE_SIXTEEN void fetch_by_sixteen(const Fetch<float>& of, float* low, float* high) {
+  alignas(64) std::uint32_t column[kVector] = {};
+  std::copy(of.columns.begin(), of.columns.end(), column);
+  const __m512i place = _mm512_load_si512(column);
+  const __mmask16 is_behind = _mm512_cmpge_epu32_mask(place, _mm512_set1_epi32(2 * kVector));
+  __mmask16 lanes[kMostVectors];
+  for (int v = 0; v < vectors; ++v)
+    lanes[v] = static_cast<__mmask16>((1u << std::clamp<std::int64_t>(of.d - v * kVector, 0, kVector)) - 1);
+  __m256 least = _mm256_set1_ps(std::numeric_limits<float>::infinity()), most = -least;
+  for (std::uint32_t i = 0; i < of.size; ++i) {
+    const float* row = of.cells + of.row[i] * of.stride;
+    const auto part = [&](int v) __attribute__((target("avx512f"))) {
+      return _mm512_maskz_loadu_ps(lanes[v], row + v * kVector);
+    };
+    __m512 own;
+    if constexpr (vectors == 1)
+      own = _mm512_permutexvar_ps(place, part(0));
+    else
+      own = _mm512_permutex2var_ps(part(0), place, part(1));
+    if constexpr (vectors == kMostVectors)
+      own = _mm512_mask_mov_ps(own, is_behind, _mm512_permutex2var_ps(part(2), place, part(3)));
+    const __m256 eight = _mm512_castps512_ps256(own);
+    _mm256_storeu_ps(of.to + i * kLanes, eight);
+    least = _mm256_min_ps(eight, least);
+    most = _mm256_max_ps(eight, most);
+  }
+  _mm256_storeu_ps(low, least);
+  _mm256_storeu_ps(high, most);
+}
+#endif
+
+void fetch(const Fetch<double>& of, double* low, double* high) { fetch_one_by_one(of, low, high); }
+void fetch(const Fetch<float>& of, float* low, float* high) {
+#ifdef MARGROVE_HAS_SIXTEEN
+  if (of.d <= kMostVectors * kVector && tree::has_sixteen()) {
+    if (of.d <= kVector) return fetch_by_sixteen<1>(of, low, high);
+    if (of.d <= 2 * kVector) return fetch_by_sixteen<2>(of, low, high);
+    return fetch_by_sixteen<kMostVectors>(of, low, high);
+  }
+#endif
+  fetch_one_by_one(of, low, high);
+}
+
+// Of the lanes: gini's purity of both branches, from the draws on the left, (classes, lanes), and on both sides.
+template <class Whole>
+MARGROVE_INLINE void add_up_purity(const Whole* left, std::span<const Segment> segments, double weight,
+                                   double* purity) {
+  using Lanes = Simd<double, kLanes>;
+  Lanes of_left{}, of_right{}, in_left{};
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto l = converted<Lanes>(load<Simd<Whole, kLanes>>(left + s * kLanes));
+    const Lanes r = static_cast<double>(segments[s].weight) - l;
+    of_left += l * l;
+    of_right += r * r;
+    in_left += l;
+  }
+  store(purity, of_left / in_left + of_right / (weight - in_left));
+}
+MARGROVE_CLONES void purities(const std::int64_t* left, std::span<const Segment> segments, double weight,
+                              double* purity) {
+  add_up_purity(left, segments, weight, purity);
 }
 
 }  // namespace
@@ -153,25 +247,19 @@ std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, co
   using Whole = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   fetched_.resize(std::max<std::size_t>(fetched_.size(), kLanes * node.size));
   T* fetched = reinterpret_cast<T*>(fetched_.data());
-  std::uint32_t place[kLanes];  // lanes that are not used repeat the first
-  for (std::size_t c = 0; c < kLanes; ++c) place[c] = waiting_[c < waiting_.size() ? c : 0];
-  for (std::uint32_t i = 0; i < node.size; ++i) {
-    const T* own = cells + node.row[i] * stride;
-    for (std::size_t c = 0; c < kLanes; ++c) fetched[i * kLanes + c] = own[place[c]];
-  }
   T low[kLanes], high[kLanes], bound[kLanes] = {};
   double cut[kLanes] = {};
-  ends_of(fetched, node.size, low, high);
+  fetch({cells, stride, length(task_.columns), node.row, node.size, waiting_, fetched}, low, high);
   std::size_t found = 0;
   for (std::size_t c = 0; c < waiting_.size(); ++c) {
     if (!(low[c] < high[c])) {
-      is_constant_[place[c]] = true;
-      constant_.push_back(place[c]);
+      is_constant_[waiting_[c]] = true;
+      constant_.push_back(waiting_[c]);
       continue;
     }
     ++found;
-    cut[c] = random_cut(tree::mixed(node.path ^ task_.column_key[place[c]]), low[c], high[c]);
-    bound[c] = at_most<T>(cut[c]);
+    cut[c] = random_cut(tree::mixed(node.path ^ task_.column_key[waiting_[c]]), low[c], high[c]);
+    bound[c] = rounded_down<T>(cut[c]);
   }
   if (!found) return 0;
   const std::size_t n_segments = sums.segments.size();
@@ -182,12 +270,30 @@ std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, co
     left_sums(fetched + begin * kLanes, node.load + begin, end - begin, (1u << count_bits_) - 1, bound, draws, rows);
     std::copy_n(draws, kLanes, draws_.begin() + static_cast<std::ptrdiff_t>(s * kLanes));
   }
+  double purity[kLanes];
+  bool is_test[kLanes] = {};
+  for (std::size_t c = 0; c < waiting_.size(); ++c) is_test[c] = low[c] < high[c];
+  const double least = least_purity(sums, best, is_test, purity);
   for (std::size_t c = 0; c < waiting_.size(); ++c)
-    if (low[c] < high[c] && judge(sums, c, rows[c], best)) {
+    if (is_test[c] && purity[c] >= least && judge(sums, c, rows[c], best)) {
       best.theta = cut[c];
-      column = place[c];
+      column = waiting_[c];
     }
   return found;
+}
+
+// The purity that the test of a lane must have if it can be the best, and that of each; -inf where all must be judged.
+double RandomSearch::least_purity(const NodeSums& sums, const Found& best, const bool* is_test, double* purity) const {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  std::fill_n(purity, kLanes, 0.0);
+  if (task_.measure.criterion != tree::Criterion::gini || task_.min_rows > 1 || sums.min_weight > 0) return kNone;
+  purities(draws_.data(), sums.segments, sums.weight, purity);
+  double most = best.exists() ? best.excess + sums.purity : kNone;
+  for (std::size_t c = 0; c < waiting_.size(); ++c)
+    if (is_test[c]) most = std::max(most, purity[c]);
+  // Each test that is chosen before a better one may be a tolerance below it.
+  constexpr double kTolerances = 64, kRounding = 1e-12;
+  return most - kTolerances * sums.tolerance - kRounding * sums.weight;
 }
 
 // Whether the test of a lane is better than the best, which it then is.

@@ -59,6 +59,7 @@ class RandomSearch {
   template <class T>
   std::size_t look_at(const NodeRows& node, const NodeSums& sums, const T* cells, std::int64_t stride,
                       std::uint32_t& column, Found& best);
+  double least_purity(const NodeSums& sums, const Found& best, const bool* is_test, double* purity) const;
   bool judge(const NodeSums& sums, std::size_t lane, std::int64_t rows, Found& best);
 
   const ForestTask& task_;

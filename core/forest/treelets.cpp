@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 #include "dispatch.hpp"
 #include "index.hpp"
 #include "parallel.hpp"
+#include "rounded_down.hpp"
 #include "tree/wide.hpp"
 
 #ifdef MARGROVE_HAS_SIXTEEN
@@ -24,20 +24,11 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kVector = 16, kMostColumns = 256;
 
-// The largest float that is not above x; NaN stays. (std::nextafter is a call, and takes as long as a tree.)
-MARGROVE_INLINE float rounded_down(double x) {
-  const float near = static_cast<float>(x);
-  const auto bits = std::bit_cast<std::int32_t>(near);
-  constexpr std::int32_t kLeastNegative = std::numeric_limits<std::int32_t>::min() + 1;
-  const std::int32_t below = near > 0 ? bits - 1 : near < 0 ? bits + 1 : kLeastNegative;
-  return std::bit_cast<float>(static_cast<double>(near) > x ? below : bits);
-}
-
 // Whether some number was rounded; NaN counts.
 MARGROVE_CLONES bool round_down(const double* from, float* to, std::int64_t size) {
   int n = 0;
   for (std::int64_t j = 0; j < size; ++j) {
-    to[j] = rounded_down(from[j]);
+    to[j] = rounded_down<float>(from[j]);
     n |= static_cast<double>(to[j]) != from[j];
   }
   return n != 0;
@@ -199,7 +190,7 @@ std::vector<Treelet> Treelets::cut(std::int64_t t, const std::vector<std::uint16
                                             [&](const End& a, const End& b) { return size(a) < size(b); });
       if (feature[largest->node] < 0) break;
       const auto [node, left_of] = *largest;
-      treelet.threshold[tests] = rounded_down(forest_.threshold[first + node]);
+      treelet.threshold[tests] = rounded_down<float>(forest_.threshold[first + node]);
       treelet.column[tests] = place[feature[node]];
       const bool passes_missing = !forest_.missing_branch.empty() && forest_.missing_branch[first + node] == 0;
       treelet.column[kTests] |= static_cast<std::uint16_t>(passes_missing << tests);

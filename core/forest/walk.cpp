@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -11,19 +10,13 @@
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
+#include "rounded_down.hpp"
 
 namespace margrove::forest {
 namespace {
 
 // Cells of the rows of a turn: with a tree they stay in the second cache, 1 MiB of most processors.
 constexpr std::int64_t kCellBytes = std::int64_t{1} << 19;
-
-// x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
-template <class T>
-T at_most(double threshold) {
-  const T near = static_cast<T>(threshold);
-  return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
-}
 
 // How a node is packed. A word holds the number that `right` is, above it the column, whether a missing cell goes left,
 // and whether it is a leaf.
@@ -96,7 +89,7 @@ class Steps {
     }
     const bool is_left = has_missing_ && forest.missing_branch[i] == 0;
     const Word column = static_cast<Word>(forest.feature[i]) << column_shift_;
-    steps_[i] = {at_most<T>(forest.threshold[i]),
+    steps_[i] = {rounded_down<T>(forest.threshold[i]),
                  static_cast<Word>(forest.right[i]) | column | (is_left ? kMissingLeft : 0)};
   }
 

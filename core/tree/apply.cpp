@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "parallel.hpp"
+#include "rounded_down.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -23,13 +24,6 @@ struct Step {
   std::int32_t missing;  // the child of a missing cell
 };
 
-// x ≤ θ, for an x of this type, is x ≤ the largest number of the type that is not above θ.
-template <class T>
-T at_most(double threshold) {
-  const T near = threshold;
-  return static_cast<double>(near) <= threshold ? near : std::nextafter(near, -std::numeric_limits<T>::infinity());
-}
-
 template <class T>
 std::vector<Step<T>> steps_of(const TreeView& tree) {
   std::vector<Step<T>> steps(tree.feature.size());
@@ -37,7 +31,8 @@ std::vector<Step<T>> steps_of(const TreeView& tree) {
     steps[i].feature = tree.feature[i];
     if (tree.feature[i] < 0) continue;
     const std::int32_t* child = tree.child.data() + tree.child_start[i];
-    steps[i] = {at_most<T>(tree.threshold[i]), tree.feature[i], {child[0], child[1]}, child[tree.missing_branch[i]]};
+    steps[i] = {
+        rounded_down<T>(tree.threshold[i]), tree.feature[i], {child[0], child[1]}, child[tree.missing_branch[i]]};
   }
   return steps;
 }
