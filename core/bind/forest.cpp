@@ -156,7 +156,7 @@ class BoundForest {
   BoundForest(Vector<std::int64_t> start, Vector<std::int32_t> feature, Vector<double> threshold,
               Vector<std::int32_t> right, Vector<std::int64_t> leaf_start, std::optional<Vector<std::int8_t>> missing)
       : owners_(nb::make_tuple(start, feature, threshold, right, leaf_start, missing)) {
-    view_ = {span_of(start), span_of(leaf_start), span_of(feature), span_of(threshold), span_of(right), {}};
+    view_ = {{span_of(start), span_of(feature), span_of(threshold), {}, span_of(right), {}}, span_of(leaf_start)};
     if (missing) view_.missing_branch = span_of(*missing);
     check();
   }

@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "forest/treelets.hpp"
 #include "index.hpp"
 #include "large_memory.hpp"
 #include "parallel.hpp"
@@ -66,16 +65,16 @@ class Steps {
   }
 
   // Whether rows must go down one by one: cells are missing, and do not all go right, or are too many to count.
-  bool staged(const T* cells, std::int64_t d, std::int64_t size) const {
+  bool staged(const tree::RowBlock<T>& block) const {
     constexpr std::int64_t kMostColumns = std::int64_t{1} << 21;  // cells are counted in 32 bits
-    return d > kMostColumns || (has_missing_ && std::any_of(cells, cells + size * d, [](T x) { return x != x; }));
+    const auto is_missing = [](T x) { return x != x; };
+    return block.d > kMostColumns || (has_missing_ && std::any_of(block.cells, block.row(block.size), is_missing));
   }
 
-  void walk(std::int64_t t, bool is_one_by_one, const T* cells, std::int64_t d, std::int64_t size,
-            std::int32_t* leaf) const {
-    if (is_one_by_one) return walk_with_missing(t, cells, d, size, leaf);
-    for (std::int64_t begin = 0; begin < size; begin += kRows)
-      walk_rows(t, cells + begin * d, d, std::min(kRows, size - begin), leaf + begin);
+  void walk(std::int64_t t, bool is_one_by_one, const tree::RowBlock<T>& block, std::int32_t* leaf) const {
+    if (is_one_by_one) return walk_with_missing(t, block.cells, block.d, block.size, leaf);
+    for (std::int64_t begin = 0; begin < block.size; begin += kRows)
+      walk_rows(t, block.row(begin), block.d, std::min(kRows, block.size - begin), leaf + begin);
   }
 
  private:
@@ -185,17 +184,17 @@ class ByBlocks : public PackedTrees {
   // use(tree, the first row, how many, the leaf of each)
   template <class Use>
   void walk_all(const AnyRows& rows, int threads, Use use) const {
-    for_blocks(rows, threads, [&](const T* cells, std::int64_t d, std::int64_t begin, std::int64_t size) {
-      std::vector<std::int32_t> leaf(size);
-      const auto staged = trees_.staged(cells, d, size);
+    for_blocks(rows, threads, [&](std::int64_t begin, const tree::RowBlock<T>& block) {
+      std::vector<std::int32_t> leaf(block.size);
+      const auto staged = trees_.staged(block);
       for (std::int64_t t = 0; t + 1 < length(leaf_start_); ++t) {
-        trees_.walk(t, staged, cells, d, size, leaf.data());
-        use(t, begin, size, leaf.data());
+        trees_.walk(t, staged, block, leaf.data());
+        use(t, begin, block.size, leaf.data());
       }
     });
   }
 
-  // body(cells, d, the first row, how many), a block of rows at a time.
+  // body(the first row, the block), a block of rows at a time.
   template <class Body>
   void for_blocks(const AnyRows& rows, int threads, Body body) const {
     std::visit(
@@ -206,7 +205,7 @@ class ByBlocks : public PackedTrees {
             const std::int64_t some = std::clamp<std::int64_t>(kCellBytes / bytes, 64, 4096);
             parallel_for((view.n + some - 1) / some, threads, [&](std::int64_t p) {
               const std::int64_t begin = p * some, size = std::min(some, view.n - begin);
-              with_cells(view, begin, size, [&](const T* cells) { body(cells, view.d, begin, size); });
+              with_block(view, begin, size, [&](const tree::RowBlock<T>& block) { body(begin, block); });
             });
           }
         },
@@ -214,17 +213,17 @@ class ByBlocks : public PackedTrees {
   }
 
   template <class Use>
-  static void with_cells(const DenseRows<T>& rows, std::int64_t begin, std::int64_t, Use use) {
-    use(rows.row(begin));
+  static void with_block(const DenseRows<T>& rows, std::int64_t begin, std::int64_t size, Use use) {
+    use(tree::RowBlock<T>{rows.row(begin), rows.d, size, (rows.n - begin) * rows.d});
   }
   // Sparse rows are laid out in full.
   template <class Use>
-  static void with_cells(const CsrRows<T>& rows, std::int64_t begin, std::int64_t size, Use use) {
+  static void with_block(const CsrRows<T>& rows, std::int64_t begin, std::int64_t size, Use use) {
     std::vector<T> cells(size * rows.d);
     for (std::int64_t i = 0; i < size; ++i)
       for (std::int64_t k = rows.start[begin + i]; k < rows.start[begin + i + 1]; ++k)
         cells[i * rows.d + rows.column[k]] = rows.data[k];
-    use(cells.data());
+    use(tree::RowBlock<T>{cells.data(), rows.d, size, length(cells)});
   }
 
   std::vector<std::int64_t> leaf_start_;
@@ -239,8 +238,8 @@ std::unique_ptr<PackedTrees> by_blocks(const ForestView& forest, Trees trees) {
 }  // namespace
 
 std::unique_ptr<PackedTrees> pack_trees(const ForestView& forest, bool is_single, int threads) {
-  if (Treelets::suit(forest)) {
-    Treelets trees(forest, threads);
+  if (tree::Treelets::suit(forest)) {
+    tree::Treelets trees(forest, threads);
     return is_single ? by_blocks<float>(forest, std::move(trees)) : by_blocks<double>(forest, std::move(trees));
   }
   std::int64_t most_nodes = 1;

@@ -1,8 +1,8 @@
 // Sending rows down the trees of a forest.
 //
-// The nodes of a tree lie depth first, so the child for x ≤ θ is the next one. For the way down a node is packed into
-// 8 to 16 bytes, and some rows go down a tree side by side, without a branch that could be guessed wrong: a row that
-// has come to its leaf makes way for the next.
+// With AVX-512 they go by treelets. Elsewhere a node is packed into 8 to 16 bytes for the way down, and some rows go
+// down a tree side by side, without a branch that could be guessed wrong: a row that has come to its leaf makes way for
+// the next.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,13 @@
 #include <vector>
 
 #include "rows.hpp"
+#include "tree/treelets.hpp"
 
 namespace margrove::forest {
 
-// The arrays of src/margrove/forest/packed.py. All child and leaf numbers are within their trees, whose nodes lie depth
-// first.
-struct ForestView {
-  std::span<const std::int64_t> start, leaf_start;  // (T + 1)
-  std::span<const std::int32_t> feature;            // (m), -1 at a leaf
-  std::span<const double> threshold;                // (m)
-  std::span<const std::int32_t> right;              // (m): the second child, of a leaf its number
-  std::span<const std::int8_t> missing_branch;      // (m) or empty: then a missing cell goes right
-  std::int64_t n_trees() const { return static_cast<std::int64_t>(start.size()) - 1; }
+// The arrays of src/margrove/forest/packed.py: trees whose nodes lie depth first.
+struct ForestView : tree::ThresholdTrees {
+  std::span<const std::int64_t> leaf_start;  // (T + 1)
 };
 
 // What a forest's leaves predict.

@@ -75,7 +75,7 @@ def problems():
     for n_columns in (1, 2, 32, 33, 64, 65, 130, 256, 300):
         rng = np.random.default_rng(n_columns)
         forest = random_forest(rng, 6, n_columns, 150)
-        X = rows_near_thresholds(rng, forest, 70, n_columns)
+        X = rows_near_thresholds(rng, forest, 5000 if n_columns == 33 else 70, n_columns)  # of several blocks
         with np.errstate(over="ignore"):
             as_floats = X.astype(np.float32)
         for rows in (X, as_floats):

@@ -1,4 +1,4 @@
-#include "forest/treelets.hpp"
+#include "tree/treelets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,13 +18,18 @@
 #define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
 #endif
 
-namespace margrove::forest {
+namespace margrove::tree {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kVector = 16, kMostColumns = 256;
 
-// Whether some number was rounded; NaN counts.
+// Whether some number was rounded.
+bool round_down(const float* from, float* to, std::int64_t size) {
+  std::copy_n(from, size, to);
+  return false;
+}
+// NaN counts.
 MARGROVE_CLONES bool round_down(const double* from, float* to, std::int64_t size) {
   int n = 0;
   for (std::int64_t j = 0; j < size; ++j) {
@@ -34,30 +39,38 @@ MARGROVE_CLONES bool round_down(const double* from, float* to, std::int64_t size
   return n != 0;
 }
 
+template <class T>
+MARGROVE_INLINE bool find_missing(const T* cells, std::int64_t size) {
+  int n = 0;
+  for (std::int64_t i = 0; i < size; ++i) n |= cells[i] != cells[i];
+  return n != 0;
+}
+MARGROVE_CLONES bool holds_missing(const float* cells, std::int64_t size) { return find_missing(cells, size); }
+MARGROVE_CLONES bool holds_missing(const double* cells, std::int64_t size) { return find_missing(cells, size); }
+
 // Where a treelet ends so far: a node, and the tests that lead there where they hold.
 struct End {
   std::int64_t node;
   std::uint16_t left_of;
 };
 
-#ifdef MARGROVE_HAS_SIXTEEN
-
-// What a walk needs to know beside the rows.
 struct Walk {
   const Treelet* treelets;
   const float* cells;
-  std::int64_t stride, size;
+  std::int64_t stride, width, size;  // width: floats that are read of a row
 };
+
+#ifdef MARGROVE_HAS_SIXTEEN
 
 // The cells that the tests of a treelet look at, from a row of so many pairs of vectors. (Gathering them took twice as
 // long, even from 256 columns.)
 template <int pairs>
 MARGROVE_SIXTEEN inline __m512 looked_up(const float* row, __m512i column) {
-  __m512 found = _mm512_permutex2var_ps(_mm512_load_ps(row), column, _mm512_load_ps(row + kVector));
+  __m512 found = _mm512_permutex2var_ps(_mm512_loadu_ps(row), column, _mm512_loadu_ps(row + kVector));
   const __m512i pair = _mm512_srli_epi32(column, 5);
   for (int p = 1; p < pairs; ++p) {
     const float* own = row + 2 * kVector * p;
-    const __m512 here = _mm512_permutex2var_ps(_mm512_load_ps(own), column, _mm512_load_ps(own + kVector));
+    const __m512 here = _mm512_permutex2var_ps(_mm512_loadu_ps(own), column, _mm512_loadu_ps(own + kVector));
     found = _mm512_mask_mov_ps(found, _mm512_cmpeq_epi32_mask(pair, _mm512_set1_epi32(p)), here);
   }
   return found;
@@ -110,7 +123,7 @@ MARGROVE_SIXTEEN void walk_with(const Walk& walk, bool is_rounded, bool has_miss
 }
 
 void walk_any(const Walk& walk, bool is_rounded, bool has_missing, std::int32_t* leaf, std::uint8_t* is_doubtful) {
-  switch (walk.stride / (2 * kVector)) {
+  switch (walk.width / (2 * kVector)) {
     case 1:
       return walk_with<1>(walk, is_rounded, has_missing, leaf, is_doubtful);
     case 2:
@@ -124,19 +137,14 @@ void walk_any(const Walk& walk, bool is_rounded, bool has_missing, std::int32_t*
 
 #else
 
-struct Walk {
-  const Treelet* treelets;
-  const float* cells;
-  std::int64_t stride, size;
-};
 void walk_any(const Walk&, bool, bool, std::int32_t*, std::uint8_t*) {}  // `suit` says no
 
 #endif
 
-std::vector<std::int32_t> tested_columns(const ForestView& forest) {
+std::vector<std::int32_t> tested_columns(const ThresholdTrees& trees) {
   std::vector<std::int32_t> columns;
   std::vector<std::uint8_t> is_tested;
-  for (const std::int32_t j : forest.feature) {
+  for (const std::int32_t j : trees.feature) {
     if (j < 0) continue;
     if (j >= length(is_tested)) is_tested.resize(static_cast<std::size_t>(j) + 1);
     is_tested[j] = true;
@@ -148,35 +156,35 @@ std::vector<std::int32_t> tested_columns(const ForestView& forest) {
 
 }  // namespace
 
-bool Treelets::suit(const ForestView& forest) {
-  return tree::has_sixteen() && length(tested_columns(forest)) <= kMostColumns;
+bool Treelets::suit(const ThresholdTrees& trees) {
+  return has_sixteen() && length(tested_columns(trees)) <= kMostColumns;
 }
 
-Treelets::Treelets(const ForestView& forest, int threads)
-    : forest_(forest), start_(static_cast<std::size_t>(forest.n_trees()) + 1) {
-  const std::vector<std::int32_t> columns = tested_columns(forest);
-  n_columns_ = length(columns);
-  stride_ = std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(n_columns_, 2 * kVector)));
-  std::vector<std::uint16_t> place(columns.empty() ? 0 : static_cast<std::size_t>(columns.back()) + 1);
-  for (std::int64_t c = 0; c < n_columns_; ++c) {
-    place[columns[c]] = static_cast<std::uint16_t>(c);
-    if (c == 0 || columns[c] != columns[c - 1] + 1) runs_.push_back({columns[c], c, 0});
-    ++runs_.back().size;
-  }
-  std::vector<std::vector<Treelet>> trees(static_cast<std::size_t>(forest.n_trees()));
-  parallel_for(length(trees), threads, [&](std::int64_t t) { trees[t] = cut(t, place); });
-  for (std::size_t t = 0; t < trees.size(); ++t) start_[t + 1] = start_[t] + length(trees[t]);
+Treelets::Treelets(const ThresholdTrees& trees, int threads)
+    : trees_(trees), start_(static_cast<std::size_t>(trees.n_trees()) + 1) {
+  columns_ = tested_columns(trees);
+  is_in_place_ = columns_.empty() || columns_.back() < kMostColumns;
+  const std::int64_t width = columns_.empty() ? 0 : is_in_place_ ? columns_.back() + 1 : length(columns_);
+  stride_ = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(width, 2 * kVector))));
+  std::vector<std::uint16_t> place(columns_.empty() ? 0 : static_cast<std::size_t>(columns_.back()) + 1);
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    place[columns_[c]] = static_cast<std::uint16_t>(is_in_place_ ? static_cast<std::size_t>(columns_[c]) : c);
+  std::vector<std::vector<Treelet>> made(static_cast<std::size_t>(trees.n_trees()));
+  parallel_for(length(made), threads, [&](std::int64_t t) { made[t] = cut(t, place); });
+  for (std::size_t t = 0; t < made.size(); ++t) start_[t + 1] = start_[t] + length(made[t]);
   treelets_ = large_memory<Treelet>(static_cast<std::size_t>(start_.back()));
-  for (std::size_t t = 0; t < trees.size(); ++t) std::copy(trees[t].begin(), trees[t].end(), &treelets_[start_[t]]);
+  for (std::size_t t = 0; t < made.size(); ++t) std::copy(made[t].begin(), made[t].end(), &treelets_[start_[t]]);
 }
 
 // The test with the largest tree below it is taken next, until there are fifteen.
 std::vector<Treelet> Treelets::cut(std::int64_t t, const std::vector<std::uint16_t>& place) const {
-  const std::int64_t first = forest_.start[t], n_nodes = forest_.start[t + 1] - first;
-  const std::int32_t* feature = &forest_.feature[first];
-  const std::int32_t* right = &forest_.right[first];
-  std::vector<std::int32_t> past(static_cast<std::size_t>(n_nodes));  // the first node behind those below a node
-  for (std::int64_t i = n_nodes; i-- > 0;) past[i] = feature[i] < 0 ? static_cast<std::int32_t>(i) + 1 : past[right[i]];
+  const std::int64_t first = trees_.start[t], n_nodes = trees_.start[t + 1] - first;
+  const std::int32_t* feature = &trees_.feature[first];
+  const std::int32_t* right = &trees_.right[first];
+  const auto left = [&](std::int64_t i) { return trees_.left.empty() ? i + 1 : trees_.left[first + i]; };
+  std::vector<std::int32_t> size(static_cast<std::size_t>(n_nodes), 1);  // of the tree below a node
+  for (std::int64_t i = n_nodes; i-- > 0;)
+    if (feature[i] >= 0) size[i] += size[left(i)] + size[right[i]];
   std::vector<Treelet> treelets;
   std::vector<std::int64_t> root{0};  // of each treelet
   for (std::size_t own = 0; own < root.size(); ++own) {
@@ -185,17 +193,16 @@ std::vector<Treelet> Treelets::cut(std::int64_t t, const std::vector<std::uint16
     std::array<End, kWays> end{End{root[own], 0}};
     int tests = 0;
     for (; tests < kTests; ++tests) {
-      const auto size = [&](const End& one) { return past[one.node] - one.node; };
       const auto largest = std::max_element(end.begin(), end.begin() + tests + 1,
-                                            [&](const End& a, const End& b) { return size(a) < size(b); });
+                                            [&](const End& a, const End& b) { return size[a.node] < size[b.node]; });
       if (feature[largest->node] < 0) break;
       const auto [node, left_of] = *largest;
-      treelet.threshold[tests] = rounded_down<float>(forest_.threshold[first + node]);
+      treelet.threshold[tests] = rounded_down<float>(trees_.threshold[first + node]);
       treelet.column[tests] = place[feature[node]];
-      const bool passes_missing = !forest_.missing_branch.empty() && forest_.missing_branch[first + node] == 0;
+      const bool passes_missing = !trees_.missing_branch.empty() && trees_.missing_branch[first + node] == 0;
       treelet.column[kTests] |= static_cast<std::uint16_t>(passes_missing << tests);
       std::copy_backward(largest + 1, end.begin() + tests + 1, end.begin() + tests + 2);
-      largest[0] = {node + 1, static_cast<std::uint16_t>(left_of | 1u << tests)};
+      largest[0] = {left(node), static_cast<std::uint16_t>(left_of | 1u << tests)};
       largest[1] = {right[node], left_of};
     }
     for (int w = 0; w <= tests; ++w) {
@@ -210,52 +217,53 @@ std::vector<Treelet> Treelets::cut(std::int64_t t, const std::vector<std::uint16
 }
 
 template <class T>
-StagedRows Treelets::staged(const T* cells, std::int64_t d, std::int64_t size) const {
-  StagedRows rows{large_memory<float>(static_cast<std::size_t>(size * stride_))};
-  bool has_missing = false;
-  for (std::int64_t i = 0; i < size; ++i) {
-    float* own = rows.cells.get() + i * stride_;  // what lies behind its columns is not looked at
-    for (const auto& [from, to, n] : runs_) {
-      if constexpr (std::is_same_v<T, float>)
-        std::copy_n(cells + i * d + from, n, own + to);
-      else
-        rows.is_rounded |= round_down(cells + i * d + from, own + to, n);
+StagedRows Treelets::staged(const RowBlock<T>& block) const {
+  StagedRows rows{nullptr, stride_, {}};
+  if constexpr (std::is_same_v<T, float>)
+    if (is_in_place_ && (block.size - 1) * block.d + stride_ <= block.readable) rows = {block.cells, block.d, {}};
+  if (!rows.cells) {
+    rows.own.resize(static_cast<std::size_t>(block.size * stride_));
+    rows.cells = rows.own.data();
+    for (std::int64_t i = 0; i < block.size; ++i) {
+      float* to = rows.own.data() + i * stride_;
+      if (is_in_place_) {
+        rows.is_rounded |= round_down(block.row(i), to, std::min(block.d, stride_));
+        continue;
+      }
+      for (std::size_t c = 0; c < columns_.size(); ++c)
+        rows.is_rounded |= round_down(block.row(i) + columns_[c], to + c, 1);
     }
-    if (!forest_.missing_branch.empty())
-      has_missing |= std::any_of(own, own + n_columns_, [](float x) { return x != x; });
   }
-  rows.has_missing = has_missing;
+  rows.has_missing = !trees_.missing_branch.empty() && holds_missing(block.cells, block.size * block.d);
   return rows;
 }
 
 template <class T>
 std::int32_t Treelets::leaf_of(std::int64_t t, const T* row) const {
-  std::int64_t at = forest_.start[t];
-  while (forest_.feature[at] >= 0) {
-    const auto x = static_cast<double>(row[forest_.feature[at]]);
-    const bool passes_missing = !forest_.missing_branch.empty() && forest_.missing_branch[at] == 0;
-    const bool passes = x <= forest_.threshold[at] || (x != x && passes_missing);
-    at = passes ? at + 1 : forest_.start[t] + forest_.right[at];
+  std::int64_t at = trees_.start[t];
+  while (trees_.feature[at] >= 0) {
+    const auto x = static_cast<double>(row[trees_.feature[at]]);
+    const bool passes_missing = !trees_.missing_branch.empty() && trees_.missing_branch[at] == 0;
+    const bool passes = x <= trees_.threshold[at] || (x != x && passes_missing);
+    const std::int64_t left = trees_.left.empty() ? at + 1 : trees_.start[t] + trees_.left[at];
+    at = passes ? left : trees_.start[t] + trees_.right[at];
   }
-  return forest_.right[at];
+  return trees_.right[at];
 }
 
 // A cell that was rounded to the same float as a threshold may lie on either side of it.
 template <class T>
-void Treelets::walk(std::int64_t t, const StagedRows& rows, const T* cells, std::int64_t d, std::int64_t size,
-                    std::int32_t* leaf) const {
-  std::vector<std::uint8_t> is_doubtful(rows.is_rounded ? static_cast<std::size_t>(size) : 0);
-  walk_any({&treelets_[start_[t]], rows.cells.get(), stride_, size}, rows.is_rounded, rows.has_missing, leaf,
-           is_doubtful.data());
+void Treelets::walk(std::int64_t t, const StagedRows& rows, const RowBlock<T>& block, std::int32_t* leaf) const {
+  std::vector<std::uint8_t> is_doubtful(rows.is_rounded ? static_cast<std::size_t>(block.size) : 0);
+  walk_any({&treelets_[start_[t]], rows.cells, rows.stride, stride_, block.size}, rows.is_rounded, rows.has_missing,
+           leaf, is_doubtful.data());
   for (std::size_t i = 0; i < is_doubtful.size(); ++i)
-    if (is_doubtful[i]) leaf[i] = leaf_of(t, cells + static_cast<std::int64_t>(i) * d);
+    if (is_doubtful[i]) leaf[i] = leaf_of(t, block.row(static_cast<std::int64_t>(i)));
 }
 
-template StagedRows Treelets::staged(const float*, std::int64_t, std::int64_t) const;
-template StagedRows Treelets::staged(const double*, std::int64_t, std::int64_t) const;
-template void Treelets::walk(std::int64_t, const StagedRows&, const float*, std::int64_t, std::int64_t,
-                             std::int32_t*) const;
-template void Treelets::walk(std::int64_t, const StagedRows&, const double*, std::int64_t, std::int64_t,
-                             std::int32_t*) const;
+template StagedRows Treelets::staged(const RowBlock<float>&) const;
+template StagedRows Treelets::staged(const RowBlock<double>&) const;
+template void Treelets::walk(std::int64_t, const StagedRows&, const RowBlock<float>&, std::int32_t*) const;
+template void Treelets::walk(std::int64_t, const StagedRows&, const RowBlock<double>&, std::int32_t*) const;
 
-}  // namespace margrove::forest
+}  // namespace margrove::tree
