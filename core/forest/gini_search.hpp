@@ -22,12 +22,14 @@
 
 namespace margrove::forest {
 
-// The rows of a node, class by class, with what their cells carry, class << count bits | draws.
+// The rows of a node. Where weights are numbers of draws, they lie class by class.
 struct NodeRows {
-  const std::uint32_t *row, *load;
+  const std::uint32_t* row;
   std::uint32_t size;
   std::uint64_t path;
   std::span<const std::uint32_t> alive;  // the columns that are not known to be constant
+  const std::uint32_t* load;             // of draws what cells carry, class << count bits | draws
+  const double *weight, *number;         // of numbers
 };
 
 class GiniSearch {

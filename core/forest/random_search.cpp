@@ -68,6 +68,34 @@ MARGROVE_CLONES void left_sums(const double* cells, const std::uint32_t* load_of
   add_up_left(cells, load_of, size, count_mask, cut, draws, rows);
 }
 
+// The same for numbers: weights, and weights times numbers.
+template <class T>
+MARGROVE_INLINE void add_up_left(const T* cells, const double* weight, const double* term, std::uint32_t size,
+                                 const T* cut, double* weights, double* terms, std::int64_t* rows) {
+  using Wholes = Simd<std::int64_t, kLanes>;
+  using Doubles = Simd<double, kLanes>;
+  const auto most = load<Simd<T, kLanes>>(cut);
+  Doubles w{}, s{};
+  Wholes n{};
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto is_left = converted<Wholes>(load<Simd<T, kLanes>>(cells + i * kLanes) <= most);
+    w += is_left ? Doubles{} + weight[i] : Doubles{};
+    s += is_left ? Doubles{} + term[i] : Doubles{};
+    n -= is_left;
+  }
+  store(weights, w);
+  store(terms, s);
+  store(rows, n);
+}
+MARGROVE_CLONES void left_sums(const float* cells, const double* weight, const double* term, std::uint32_t size,
+                               const float* cut, double* weights, double* terms, std::int64_t* rows) {
+  add_up_left(cells, weight, term, size, cut, weights, terms, rows);
+}
+MARGROVE_CLONES void left_sums(const double* cells, const double* weight, const double* term, std::uint32_t size,
+                               const double* cut, double* weights, double* terms, std::int64_t* rows) {
+  add_up_left(cells, weight, term, size, cut, weights, terms, rows);
+}
+
 // A node's cells of up to kLanes columns, those of a row side by side: from whole rows of `d` cells to `to`. What lies
 // in the lanes behind the columns does not matter.
 template <class T>
@@ -244,24 +272,62 @@ bool RandomSearch::list_alive(std::vector<std::uint32_t>& alive) const {
 template <class T>
 std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, const T* cells, std::int64_t stride,
                                   std::uint32_t& column, Found& best) {
-  using Whole = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   fetched_.resize(std::max<std::size_t>(fetched_.size(), kLanes * node.size));
   T* fetched = reinterpret_cast<T*>(fetched_.data());
   T low[kLanes], high[kLanes], bound[kLanes] = {};
-  double cut[kLanes] = {};
+  Lanes lanes;
   fetch({cells, stride, length(task_.columns), node.row, node.size, waiting_, fetched}, low, high);
   std::size_t found = 0;
   for (std::size_t c = 0; c < waiting_.size(); ++c) {
-    if (!(low[c] < high[c])) {
+    lanes.is_test[c] = low[c] < high[c];
+    if (!lanes.is_test[c]) {
       is_constant_[waiting_[c]] = true;
       constant_.push_back(waiting_[c]);
       continue;
     }
     ++found;
-    cut[c] = random_cut(tree::mixed(node.path ^ task_.column_key[waiting_[c]]), low[c], high[c]);
-    bound[c] = rounded_down<T>(cut[c]);
+    lanes.cut[c] = random_cut(tree::mixed(node.path ^ task_.column_key[waiting_[c]]), low[c], high[c]);
+    bound[c] = rounded_down<T>(lanes.cut[c]);
   }
   if (!found) return 0;
+  task_.has_classes() ? choose_of_classes(node, sums, fetched, bound, lanes, column, best)
+                      : choose_of_numbers(node, sums, fetched, bound, lanes, column, best);
+  return found;
+}
+
+// Makes the test of a lane the best if it is.
+void RandomSearch::offer(const NodeSums& sums, const Lanes& lanes, std::size_t lane, const Found& found,
+                         std::uint32_t& column, Found& best) const {
+  if (!found.exists() || (best.exists() && !(found.excess > best.excess + sums.tolerance))) return;
+  best = found;
+  best.theta = lanes.cut[lane];
+  column = waiting_[lane];
+}
+
+template <class T>
+void RandomSearch::choose_of_numbers(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                                     const Lanes& lanes, std::uint32_t& column, Found& best) {
+  left_.resize(std::max<std::size_t>(left_.size(), node.size));
+  for (std::uint32_t i = 0; i < node.size; ++i) left_[i] = node.weight[i] * (node.number[i] - sums.shift);
+  double weights[kLanes], terms[kLanes];
+  std::int64_t rows[kLanes];
+  left_sums(fetched, node.weight, left_.data(), node.size, bound, weights, terms, rows);
+  for (std::size_t c = 0; c < waiting_.size(); ++c) {
+    if (!lanes.is_test[c]) continue;
+    Found found;
+    NumberKernel kernel(task_, sums, found, tree::kNoFloor, {});
+    kernel.nl = rows[c];
+    kernel.wl = weights[c];
+    kernel.s = terms[c];
+    kernel.consider(0, 0);
+    offer(sums, lanes, c, found, column, best);
+  }
+}
+
+template <class T>
+void RandomSearch::choose_of_classes(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                                     const Lanes& lanes, std::uint32_t& column, Found& best) {
+  using Whole = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   const std::size_t n_segments = sums.segments.size();
   draws_.resize(std::max(draws_.size(), n_segments * kLanes));
   Whole rows[kLanes] = {}, draws[kLanes];
@@ -271,15 +337,9 @@ std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, co
     std::copy_n(draws, kLanes, draws_.begin() + static_cast<std::ptrdiff_t>(s * kLanes));
   }
   double purity[kLanes];
-  bool is_test[kLanes] = {};
-  for (std::size_t c = 0; c < waiting_.size(); ++c) is_test[c] = low[c] < high[c];
-  const double least = least_purity(sums, best, is_test, purity);
+  const double least = least_purity(sums, best, lanes.is_test, purity);
   for (std::size_t c = 0; c < waiting_.size(); ++c)
-    if (is_test[c] && purity[c] >= least && judge(sums, c, rows[c], best)) {
-      best.theta = cut[c];
-      column = waiting_[c];
-    }
-  return found;
+    if (lanes.is_test[c] && purity[c] >= least) offer(sums, lanes, c, judged(sums, c, rows[c]), column, best);
 }
 
 // The purity that the test of a lane must have if it can be the best, and that of each; -inf where all must be judged.
@@ -296,8 +356,8 @@ double RandomSearch::least_purity(const NodeSums& sums, const Found& best, const
   return most - kTolerances * sums.tolerance - kRounding * sums.weight;
 }
 
-// Whether the test of a lane is better than the best, which it then is.
-bool RandomSearch::judge(const NodeSums& sums, std::size_t lane, std::int64_t rows, Found& best) {
+// The test of a lane, if it is allowed.
+Found RandomSearch::judged(const NodeSums& sums, std::size_t lane, std::int64_t rows) {
   Found found;
   ClassSums<CountReader> kernel(task_, sums, found, tree::kNoFloor, {count_bits_, (1u << count_bits_) - 1}, left_);
   kernel.nl = rows;
@@ -307,9 +367,7 @@ bool RandomSearch::judge(const NodeSums& sums, std::size_t lane, std::int64_t ro
     kernel.wl += draws;
   }
   kernel.consider(0, 0);
-  if (!found.exists() || (best.exists() && !(found.excess > best.excess + sums.tolerance))) return false;
-  best = found;
-  return true;
+  return found;
 }
 
 }  // namespace margrove::forest

@@ -1,5 +1,6 @@
-// The best of the random thresholds of a node's columns, where weights are numbers of draws: the cells of some columns
-// are fetched side by side, and looked at twice, for its ends and for what lies left of its threshold.
+// The best of the random thresholds of a node's columns, of numbers, or of classes where weights are numbers of draws:
+// the cells of some columns are fetched side by side, and looked at twice, for their ends and for what lies left of
+// their thresholds.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,20 @@ class RandomSearch {
   template <class T>
   std::size_t look_at(const NodeRows& node, const NodeSums& sums, const T* cells, std::int64_t stride,
                       std::uint32_t& column, Found& best);
+  struct Lanes {
+    bool is_test[kLanes] = {};  // else the column is constant
+    double cut[kLanes] = {};
+  };
+  template <class T>
+  void choose_of_classes(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                         const Lanes& lanes, std::uint32_t& column, Found& best);
+  template <class T>
+  void choose_of_numbers(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                         const Lanes& lanes, std::uint32_t& column, Found& best);
   double least_purity(const NodeSums& sums, const Found& best, const bool* is_test, double* purity) const;
-  bool judge(const NodeSums& sums, std::size_t lane, std::int64_t rows, Found& best);
+  Found judged(const NodeSums& sums, std::size_t lane, std::int64_t rows);
+  void offer(const NodeSums& sums, const Lanes& lanes, std::size_t lane, const Found& found, std::uint32_t& column,
+             Found& best) const;
 
   const ForestTask& task_;
   const CellRows& cells_;

@@ -83,7 +83,7 @@ void TreeGrower::plant(std::int64_t t) {
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
   is_gini_ = gini_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
-  is_random_ = task_.is_random && has_counts_;
+  is_random_ = task_.is_random && (has_counts_ || !task_.has_classes());
   if (is_random_) random_.begin_tree(count_bits_);
   cells_.resize(is_gini_ || is_random_ ? 0 : size);
   other_.resize(cells_.size());
@@ -288,8 +288,10 @@ void TreeGrower::summarise_numbers(const Open& node) {
 
 bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
   const std::span<const std::uint32_t> alive{alive_.data() + node.alive_begin, node.alive_end - node.alive_begin};
-  const NodeRows rows{row_.data() + node.begin, load_.data() + (has_counts_ ? node.begin : 0), node.size, node.path,
-                      alive};
+  const std::size_t of_counts = has_counts_ ? node.begin : 0, of_numbers = task_.has_classes() ? 0 : node.begin;
+  const NodeRows rows{
+      row_.data() + node.begin,   node.size, node.path, alive, load_.data() + of_counts, weight_.data() + of_numbers,
+      number_.data() + of_numbers};
   const bool is_found = is_gini_     ? gini_.search(rows, sums_, column, best)
                         : is_random_ ? random_.search(rows, sums_, column, best)
                                      : search_columns(node, column, best);
