@@ -6,6 +6,14 @@
 
 #include "dispatch.hpp"
 #include "simd.hpp"
+#include "tree/wide.hpp"
+
+#ifdef MARGROVE_HAS_SIXTEEN
+#pragma GCC diagnostic ignored \
+    "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
+#include <immintrin.h>
+#define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
+#endif
 
 namespace margrove::forest {
 namespace {
@@ -147,6 +155,88 @@ MARGROVE_INLINE void score_many(std::uint32_t* cell, std::span<const Exchange> e
       });
 }
 
+// Numbers: their sum s on the left, whose square over w_l w_r is the score.
+template <class LookUp>
+MARGROVE_INLINE void score_numbers(const std::uint32_t* cell, const LaneNode& node, const NumberRows& rows,
+                                   LaneScores& scores, LookUp look_up) {
+  using Lanes = Simd<std::uint32_t, kMostLanes>;
+  using Float = Simd<float, kMostLanes>;
+  Float left{}, sum{};
+  walk_lanes<kMostLanes>(
+      cell, node, scores,
+      [&](const Lanes& own) MARGROVE_INLINE_LAMBDA {
+        Float weight, term;
+        look_up(own & ((1u << kLanePlaceBits) - 1), weight, term);
+        left += weight;
+        sum += term;
+      },
+      [&](Float& num, Float& den) MARGROVE_INLINE_LAMBDA {
+        num = sum * sum;
+        den = left * (rows.all - left);
+      });
+}
+
+MARGROVE_CLONES void score_numbers_one_by_one(const std::uint32_t* cell, const LaneNode& node, const NumberRows& rows,
+                                              LaneScores& scores) {
+  score_numbers(cell, node, rows, scores, [&](const auto& place, auto& weight, auto& term) MARGROVE_INLINE_LAMBDA {
+    for (std::uint32_t l = 0; l < kMostLanes; ++l) {
+      weight[l] = rows.weight[place[l]];
+      term[l] = rows.term[place[l]];
+    }
+  });
+}
+
+#ifdef MARGROVE_HAS_SIXTEEN
+// Of so many rows the tables are held in registers: 32, or 64.
+template <int rows_held>
+MARGROVE_SIXTEEN inline __m512 held(const __m512* table, __m512i place) {
+  const __m512 low = _mm512_permutex2var_ps(table[0], place, table[1]);
+  if constexpr (rows_held == 32) return low;
+  const __mmask16 is_high = _mm512_test_epi32_mask(place, _mm512_set1_epi32(32));
+  return _mm512_mask_mov_ps(low, is_high, _mm512_permutex2var_ps(table[2], place, table[3]));
+}
+
+// As score_numbers; rows_held 0: the tables are gathered from.
+template <int rows_held>
+MARGROVE_SIXTEEN void score_numbers_by_sixteen(const std::uint32_t* cell, const LaneNode& node, const NumberRows& rows,
+                                               LaneScores& scores) {
+  __m512 weights[4], terms[4];
+  for (int v = 0; v < rows_held / 16; ++v) {
+    weights[v] = _mm512_load_ps(rows.weight + 16 * v);
+    terms[v] = _mm512_load_ps(rows.term + 16 * v);
+  }
+  const __m512i place_mask = _mm512_set1_epi32((1 << kLanePlaceBits) - 1);
+  const __m512 all = _mm512_set1_ps(rows.all);
+  __m512 num = _mm512_set1_ps(-1), den = _mm512_set1_ps(1), left = _mm512_setzero_ps(), sum = left;
+  __m512i at = _mm512_setzero_si512(), own = _mm512_loadu_si512(cell);
+  const auto size = static_cast<std::int32_t>(node.size);
+  for (std::int32_t i = 0; i + 1 < size; ++i) {
+    const __m512i next = _mm512_loadu_si512(cell + (i + 1) * static_cast<std::int32_t>(kMostLanes));
+    const __m512i place = _mm512_and_si512(own, place_mask);
+    if constexpr (rows_held > 0) {
+      left = _mm512_add_ps(left, held<rows_held>(weights, place));
+      sum = _mm512_add_ps(sum, held<rows_held>(terms, place));
+    } else {
+      left = _mm512_add_ps(left, _mm512_i32gather_ps(place, rows.weight, sizeof(float)));
+      sum = _mm512_add_ps(sum, _mm512_i32gather_ps(place, rows.term, sizeof(float)));
+    }
+    const __mmask16 is_boundary =
+        _mm512_cmpge_epu32_mask(_mm512_xor_si512(own, next), _mm512_set1_epi32(1 << kLanePlaceBits));
+    own = next;
+    if (std::min(i + 1, size - i - 1) < node.min_rows) continue;
+    const __m512 own_num = _mm512_mul_ps(sum, sum), own_den = _mm512_mul_ps(left, _mm512_sub_ps(all, left));
+    const __mmask16 is_better =
+        _mm512_mask_cmp_ps_mask(is_boundary, _mm512_mul_ps(own_num, den), _mm512_mul_ps(num, own_den), _CMP_GT_OQ);
+    num = _mm512_mask_mov_ps(num, is_better, own_num);
+    den = _mm512_mask_mov_ps(den, is_better, own_den);
+    at = _mm512_mask_mov_epi32(at, is_better, _mm512_set1_epi32(i));
+  }
+  _mm512_store_ps(scores.num, num);
+  _mm512_store_ps(scores.den, den);
+  _mm512_store_si512(scores.at, at);
+}
+#endif
+
 MARGROVE_CLONES void score_two_of_8(std::uint32_t* cell, std::span<const Exchange> exchanges, const LaneNode& node,
                                     LaneScores& scores) {
   score_two<8>(cell, exchanges, node, scores);
@@ -179,6 +269,18 @@ void sort_and_score(std::uint32_t* cells, const LaneNode& node, LaneScores& scor
   else
     node.lanes == 8 ? score_many_of_8(cells, exchanges, node, scores)
                     : score_many_of_16(cells, exchanges, node, scores);
+}
+
+void sort_and_score_numbers(std::uint32_t* cells, const LaneNode& node, const NumberRows& rows, LaneScores& scores) {
+  sort_lanes(cells, node.size, kMostLanes);
+#ifdef MARGROVE_HAS_SIXTEEN
+  if (tree::has_sixteen()) {
+    if (node.size <= 32) return score_numbers_by_sixteen<32>(cells, node, rows, scores);
+    if (node.size <= 64) return score_numbers_by_sixteen<64>(cells, node, rows, scores);
+    return score_numbers_by_sixteen<0>(cells, node, rows, scores);
+  }
+#endif
+  score_numbers_one_by_one(cells, node, rows, scores);
 }
 
 void sort_lanes(std::uint32_t* cells, std::uint32_t size, std::uint32_t lanes) {

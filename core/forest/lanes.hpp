@@ -7,7 +7,7 @@
 
 namespace margrove::forest {
 
-// The most rows of such a node, and of one whose lanes are not worth filling for long: see GiniSearch. Beyond 256 rows
+// The most rows of such a node, and of one whose lanes are not worth filling for long: see BestSearch. Beyond 256 rows
 // their places are no bytes.
 constexpr std::uint32_t kMostLaneRows = 256, kFewLaneRows = 64;
 constexpr std::uint32_t kMostLanes = 16;
@@ -30,6 +30,14 @@ struct LaneNode {
 
 // The best test of each lane: its score is num / den, of two classes D² / (w_l w_r), of more
 // Σ l_k² / w_l + Σ r_k² / w_r; num is -1 where there is none. It cuts behind the row `at`.
+// Of the rows of such a node where the target is a number, by their places: weights, w (y − mean), and all weights.
+constexpr int kLanePlaceBits = 8;
+static_assert(kMostLaneRows <= 1u << kLanePlaceBits);
+struct NumberRows {
+  alignas(64) float weight[kMostLaneRows], term[kMostLaneRows];
+  float all;
+};
+
 struct LaneScores {
   alignas(64) float num[kMostLanes], den[kMostLanes];
   alignas(64) std::int32_t at[kMostLanes];
@@ -37,6 +45,8 @@ struct LaneScores {
 
 // Sorts the cells (size, lanes), and scores their tests.
 void sort_and_score(std::uint32_t* cells, const LaneNode& node, LaneScores& scores);
+// The same of kMostLanes columns where the target is a number: cells carry the places of their rows.
+void sort_and_score_numbers(std::uint32_t* cells, const LaneNode& node, const NumberRows& rows, LaneScores& scores);
 // Sorts them alone.
 void sort_lanes(std::uint32_t* cells, std::uint32_t size, std::uint32_t lanes);
 

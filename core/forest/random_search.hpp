@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "forest/best_search.hpp"
 #include "forest/column_draw.hpp"
-#include "forest/gini_search.hpp"
 #include "forest/kernels.hpp"
 #include "forest/task.hpp"
 #include "large_memory.hpp"

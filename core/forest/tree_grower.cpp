@@ -29,7 +29,7 @@ TreeGrower::TreeGrower(const ForestTask& task, const RankTable& table, const Cel
       rows_(cells),
       has_counts_(task.has_counts()),
       width_(task.has_classes() ? static_cast<std::size_t>(task.n_classes) : 2),
-      gini_(task, table),
+      best_(task, table),
       random_(task, cells),
       count_(static_cast<std::size_t>(task.n)) {
   sums_.sum.resize(width_);
@@ -82,7 +82,7 @@ void TreeGrower::plant(std::int64_t t) {
   spare_load_.resize(load_.size() + 16);
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
-  is_gini_ = gini_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
+  is_gini_ = best_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
   is_random_ = task_.is_random && (has_counts_ || !task_.has_classes());
   if (is_random_) random_.begin_tree(count_bits_);
   cells_.resize(is_gini_ || is_random_ ? 0 : size);
@@ -195,7 +195,7 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
 
 // Appends the columns that are not known to be constant. False if these are all that were alive.
 bool TreeGrower::list_alive(const Open& node) {
-  if (is_gini_) return gini_.list_alive(alive_);
+  if (is_best_) return best_.list_alive(alive_);
   if (is_random_) return random_.list_alive(alive_);
   if (constant_.empty()) return false;
   std::sort(constant_.begin(), constant_.end());
@@ -292,7 +292,8 @@ bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
   const NodeRows rows{
       row_.data() + node.begin,   node.size, node.path, alive, load_.data() + of_counts, weight_.data() + of_numbers,
       number_.data() + of_numbers};
-  const bool is_found = is_gini_     ? gini_.search(rows, sums_, column, best)
+  is_best_ = is_gini_ || (!task_.has_classes() && best_.begin_node(rows, sums_));
+  const bool is_found = is_best_     ? best_.search(rows, sums_, column, best)
                         : is_random_ ? random_.search(rows, sums_, column, best)
                                      : search_columns(node, column, best);
   if (!is_found) return false;
@@ -419,7 +420,7 @@ std::uint32_t TreeGrower::partition(const Open& node, std::uint32_t column, cons
     });
   } else {
     cut = test.cut;
-    if (const std::uint32_t* known = is_gini_ ? gini_.ranks_of(column) : nullptr)
+    if (const std::uint32_t* known = is_best_ ? best_.ranks_of(column) : nullptr)
       key = known;
     else
       table_.visit(column, [&](const auto& rank) {

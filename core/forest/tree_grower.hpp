@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "forest/best_search.hpp"
 #include "forest/column_draw.hpp"
-#include "forest/gini_search.hpp"
 #include "forest/kernels.hpp"
 #include "forest/random_search.hpp"
 #include "forest/task.hpp"
@@ -95,9 +95,10 @@ class TreeGrower {
 
   std::vector<Open> stack_;
   std::vector<std::uint32_t> alive_;  // columns that are not known to be constant, of the nodes on the stack
-  GiniSearch gini_;
+  BestSearch best_;
   RandomSearch random_;
   bool is_gini_ = false, is_random_ = false;  // which of these searches the nodes of this tree, if one does
+  bool is_best_ = false;                      // has searched the last node
   ColumnDraw draw_;
   NodeSums sums_;
   GrownTree tree_;

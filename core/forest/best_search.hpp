@@ -1,5 +1,6 @@
 // The best test of a node under gini, where weights are numbers of draws: sums are whole numbers, so rows may be added
-// up in any order, and most tests are told from sums of many rows at a time.
+// up in any order, and most tests are told from sums of many rows at a time. And under squared error, at nodes of few
+// rows.
 //
 //   columns of two values     one test each: the flags of up to 64 columns are added up side by side
 //   nodes of few rows         columns are sorted and scored side by side in vectors (lanes.hpp)
@@ -32,12 +33,14 @@ struct NodeRows {
   const double *weight, *number;         // of numbers
 };
 
-class GiniSearch {
+class BestSearch {
  public:
-  GiniSearch(const ForestTask& task, const RankTable& table);
+  BestSearch(const ForestTask& task, const RankTable& table);
 
   // Whether trees of this task, whose rows weigh so much, are searched so. Then the loads of its rows have these bits.
   bool begin_tree(std::int64_t weight, int count_bits, int load_bits);
+  // The same of a node whose target is a number.
+  bool begin_node(const NodeRows& node, const NodeSums& sums);
   // False if the columns looked at offer no test that is allowed.
   bool search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best);
   // Appends the columns that are not known to be constant in the last node. False if these are all that were alive.
@@ -63,6 +66,7 @@ class GiniSearch {
   };
   void begin(const NodeRows& node, const NodeSums& sums);
   std::uint32_t most_lane_rows() const;
+  bool search_pair(std::uint32_t& column, Found& best);
   std::size_t take(std::uint32_t column);
   std::size_t take_waiting();
   void evaluate();
@@ -75,6 +79,7 @@ class GiniSearch {
   void offer_flag(std::uint32_t column, const std::uint64_t* set);
   bool fill_lane(std::uint32_t column);
   void evaluate_lanes();
+  void evaluate_number_lanes();
   void scan_lane(std::uint32_t lane);
   std::size_t evaluate_large();
   void choose_buckets(std::uint32_t least, std::uint32_t most);
@@ -94,6 +99,7 @@ class GiniSearch {
   void put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights weight_of) const;
   CountReader reader() const { return {count_bits_, (1u << count_bits_) - 1}; }
   bool is_two() const { return labels_.size() == 2; }
+  bool has_numbers() const { return !task_.has_classes(); }
 
   const ForestTask& task_;
   const RankTable& table_;
@@ -116,6 +122,9 @@ class GiniSearch {
   bool has_lanes_ = false;
   std::vector<Candidate> candidates_;
   double best_excess_ = 0;
+
+  NumberRows number_rows_;
+  double number_unit_ = 0, root_error_ = 0, share_error_ = 0;  // see evaluate_number_lanes
 
   // At a node of many rows.
   std::vector<std::uint32_t> keys_;  // the ranks of the rows, of some columns

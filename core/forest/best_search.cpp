@@ -1,8 +1,9 @@
-#include "forest/gini_search.hpp"
+#include "forest/best_search.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "dispatch.hpp"
 #include "forest/sorting.hpp"
@@ -46,22 +47,54 @@ constexpr double kNearTolerances = 8;
 
 }  // namespace
 
-GiniSearch::GiniSearch(const ForestTask& task, const RankTable& table)
+BestSearch::BestSearch(const ForestTask& task, const RankTable& table)
     : task_(task), table_(table), is_constant_(task.columns.size()), order_(task.columns.size()) {}
 
-bool GiniSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) {
+bool BestSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) {
   most_rank_bits_ = std::bit_width(table_.most_ranks());
   count_bits_ = count_bits;
-  load_bits_ = load_bits;
+  load_bits_ = has_numbers() ? kLanePlaceBits : load_bits;
   return task_.has_counts() && !task_.is_random && task_.measure.criterion == tree::Criterion::gini &&
          task_.min_weight <= 0 && task_.min_weight_share <= 0 && weight <= kMostPacked &&
          most_rank_bits_ + load_bits <= 32;
 }
 
+// Single precision must tell the tests of the node apart: not where weights are of very different size.
+bool BestSearch::begin_node(const NodeRows& node, const NodeSums& sums) {
+  constexpr std::size_t kWorthLanes = 6;  // columns
+  const std::size_t columns = task_.max_columns ? static_cast<std::size_t>(task_.max_columns) : node.alive.size();
+  const bool is_free = !task_.is_random && task_.min_weight <= 0 && task_.min_weight_share <= 0;
+  if (!is_free || node.size > kMostLaneRows || most_rank_bits_ + kLanePlaceBits > 32) return false;
+  if (node.size == 2) return true;
+  if (columns < kWorthLanes) return false;
+  constexpr double kSingle = 0x1p-24, kLeastTerm = 1e-150, kMostTerm = 1e150, kMostError = 0.01;
+  double least = node.weight[0], most = least, most_term = 0, terms = 0;
+  const auto term_of = [&](std::uint32_t i) { return node.weight[i] * (node.number[i] - sums.shift); };
+  for (std::uint32_t i = 0; i < node.size; ++i) {
+    least = std::min(least, node.weight[i]);
+    most = std::max(most, node.weight[i]);
+    most_term = std::max(most_term, std::abs(term_of(i)));
+    terms += std::abs(term_of(i));
+  }
+  if (!(most_term > kLeastTerm && most_term < kMostTerm)) return false;
+  const double size = node.size, scale = task_.weight.empty() ? 1 : most;  // numbers of draws are exact as they are
+  share_error_ = 1e-6 + (task_.weight.empty() ? 0 : 8 * size * kSingle * sums.weight / least);
+  if (share_error_ > kMostError) return false;
+  for (std::uint32_t i = 0; i < node.size; ++i) {
+    number_rows_.weight[i] = static_cast<float>(node.weight[i] / scale);
+    number_rows_.term[i] = static_cast<float>(term_of(i) / most_term);
+  }
+  number_rows_.all = static_cast<float>(sums.weight / scale);
+  number_unit_ = sums.weight / scale * most_term / scale * most_term;
+  root_error_ = 2 * size * kSingle * terms / most_term / std::sqrt(least / scale * ((sums.weight - least) / scale));
+  return true;
+}
+
 // ---- which columns are looked at
 
-bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best) {
+bool BestSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_t& column, Found& best) {
   begin(node, sums);
+  if (node.size == 2) return search_pair(column, best);
   const bool takes_all = task_.max_columns == 0 || static_cast<std::size_t>(task_.max_columns) >= drawn_.size();
   if (takes_all) {
     for (const std::uint32_t j : drawn_) take(j);
@@ -82,15 +115,49 @@ bool GiniSearch::search(const NodeRows& node, const NodeSums& sums, std::uint32_
   return true;
 }
 
-void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
+// Of two rows: all tests are equal, so the first column that tells them apart has the best.
+bool BestSearch::search_pair(std::uint32_t& column, Found& best) {
+  const auto ends_of = [&](std::uint32_t j) {
+    return table_.visit(j, [&](const auto& rank) {
+      return std::pair<std::uint32_t, std::uint32_t>{rank[node_.row[0]], rank[node_.row[1]]};
+    });
+  };
+  std::uint64_t least = ~std::uint64_t{0};
+  std::pair<std::uint32_t, std::uint32_t> ends{};
+  const bool takes_all = task_.max_columns == 0;
+  if (!takes_all) draw_.begin(node_.path, drawn_, task_.column_key, 1);
+  for (std::size_t i = 0; takes_all ? i < drawn_.size() : draw_.has_next(); ++i) {
+    const std::uint32_t j = takes_all ? drawn_[i] : draw_.next();
+    const std::uint64_t place = takes_all ? tree::mixed(node_.path ^ task_.column_key[j]) : 0;
+    if (place > least || ends_of(j).first == ends_of(j).second) continue;
+    least = place;
+    column = j;
+    ends = ends_of(j);
+    if (!takes_all) break;
+  }
+  if (ends.first == ends.second) return false;
+  const std::uint32_t left = ends.first < ends.second ? 0 : 1;
+  const auto judge = [&](auto&& kernel) {
+    kernel.add(has_numbers() ? left : node_.load[left]);
+    kernel.consider(std::min(ends.first, ends.second), std::max(ends.first, ends.second));
+  };
+  if (has_numbers())
+    judge(NumberKernel(task_, *sums_, best, tree::kNoFloor, {nullptr, nullptr, node_.weight, node_.number}));
+  else
+    with_kernel(best, judge);
+  return best.exists();
+}
+
+void BestSearch::begin(const NodeRows& node, const NodeSums& sums) {
   node_ = node;
   sums_ = &sums;
   labels_.clear();
   totals_.clear();
-  for (const Segment& segment : sums.segments) {
-    labels_.push_back(segment.label);
-    totals_.push_back(static_cast<std::int32_t>(segment.weight));
-  }
+  if (!has_numbers())
+    for (const Segment& segment : sums.segments) {
+      labels_.push_back(segment.label);
+      totals_.push_back(static_cast<std::int32_t>(segment.weight));
+    }
   candidates_.clear();
   n_taken_ = 0;
   for (const std::uint32_t j : constant_) is_constant_[j] = false;
@@ -99,14 +166,14 @@ void GiniSearch::begin(const NodeRows& node, const NodeSums& sums) {
   numbers_.clear();
   waiting_.clear();
   fetched_.clear();
-  has_lanes_ = node.size <= most_lane_rows();
+  has_lanes_ = has_numbers() || node.size <= most_lane_rows();
   if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
   table_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
 }
 
 // Nodes of more rows are worth lanes that are nearly full, unless all columns are looked at: then those that cannot win
 // are soon told from intervals, but for many classes.
-std::uint32_t GiniSearch::most_lane_rows() const {
+std::uint32_t BestSearch::most_lane_rows() const {
   constexpr std::size_t kNearlyFull = 6, kManyClasses = 4;
   const bool takes_all = task_.max_columns == 0;
   const std::size_t columns = takes_all ? node_.alive.size() : static_cast<std::size_t>(task_.max_columns);
@@ -114,7 +181,7 @@ std::uint32_t GiniSearch::most_lane_rows() const {
   return columns >= kNearlyFull && (are_many || !takes_all) ? kMostLaneRows : kFewLaneRows;
 }
 
-bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
+bool BestSearch::list_alive(std::vector<std::uint32_t>& alive) const {
   if (constant_.empty() && drawn_.size() == node_.alive.size()) return false;
   for (const std::uint32_t j : drawn_)
     if (!is_constant_[j]) alive.push_back(j);
@@ -123,9 +190,9 @@ bool GiniSearch::list_alive(std::vector<std::uint32_t>& alive) const {
 
 // Takes a column up. Returns 1 if it offers a test, 0 if it is constant in the node, or if that will be known once
 // columns are evaluated together.
-std::size_t GiniSearch::take(std::uint32_t column) {
+std::size_t BestSearch::take(std::uint32_t column) {
   order_[column] = n_taken_++;
-  if (table_.flags().place(column).group >= 0) {
+  if (table_.flags().place(column).group >= 0 && !has_numbers()) {
     flags_.push_back(column);
     return 1;
   }
@@ -134,12 +201,12 @@ std::size_t GiniSearch::take(std::uint32_t column) {
 }
 
 // Evaluates the columns that wait, or puts them into lanes. Returns how many offer a test.
-std::size_t GiniSearch::take_waiting() {
+std::size_t BestSearch::take_waiting() {
   std::size_t found = 0;
   if (!has_lanes_) {
     found = evaluate_large();
   } else {
-    if (numbers_.empty()) lanes_ = waiting_.size() <= 8 ? 8 : kMostLanes;
+    if (numbers_.empty()) lanes_ = waiting_.size() <= 8 && !has_numbers() ? 8 : kMostLanes;
     for (const std::uint32_t j : waiting_) {
       if (fill_lane(j))
         ++found;
@@ -151,12 +218,12 @@ std::size_t GiniSearch::take_waiting() {
   return found;
 }
 
-void GiniSearch::drop(std::uint32_t column) {
+void BestSearch::drop(std::uint32_t column) {
   is_constant_[column] = true;
   constant_.push_back(column);
 }
 
-bool GiniSearch::fill_lane(std::uint32_t column) {
+bool BestSearch::fill_lane(std::uint32_t column) {
   const std::uint32_t lanes = lanes_;
   std::uint32_t* cell = cells_.data() + numbers_.size();
   const bool is_varying = table_.visit(column, [&](const auto& rank) {
@@ -165,7 +232,7 @@ bool GiniSearch::fill_lane(std::uint32_t column) {
     for (std::uint32_t i = 0; i < node_.size; ++i) {
       const std::uint32_t own = rank[node_.row[i]];
       differs |= own ^ first;
-      cell[i * lanes] = own << load_bits_ | node_.load[i];
+      cell[i * lanes] = own << load_bits_ | (has_numbers() ? i : node_.load[i]);
     }
     return differs != 0;
   });
@@ -175,24 +242,24 @@ bool GiniSearch::fill_lane(std::uint32_t column) {
   return true;
 }
 
-void GiniSearch::evaluate() {
+void BestSearch::evaluate() {
   if (!flags_.empty()) evaluate_flags();
   if (has_lanes_ && !numbers_.empty()) evaluate_lanes();
 }
 
-void GiniSearch::offer(std::uint32_t column, const Found& found) {
+void BestSearch::offer(std::uint32_t column, const Found& found) {
   if (!found.exists()) return;
   if (candidates_.empty() || found.excess > best_excess_) best_excess_ = found.excess;
   candidates_.push_back({column, found.cut, found.excess});
 }
 
 // What a test must surpass to be of interest.
-double GiniSearch::floor() const {
+double BestSearch::floor() const {
   return candidates_.empty() ? tree::kNoFloor : best_excess_ - kNearTolerances * sums_->tolerance;
 }
 
 // The first that none after it surpasses by more than the tolerance, in the order in which the columns are looked at.
-void GiniSearch::choose(bool takes_all, std::uint32_t& column, Found& best) {
+void BestSearch::choose(bool takes_all, std::uint32_t& column, Found& best) {
   const double least = floor();
   std::erase_if(candidates_, [&](const Candidate& c) { return c.excess < least; });
   if (candidates_.size() > 1) {
@@ -212,7 +279,7 @@ void GiniSearch::choose(bool takes_all, std::uint32_t& column, Found& best) {
 
 // use(the kernel that judges tests, for one column)
 template <class Use>
-void GiniSearch::with_kernel(Found& found, Use use) {
+void BestSearch::with_kernel(Found& found, Use use) {
   if (sums_->whole.size() == 2)
     use(GiniTwo<CountReader>(task_, *sums_, found, floor(), reader()));
   else
@@ -221,7 +288,7 @@ void GiniSearch::with_kernel(Found& found, Use use) {
 
 // The sums of the left branch: weights of the classes that occur, and rows.
 template <class Weights>
-void GiniSearch::put(GiniTwo<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
+void BestSearch::put(GiniTwo<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
   kernel.wl = kernel.l1 = 0;
   kernel.nl = rows;
   for (std::size_t c = 0; c < labels_.size(); ++c) {
@@ -231,7 +298,7 @@ void GiniSearch::put(GiniTwo<CountReader>& kernel, std::int64_t rows, Weights we
   }
 }
 template <class Weights>
-void GiniSearch::put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
+void BestSearch::put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights weight_of) const {
   kernel.wl = 0;
   kernel.nl = rows;
   kernel.squares = kernel.products = 0;
@@ -245,14 +312,14 @@ void GiniSearch::put(GiniMany<CountReader>& kernel, std::int64_t rows, Weights w
   }
 }
 
-const std::uint32_t* GiniSearch::ranks_of(std::uint32_t column) const {
+const std::uint32_t* BestSearch::ranks_of(std::uint32_t column) const {
   const auto at = std::find(fetched_.begin(), fetched_.end(), column);
   return at == fetched_.end() ? nullptr : keys_.data() + (at - fetched_.begin()) * node_.size;
 }
 
 // ---- columns of two values
 
-void GiniSearch::evaluate_flags() {
+void BestSearch::evaluate_flags() {
   std::sort(flags_.begin(), flags_.end());  // those of a group follow each other
   for (std::size_t begin = 0, end; begin < flags_.size(); begin = end) {
     const std::int32_t g = table_.flags().place(flags_[begin]).group;
@@ -269,7 +336,7 @@ void GiniSearch::evaluate_flags() {
   flags_.clear();
 }
 
-void GiniSearch::offer_flag(std::uint32_t column, const std::uint64_t* set) {
+void BestSearch::offer_flag(std::uint32_t column, const std::uint64_t* set) {
   const auto weight_of = [&](std::size_t c) {  // on the left, where the flag is not set
     return totals_[c] - static_cast<std::int64_t>(set[c * kFlagLanes] & 0xFFFFFFFFu);
   };
@@ -299,7 +366,8 @@ void GiniSearch::offer_flag(std::uint32_t column, const std::uint64_t* set) {
 
 // ---- nodes of few rows
 
-void GiniSearch::evaluate_lanes() {
+void BestSearch::evaluate_lanes() {
+  if (has_numbers()) return evaluate_number_lanes();
   const auto weight = static_cast<std::int64_t>(sums_->whole_weight);
   const auto min_rows = static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, kMostLaneRows));
   const LaneNode node{node_.size, lanes_, min_rows, count_bits_, load_bits_, static_cast<std::int32_t>(weight),
@@ -340,25 +408,50 @@ void GiniSearch::evaluate_lanes() {
   numbers_.clear();
 }
 
+// With the sum s of w (y − mean) on the left the excess of a test is  s² w / (w_l w_r). In single precision √excess may
+// be wrong by `root_error_`, and that by a share; a lane that may hold the best test is looked at row by row.
+void BestSearch::evaluate_number_lanes() {
+  const auto min_rows = static_cast<std::int32_t>(std::min<std::int64_t>(task_.min_rows, kMostLaneRows));
+  const LaneNode node{node_.size, lanes_, min_rows, 0, load_bits_, 0, {}, {}};
+  LaneScores scores;
+  sort_and_score_numbers(cells_.data(), node, number_rows_, scores);
+  const auto used = static_cast<std::uint32_t>(numbers_.size());
+  const auto excess_of = [&](std::uint32_t lane, double sign) {
+    const double root = std::sqrt(static_cast<double>(scores.num[lane]) / static_cast<double>(scores.den[lane]));
+    const double other = std::max(0.0, root + sign * root_error_);
+    return other * other * (1 + sign * share_error_) * number_unit_;
+  };
+  double bar = floor();
+  for (std::uint32_t lane = 0; lane < used; ++lane)
+    if (scores.num[lane] >= 0) bar = std::max(bar, excess_of(lane, -1) - kNearTolerances * sums_->tolerance);
+  for (std::uint32_t lane = 0; lane < used; ++lane)
+    if (scores.num[lane] >= 0 && !(excess_of(lane, 1) < bar)) scan_lane(lane);
+  numbers_.clear();
+}
+
 // The best test of a lane, row by row.
-void GiniSearch::scan_lane(std::uint32_t lane) {
+void BestSearch::scan_lane(std::uint32_t lane) {
   const std::uint32_t* cell = cells_.data() + lane;
   const std::uint32_t mask = (1u << load_bits_) - 1;
   Found found;
-  with_kernel(found, [&](auto&& kernel) {
+  const auto scan = [&](auto&& kernel) {
     for (std::uint32_t i = 0; i + 1 < node_.size; ++i) {
       const std::uint32_t own = cell[i * lanes_], next = cell[(i + 1) * lanes_];
       kernel.add(own & mask);
       if (own >> load_bits_ != next >> load_bits_) kernel.consider(own >> load_bits_, next >> load_bits_);
     }
-  });
+  };
+  if (has_numbers())
+    scan(NumberKernel(task_, *sums_, found, floor(), {nullptr, nullptr, node_.weight, node_.number}));
+  else
+    with_kernel(found, scan);
   offer(numbers_[lane], found);
 }
 
 // ---- nodes of many rows
 
 // Some columns at a time, whose ranks are fetched together. Returns how many offer a test.
-std::size_t GiniSearch::evaluate_large() {
+std::size_t BestSearch::evaluate_large() {
   if (waiting_.empty()) return 0;
   std::size_t found = 0;
   keys_.resize(std::max<std::size_t>(keys_.size(), kTogether * node_.size));
@@ -402,7 +495,7 @@ std::size_t GiniSearch::evaluate_large() {
 }
 
 // One bucket for each rank if they are few, else intervals of as many ranks each, with some rows on average.
-void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
+void BestSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
   constexpr std::uint32_t kMostBuckets = 1024, kFewestBuckets = 32;
   const std::uint32_t rows_each = 8, range = most - least;
   const std::uint32_t wanted = std::clamp(node_.size / rows_each, kFewestBuckets, kMostBuckets);
@@ -414,7 +507,7 @@ void GiniSearch::choose_buckets(std::uint32_t least, std::uint32_t most) {
   own_->n = (range >> own_->shift) + 1;
 }
 
-void GiniSearch::count_two() {
+void BestSearch::count_two() {
   const std::uint32_t count_mask = (1u << count_bits_) - 1;
   own_->packed.assign(2 * (own_->n + 1), 0);
   std::uint64_t* sums = own_->packed.data() + 1;
@@ -441,7 +534,7 @@ void GiniSearch::count_two() {
   score_two_classes(own_->packed.data(), own_->n, node, own_->scores.score.data(), own_->scores.limit.data());
 }
 
-void GiniSearch::judge_two() {
+void BestSearch::judge_two() {
   // D² / (w_l w_r) to the excess, by which columns are compared.
   const double unit = 2 / sums_->weight;
   Found found;
@@ -455,7 +548,7 @@ void GiniSearch::judge_two() {
   offer(own_->column, found);
 }
 
-void GiniSearch::count_many() {
+void BestSearch::count_many() {
   const std::uint32_t count_mask = (1u << count_bits_) - 1, n = own_->n;
   const std::size_t width = labels_.size();
   own_->counts.assign((width + 1) * n, 0);
@@ -477,7 +570,7 @@ void GiniSearch::count_many() {
   if (task_.min_rows > 1) allow_rows(rows, n, node, own_->scores);
 }
 
-void GiniSearch::judge_many() {
+void BestSearch::judge_many() {
   const std::uint32_t n = own_->n;
   const std::int32_t* rows = own_->counts.data() + labels_.size() * n;
   Found found;
@@ -493,7 +586,7 @@ void GiniSearch::judge_many() {
 // Judges the tests that may be the best: those behind buckets, and those inside of buckets whose limit is high enough.
 // `unit` times a score is an excess, up to `rounding`; put(b) sets the kernel to the sums before bucket b.
 template <class Kernel, class Put>
-void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
+void BestSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
   constexpr double kNear = 1 - 1e-9;
   double bar = floor() / unit;
   for (std::uint32_t b = 0; b + 1 < own_->n; ++b) bar = std::max(bar, own_->scores.score[b]);
@@ -526,7 +619,7 @@ void GiniSearch::refine(Kernel& kernel, double unit, double rounding, Put put) {
 }
 
 // The cells of the picked buckets, sorted.
-std::span<const std::uint32_t> GiniSearch::pick() {
+std::span<const std::uint32_t> BestSearch::pick() {
   picked_.resize(std::max<std::size_t>(picked_.size(), node_.size + 1));
   other_.resize(picked_.size());
   std::uint32_t n = 0, least = ~0u, most = 0;
