@@ -59,30 +59,33 @@ bool BestSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) 
          most_rank_bits_ + load_bits <= 32;
 }
 
-// Single precision must tell the tests of the node apart: not where weights are of very different size.
 bool BestSearch::begin_node(const NodeRows& node, const NodeSums& sums) {
+  if (task_.is_random || task_.min_weight > 0 || task_.min_weight_share > 0) return false;
+  suits_lanes_ = prepare_lanes(node, sums);
+  return true;
+}
+
+// Single precision must tell the tests of the node apart: not where weights are of very different size.
+bool BestSearch::prepare_lanes(const NodeRows& node, const NodeSums& sums) {
   constexpr std::size_t kWorthLanes = 6;  // columns
   const std::size_t columns = task_.max_columns ? static_cast<std::size_t>(task_.max_columns) : node.alive.size();
-  const bool is_free = !task_.is_random && task_.min_weight <= 0 && task_.min_weight_share <= 0;
-  if (!is_free || node.size > kMostLaneRows || most_rank_bits_ + kLanePlaceBits > 32) return false;
-  if (node.size == 2) return true;
-  if (columns < kWorthLanes) return false;
+  if (columns < kWorthLanes || node.size > kMostLaneRows || most_rank_bits_ + kLanePlaceBits > 32) return false;
   constexpr double kSingle = 0x1p-24, kLeastTerm = 1e-150, kMostTerm = 1e150, kMostError = 0.01;
-  double least = node.weight[0], most = least, most_term = 0, terms = 0;
-  const auto term_of = [&](std::uint32_t i) { return node.weight[i] * (node.number[i] - sums.shift); };
+  double least = node.number[0].weight, most = least, most_term = 0, terms = 0;
   for (std::uint32_t i = 0; i < node.size; ++i) {
-    least = std::min(least, node.weight[i]);
-    most = std::max(most, node.weight[i]);
-    most_term = std::max(most_term, std::abs(term_of(i)));
-    terms += std::abs(term_of(i));
+    const auto [weight, term] = node.number[i];
+    least = std::min(least, weight);
+    most = std::max(most, weight);
+    most_term = std::max(most_term, std::abs(term));
+    terms += std::abs(term);
   }
   if (!(most_term > kLeastTerm && most_term < kMostTerm)) return false;
   const double size = node.size, scale = task_.weight.empty() ? 1 : most;  // numbers of draws are exact as they are
   share_error_ = 1e-6 + (task_.weight.empty() ? 0 : 8 * size * kSingle * sums.weight / least);
   if (share_error_ > kMostError) return false;
   for (std::uint32_t i = 0; i < node.size; ++i) {
-    number_rows_.weight[i] = static_cast<float>(node.weight[i] / scale);
-    number_rows_.term[i] = static_cast<float>(term_of(i) / most_term);
+    number_rows_.weight[i] = static_cast<float>(node.number[i].weight / scale);
+    number_rows_.term[i] = static_cast<float>(node.number[i].term / most_term);
   }
   number_rows_.all = static_cast<float>(sums.weight / scale);
   number_unit_ = sums.weight / scale * most_term / scale * most_term;
@@ -142,7 +145,7 @@ bool BestSearch::search_pair(std::uint32_t& column, Found& best) {
     kernel.consider(std::min(ends.first, ends.second), std::max(ends.first, ends.second));
   };
   if (has_numbers())
-    judge(NumberKernel(task_, *sums_, best, tree::kNoFloor, {nullptr, nullptr, node_.weight, node_.number}));
+    judge(NumberKernel(task_, *sums_, best, tree::kNoFloor, node_.number));
   else
     with_kernel(best, judge);
   return best.exists();
@@ -166,7 +169,7 @@ void BestSearch::begin(const NodeRows& node, const NodeSums& sums) {
   numbers_.clear();
   waiting_.clear();
   fetched_.clear();
-  has_lanes_ = has_numbers() || node.size <= most_lane_rows();
+  has_lanes_ = has_numbers() ? suits_lanes_ : node.size <= most_lane_rows();
   if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
   table_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
 }
@@ -442,7 +445,7 @@ void BestSearch::scan_lane(std::uint32_t lane) {
     }
   };
   if (has_numbers())
-    scan(NumberKernel(task_, *sums_, found, floor(), {nullptr, nullptr, node_.weight, node_.number}));
+    scan(NumberKernel(task_, *sums_, found, floor(), node_.number));
   else
     with_kernel(found, scan);
   offer(numbers_[lane], found);
@@ -459,14 +462,8 @@ std::size_t BestSearch::evaluate_large() {
     const std::size_t size = std::min(kTogether, waiting_.size() - first);
     fetched_.assign(waiting_.begin() + static_cast<std::ptrdiff_t>(first),
                     waiting_.begin() + static_cast<std::ptrdiff_t>(first + size));
-    std::uint32_t place[kTogether], least[kTogether], most[kTogether];
-    for (std::size_t c = 0; c < size; ++c) place[c] = table_.place(waiting_[first + c]);
-    table_.visit_rows([&](const auto* rank, std::size_t stride) {
-      for (std::uint32_t i = 0; i < node_.size; ++i) {
-        const auto* own = rank + node_.row[i] * stride;
-        for (std::size_t c = 0; c < size; ++c) keys_[c * node_.size + i] = own[place[c]];
-      }
-    });
+    std::uint32_t least[kTogether], most[kTogether];
+    fetch_ranks(size);
     std::size_t n_counted = 0;
     for (std::size_t c = 0; c < size; ++c) {
       own_ = &buckets_[n_counted];
@@ -474,6 +471,11 @@ std::size_t BestSearch::evaluate_large() {
       find_ends(own_->key, node_.size, least[c], most[c]);
       if (least[c] == most[c]) {
         drop(waiting_[first + c]);
+        continue;
+      }
+      if (has_numbers()) {
+        ++found;
+        scan_sorted(waiting_[first + c], least[c], most[c]);
         continue;
       }
       ++n_counted;
@@ -492,6 +494,53 @@ std::size_t BestSearch::evaluate_large() {
     found += n_counted;
   }
   return found;
+}
+
+// Of the columns in `fetched_`: the ranks of the rows.
+void BestSearch::fetch_ranks(std::size_t size) {
+  std::uint32_t place[kTogether];
+  std::size_t column[kTogether], n = 0;
+  for (std::size_t c = 0; c < size; ++c) {
+    std::uint32_t* key = keys_.data() + c * node_.size;
+    if (table_.flags().place(fetched_[c]).group < 0) {
+      place[n] = table_.place(fetched_[c]);
+      column[n++] = c * node_.size;
+    } else {
+      table_.visit(fetched_[c], [&](const auto& rank) {
+        for (std::uint32_t i = 0; i < node_.size; ++i) key[i] = rank[node_.row[i]];
+      });
+    }
+  }
+  table_.visit_rows([&](const auto* rank, std::size_t stride) {
+    for (std::uint32_t i = 0; i < node_.size; ++i) {
+      const auto* own = rank + node_.row[i] * stride;
+      for (std::size_t c = 0; c < n; ++c) keys_[column[c] + i] = own[place[c]];
+    }
+  });
+}
+
+// The best test of the column under way, where the target is a number: all rows in its order.
+void BestSearch::scan_sorted(std::uint32_t column, std::uint32_t least, std::uint32_t most) {
+  const int bits = std::max<int>(std::bit_width(node_.size - 1), 1);
+  const auto scan = [&]<class Cell>(Cell) {
+    const std::size_t room = (node_.size * sizeof(Cell) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+    sorted_.resize(std::max(sorted_.size(), room));
+    spare_.resize(sorted_.size());
+    Cell* cells = reinterpret_cast<Cell*>(sorted_.data());
+    for (std::uint32_t i = 0; i < node_.size; ++i) cells[i] = static_cast<Cell>(own_->key[i]) << bits | i;
+    const Cell mask = (Cell{1} << bits) - 1;
+    const Cell* cell = sort_cells(cells, reinterpret_cast<Cell*>(spare_.data()), node_.size, bits,
+                                  static_cast<Cell>(least) << bits, static_cast<Cell>(most) << bits | mask);
+    Found found;
+    NumberKernel kernel(task_, *sums_, found, floor(), node_.number);
+    for (std::uint32_t i = 0; i + 1 < node_.size; ++i) {
+      kernel.add(static_cast<std::uint32_t>(cell[i] & mask));
+      const Cell key = cell[i] >> bits, next = cell[i + 1] >> bits;
+      if (key != next) kernel.consider(static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(next));
+    }
+    offer(column, found);
+  };
+  std::bit_width(most) + bits <= 32 ? scan(std::uint32_t{}) : scan(std::uint64_t{});
 }
 
 // One bucket for each rank if they are few, else intervals of as many ranks each, with some rows on average.

@@ -1,6 +1,5 @@
 // The best test of a node under gini, where weights are numbers of draws: sums are whole numbers, so rows may be added
-// up in any order, and most tests are told from sums of many rows at a time. And under squared error, at nodes of few
-// rows.
+// up in any order, and most tests are told from sums of many rows at a time. And under squared error.
 //
 //   columns of two values     one test each: the flags of up to 64 columns are added up side by side
 //   nodes of few rows         columns are sorted and scored side by side in vectors (lanes.hpp)
@@ -30,7 +29,7 @@ struct NodeRows {
   std::uint64_t path;
   std::span<const std::uint32_t> alive;  // the columns that are not known to be constant
   const std::uint32_t* load;             // of draws what cells carry, class << count bits | draws
-  const double *weight, *number;         // of numbers
+  const NumberRow* number;               // of numbers
 };
 
 class BestSearch {
@@ -65,6 +64,7 @@ class BestSearch {
     double best = 0;
   };
   void begin(const NodeRows& node, const NodeSums& sums);
+  bool prepare_lanes(const NodeRows& node, const NodeSums& sums);
   std::uint32_t most_lane_rows() const;
   bool search_pair(std::uint32_t& column, Found& best);
   std::size_t take(std::uint32_t column);
@@ -82,6 +82,8 @@ class BestSearch {
   void evaluate_number_lanes();
   void scan_lane(std::uint32_t lane);
   std::size_t evaluate_large();
+  void fetch_ranks(std::size_t size);
+  void scan_sorted(std::uint32_t column, std::uint32_t least, std::uint32_t most);
   void choose_buckets(std::uint32_t least, std::uint32_t most);
   void count_two();
   void count_many();
@@ -123,6 +125,7 @@ class BestSearch {
   std::vector<Candidate> candidates_;
   double best_excess_ = 0;
 
+  bool suits_lanes_ = false;
   NumberRows number_rows_;
   double number_unit_ = 0, root_error_ = 0, share_error_ = 0;  // see evaluate_number_lanes
 
@@ -132,6 +135,7 @@ class BestSearch {
   Buckets* own_ = nullptr;  // of the column under way
   std::vector<std::uint8_t> is_picked_;
   std::vector<std::uint32_t> picked_, other_;
+  std::vector<std::uint64_t> sorted_, spare_;  // cells of 32 or 64 bits
 
   // Room.
   ColumnDraw draw_;

@@ -24,6 +24,11 @@ struct Segment {
   std::int64_t weight;
 };
 
+// Of a row where the target is a number: its weight w and w (y − shift), with the shift of its node.
+struct NumberRow {
+  double weight, term;
+};
+
 // The rows of a node as the criterion sees them.
 struct NodeSums {
   std::vector<Segment> segments;  // where weights are numbers of draws
@@ -62,11 +67,10 @@ struct PlaceReader {
   static constexpr bool kHasCounts = false;
   const std::uint32_t* labels;
   const std::int64_t* wholes;
-  const double *weights, *numbers;
+  const double* weights;
   std::uint32_t label(std::uint32_t place) const { return labels[place]; }
   std::int64_t whole(std::uint32_t place) const { return wholes[place]; }
   double weight(std::uint32_t place) const { return weights[place]; }
-  double number(std::uint32_t place) const { return numbers[place]; }
 };
 
 struct KernelBase {
@@ -197,15 +201,14 @@ struct ClassSums : KernelBase {
 
 // Squared error: `SquaredError` of tree/scan.cpp.
 struct NumberKernel : KernelBase {
-  PlaceReader reader;
+  const NumberRow* rows;  // by place
   double wl = 0, s = 0, bar;
 
-  NumberKernel(const ForestTask& t, const NodeSums& sums, Found& f, double floor, PlaceReader r)
-      : KernelBase{t, sums, f}, reader(r), bar(floor - 2 * sums.tolerance + sums.purity) {}
+  NumberKernel(const ForestTask& t, const NodeSums& sums, Found& f, double floor, const NumberRow* of)
+      : KernelBase{t, sums, f}, rows(of), bar(floor - 2 * sums.tolerance + sums.purity) {}
   MARGROVE_INLINE void add(std::uint32_t place) {
-    const double x = reader.weight(place);
-    s += x * (reader.number(place) - node.shift);
-    wl += x;
+    s += rows[place].term;
+    wl += rows[place].weight;
     ++nl;
   }
   static double purity(double sum, double weight) {

@@ -68,10 +68,10 @@ MARGROVE_CLONES void left_sums(const double* cells, const std::uint32_t* load_of
   add_up_left(cells, load_of, size, count_mask, cut, draws, rows);
 }
 
-// The same for numbers: weights, and weights times numbers.
+// The same for numbers.
 template <class T>
-MARGROVE_INLINE void add_up_left(const T* cells, const double* weight, const double* term, std::uint32_t size,
-                                 const T* cut, double* weights, double* terms, std::int64_t* rows) {
+MARGROVE_INLINE void add_up_left(const T* cells, const NumberRow* row, std::uint32_t size, const T* cut,
+                                 double* weights, double* terms, std::int64_t* rows) {
   using Wholes = Simd<std::int64_t, kLanes>;
   using Doubles = Simd<double, kLanes>;
   const auto most = load<Simd<T, kLanes>>(cut);
@@ -79,21 +79,21 @@ MARGROVE_INLINE void add_up_left(const T* cells, const double* weight, const dou
   Wholes n{};
   for (std::uint32_t i = 0; i < size; ++i) {
     const auto is_left = converted<Wholes>(load<Simd<T, kLanes>>(cells + i * kLanes) <= most);
-    w += is_left ? Doubles{} + weight[i] : Doubles{};
-    s += is_left ? Doubles{} + term[i] : Doubles{};
+    w += is_left ? Doubles{} + row[i].weight : Doubles{};
+    s += is_left ? Doubles{} + row[i].term : Doubles{};
     n -= is_left;
   }
   store(weights, w);
   store(terms, s);
   store(rows, n);
 }
-MARGROVE_CLONES void left_sums(const float* cells, const double* weight, const double* term, std::uint32_t size,
-                               const float* cut, double* weights, double* terms, std::int64_t* rows) {
-  add_up_left(cells, weight, term, size, cut, weights, terms, rows);
+MARGROVE_CLONES void left_sums(const float* cells, const NumberRow* row, std::uint32_t size, const float* cut,
+                               double* weights, double* terms, std::int64_t* rows) {
+  add_up_left(cells, row, size, cut, weights, terms, rows);
 }
-MARGROVE_CLONES void left_sums(const double* cells, const double* weight, const double* term, std::uint32_t size,
-                               const double* cut, double* weights, double* terms, std::int64_t* rows) {
-  add_up_left(cells, weight, term, size, cut, weights, terms, rows);
+MARGROVE_CLONES void left_sums(const double* cells, const NumberRow* row, std::uint32_t size, const double* cut,
+                               double* weights, double* terms, std::int64_t* rows) {
+  add_up_left(cells, row, size, cut, weights, terms, rows);
 }
 
 // A node's cells of up to kLanes columns, those of a row side by side: from whole rows of `d` cells to `to`. What lies
@@ -307,15 +307,13 @@ void RandomSearch::offer(const NodeSums& sums, const Lanes& lanes, std::size_t l
 template <class T>
 void RandomSearch::choose_of_numbers(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
                                      const Lanes& lanes, std::uint32_t& column, Found& best) {
-  left_.resize(std::max<std::size_t>(left_.size(), node.size));
-  for (std::uint32_t i = 0; i < node.size; ++i) left_[i] = node.weight[i] * (node.number[i] - sums.shift);
   double weights[kLanes], terms[kLanes];
   std::int64_t rows[kLanes];
-  left_sums(fetched, node.weight, left_.data(), node.size, bound, weights, terms, rows);
+  left_sums(fetched, node.number, node.size, bound, weights, terms, rows);
   for (std::size_t c = 0; c < waiting_.size(); ++c) {
     if (!lanes.is_test[c]) continue;
     Found found;
-    NumberKernel kernel(task_, sums, found, tree::kNoFloor, {});
+    NumberKernel kernel(task_, sums, found, tree::kNoFloor, nullptr);
     kernel.nl = rows[c];
     kernel.wl = weights[c];
     kernel.s = terms[c];

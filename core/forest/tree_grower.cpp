@@ -288,10 +288,16 @@ void TreeGrower::summarise_numbers(const Open& node) {
 
 bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
   const std::span<const std::uint32_t> alive{alive_.data() + node.alive_begin, node.alive_end - node.alive_begin};
-  const std::size_t of_counts = has_counts_ ? node.begin : 0, of_numbers = task_.has_classes() ? 0 : node.begin;
+  if (!task_.has_classes()) {
+    number_rows_.resize(std::max<std::size_t>(number_rows_.size(), node.size));
+    for (std::uint32_t i = 0; i < node.size; ++i) {
+      const double weight = weight_[node.begin + i];
+      number_rows_[i] = {weight, weight * (number_[node.begin + i] - sums_.shift)};
+    }
+  }
   const NodeRows rows{
-      row_.data() + node.begin,   node.size, node.path, alive, load_.data() + of_counts, weight_.data() + of_numbers,
-      number_.data() + of_numbers};
+      row_.data() + node.begin, node.size, node.path, alive, load_.data() + (has_counts_ ? node.begin : 0),
+      number_rows_.data()};
   is_best_ = is_gini_ || (!task_.has_classes() && best_.begin_node(rows, sums_));
   const bool is_found = is_best_     ? best_.search(rows, sums_, column, best)
                         : is_random_ ? random_.search(rows, sums_, column, best)
@@ -326,8 +332,7 @@ bool TreeGrower::search_columns(const Open& node, std::uint32_t& column, Found& 
 }
 
 PlaceReader TreeGrower::places_of(const Open& node) const {
-  return {load_.data() + (task_.has_classes() ? node.begin : 0), whole_.data(), weight_.data() + node.begin,
-          number_.data() + (task_.has_classes() ? 0 : node.begin)};
+  return {load_.data() + node.begin, whole_.data(), weight_.data() + node.begin};
 }
 
 template <class Use>
@@ -348,7 +353,7 @@ void TreeGrower::with_class_kernel(const Open& node, double floor, Found& found,
 template <class Use>
 void TreeGrower::with_kernel(const Open& node, double floor, Found& found, Use use) {
   if (task_.has_classes()) return with_class_kernel(node, floor, found, use);
-  use(NumberKernel(task_, sums_, found, floor, places_of(node)));
+  use(NumberKernel(task_, sums_, found, floor, number_rows_.data()));
 }
 
 bool TreeGrower::scan_column(const Open& node, std::uint32_t column, double floor, Found& found) {

@@ -106,7 +106,8 @@ class TreeGrower {
   // Room for a node's work.
   std::vector<std::uint32_t> count_;  // (n)
   std::vector<std::uint64_t> cells_, other_;
-  std::vector<std::int64_t> whole_;  // of each of the node's rows
+  std::vector<std::int64_t> whole_;     // of each of the node's rows
+  std::vector<NumberRow> number_rows_;  // the same
   std::vector<std::int64_t> left_whole_;
   std::vector<double> left_;
   std::vector<std::uint32_t> key_, spare_row_, spare_load_;
