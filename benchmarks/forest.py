@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
 
 from measure import keep, machine, shown
 from tree import numbers
@@ -36,6 +37,8 @@ KINDS = {  # name: (class, trees, settings)
     "sqrt": ("RandomForestClassifier", 100, {"max_features": "sqrt"}),
     "all columns": ("RandomForestClassifier", 20, {"max_features": None}),
     "extra trees": ("ExtraTreesClassifier", 100, {}),
+    "regression": ("RandomForestRegressor", 20, {}),
+    "regression, extra trees": ("ExtraTreesRegressor", 20, {}),
 }
 INTELEX = importlib.util.find_spec("sklearnex") is not None
 
@@ -47,13 +50,18 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def compared(name: str, kind: str, runs: int) -> dict[str, Any]:
-    """Times of growth and prediction, accuracies on a third of the rows, and bytes."""
+    """Times of growth and prediction, accuracies or R² on a third of the rows, and bytes.
+
+    Regression predicts the last column from the others.
+    """
     import sklearn.ensemble
 
     import margrove
 
     class_name, n_trees, settings = KINDS[kind]
     X, y = numbers(name)
+    if kind.startswith("regression"):
+        X, y = X[:, :-1], X[:, -1].astype(np.float64)
     is_test = np.random.default_rng(0).random(len(y)) < 1 / 3
     train, test = np.ascontiguousarray(X[~is_test]), np.ascontiguousarray(X[is_test])
     makers: dict[str, Callable[[], Any]] = {
@@ -77,7 +85,8 @@ def compared(name: str, kind: str, runs: int) -> dict[str, Any]:
         for side in makers:
             taken, predicted = seconds(lambda side=side: model[side].predict(test))
             predict[side] = min(predict[side], taken)
-            case[f"{side} accuracy"] = float(np.mean(predicted == y[is_test]))
+            score = r2_score if kind.startswith("regression") else accuracy_score
+            case[f"{side} accuracy"] = float(score(y[is_test], predicted))
     for side in makers:
         case[f"{side} fit"], case[f"{side} predict"] = fit[side], predict[side]
     with tempfile.TemporaryDirectory() as folder:
