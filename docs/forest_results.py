@@ -38,8 +38,8 @@ def section(result: dict[str, Any]) -> str:
     """Times, accuracies and bytes of each set and kind of forest."""
     parts = [
         "Forests of two thirds of the rows, accuracy on the others (of regression, which predicts the last column, R²),"
-        " against scikit-learn's of the same name on one thread; scikit-learn-intelex bins its columns. Behind our times:"
-        " how many times as fast."
+        " against scikit-learn's of the same name on one thread; scikit-learn-intelex bins its columns. Behind our"
+        " times: how many times as fast."
     ]
     for kind, words in WORDS.items():
         cases = _of(result, kind)

@@ -249,7 +249,8 @@ bool RandomSearch::search(const NodeRows& node, const NodeSums& sums, std::uint3
   const auto most = static_cast<std::size_t>(task_.max_columns);
   n_alive_ = node.alive.size();
   cells_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
-  const std::size_t wanted = most ? std::min(most, drawn_.size()) : drawn_.size();
+  // Of two rows all tests are equal, so the first column that tells them apart has the best.
+  const std::size_t wanted = node.size == 2 ? 1 : most ? std::min(most, drawn_.size()) : drawn_.size();
   draw_.begin(node.path, drawn_, task_.column_key, wanted);
   for (std::size_t looked_at = 0; draw_.has_next() && (looked_at < wanted || !best.exists());) {
     const std::size_t more = looked_at < wanted ? std::min<std::size_t>(wanted - looked_at, kLanes) : 1;
