@@ -1,7 +1,6 @@
 #include "tree/small.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,6 +9,7 @@
 #include "dispatch.hpp"
 #include "index.hpp"
 #include "simd.hpp"
+#include "tree/network.hpp"
 
 namespace margrove::tree {
 namespace {
@@ -27,45 +27,11 @@ MARGROVE_INLINE double excess_of_numbers(const NodeSums& node, double sum, doubl
          number_purity(Criterion::squared_error, node.sum[0] - sum, 0, node.weight - rows, 0) - node.purity;
 }
 
-struct Exchange {
-  std::uint8_t low, high;
-};
-
-// Batcher's odd-even merge sort: exchanges that sort `size` numbers, whatever they are.
-std::vector<Exchange> network_for(std::uint32_t size) {
-  std::vector<Exchange> found;
-  for (std::uint32_t p = 1; p < size; p *= 2)
-    for (std::uint32_t k = p; k >= 1; k /= 2)
-      for (std::uint32_t j = k % p; j + k < size; j += 2 * k)
-        for (std::uint32_t i = j; i < std::min(j + k, size - k); ++i)
-          if (i / (2 * p) == (i + k) / (2 * p))
-            found.push_back({static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i + k)});
-  return found;
-}
-
-const std::vector<Exchange>& network(std::uint32_t size) {
-  static const auto all = [] {
-    std::array<std::vector<Exchange>, SmallTrees::kMostRows + 1> networks;
-    for (std::uint32_t m = 0; m < networks.size(); ++m) networks[m] = network_for(m);
-    return networks;
-  }();
-  return all[size];
-}
-
 // One number of each of the columns that lie side by side.
 using Lanes16 = Simd<std::uint16_t, kLanes>;
 using Lanes32 = Simd<std::uint32_t, kLanes>;
 using SignedLanes = Simd<std::int32_t, kLanes>;
 using FloatLanes = Simd<float, kLanes>;
-
-template <class Lanes, class Cell>
-MARGROVE_INLINE void sort_lanes(Cell* cell, std::span<const Exchange> network) {
-  for (const auto& [low, high] : network) {
-    const auto a = load<Lanes>(cell + low * kLanes), b = load<Lanes>(cell + high * kLanes);
-    store(cell + low * kLanes, smaller(a, b));
-    store(cell + high * kLanes, larger(a, b));
-  }
-}
 
 // Input and output of scoring a block of columns.
 struct Scoring {
@@ -98,7 +64,7 @@ MARGROVE_INLINE void walk_lanes(const Cell* cell, const Scoring& score, Add add,
 
 // Two classes: with D = l_1 n − n_l t_1 the gain is in proportion to D² / (n_l n_r).
 MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
-  sort_lanes<Lanes16>(cell, network);
+  sort_side_by_side<Lanes16>(cell, network);
   const std::int32_t n = score.size, zeros = score.first[1], ones = n - zeros;
   Lanes16 left{};
   walk_lanes<Lanes16, 8>(
@@ -116,7 +82,7 @@ MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exc
 
 // More classes: with L2 = Σ l_k² and M = Σ t_k l_k the score is L2 / n_l + (T2 − 2 M + L2) / n_r.
 MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
-  sort_lanes<Lanes16>(cell, network);
+  sort_side_by_side<Lanes16>(cell, network);
   const std::size_t n_classes = score.first.size() - 1;
   Lanes16 left[SmallTrees::kMostRows];  // 2 l_k + 1
   std::int32_t t2 = 0;
@@ -148,7 +114,7 @@ MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Ex
 // Numbers, of 16 bits: with D = n s_l − n_l s the gain is in proportion to D² / (n_l n_r).
 MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const Exchange> network,
                                             const Scoring& score, std::int32_t sum) {
-  sort_lanes<Lanes32>(cell, network);
+  sort_side_by_side<Lanes32>(cell, network);
   const std::int32_t n = score.size;
   SignedLanes left{};
   walk_lanes<Lanes32, 24>(
@@ -421,7 +387,7 @@ void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
     before = static_cast<std::uint16_t>(before + count);
   }
   first[n_classes] = before;
-  const std::vector<Exchange>& exchanges = network(size);
+  const std::span<const Exchange> exchanges = sorting_network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
     const std::uint8_t* rank = rank_of(c);
     std::uint16_t* cell = cells_.data() + c * size;
@@ -457,7 +423,7 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
     number[i] = static_cast<std::uint32_t>((numbers_[places_[begin + i]] - low) * scale + 0.5);
     sum += static_cast<std::int32_t>(number[i]);
   }
-  const std::vector<Exchange>& exchanges = network(size);
+  const std::span<const Exchange> exchanges = sorting_network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
     const std::uint8_t* rank = rank_of(c);
     std::uint32_t* cell = wide_cells_.data() + c * size;
