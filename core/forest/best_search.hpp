@@ -28,7 +28,8 @@ struct NodeRows {
   std::uint32_t size;
   std::uint64_t path;
   std::span<const std::uint32_t> alive;  // the columns that are not known to be constant
-  const std::uint32_t* load;             // of draws what cells carry, class << count bits | draws
+  const std::uint32_t* load;             // of draws what cells carry, class << count bits | draws; of weights the class
+  const double* weight;                  // of classes that have weights
   const NumberRow* number;               // of numbers
 };
 

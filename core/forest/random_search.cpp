@@ -96,6 +96,37 @@ MARGROVE_CLONES void left_sums(const double* cells, const NumberRow* row, std::u
   add_up_left(cells, row, size, cut, weights, terms, rows);
 }
 
+// The same for classes that have weights: of each class and of all, (classes + 1, lanes).
+template <class T>
+MARGROVE_INLINE void add_up_left(const T* cells, const std::uint32_t* label, const double* weight, std::uint32_t size,
+                                 const T* cut, std::size_t n_classes, double* weights, std::int64_t* rows) {
+  using Wholes = Simd<std::int64_t, kLanes>;
+  using Doubles = Simd<double, kLanes>;
+  const auto most = load<Simd<T, kLanes>>(cut);
+  Doubles all{};
+  Wholes n{};
+  std::fill_n(weights, n_classes * kLanes, 0.0);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    const auto is_left = converted<Wholes>(load<Simd<T, kLanes>>(cells + i * kLanes) <= most);
+    const Doubles own = is_left ? Doubles{} + weight[i] : Doubles{};
+    double* of_class = weights + label[i] * kLanes;
+    store(of_class, load<Doubles>(of_class) + own);
+    all += own;
+    n -= is_left;
+  }
+  store(weights + n_classes * kLanes, all);
+  store(rows, n);
+}
+MARGROVE_CLONES void left_sums(const float* cells, const std::uint32_t* label, const double* weight, std::uint32_t size,
+                               const float* cut, std::size_t n_classes, double* weights, std::int64_t* rows) {
+  add_up_left(cells, label, weight, size, cut, n_classes, weights, rows);
+}
+MARGROVE_CLONES void left_sums(const double* cells, const std::uint32_t* label, const double* weight,
+                               std::uint32_t size, const double* cut, std::size_t n_classes, double* weights,
+                               std::int64_t* rows) {
+  add_up_left(cells, label, weight, size, cut, n_classes, weights, rows);
+}
+
 // A node's cells of up to kLanes columns, those of a row side by side: from whole rows of `d` cells to `to`. What lies
 // in the lanes behind the columns does not matter.
 template <class T>
@@ -291,8 +322,12 @@ std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, co
     bound[c] = rounded_down<T>(lanes.cut[c]);
   }
   if (!found) return 0;
-  task_.has_classes() ? choose_of_classes(node, sums, fetched, bound, lanes, column, best)
-                      : choose_of_numbers(node, sums, fetched, bound, lanes, column, best);
+  if (!task_.has_classes())
+    choose_of_numbers(node, sums, fetched, bound, lanes, column, best);
+  else if (task_.has_counts())
+    choose_of_counts(node, sums, fetched, bound, lanes, column, best);
+  else
+    choose_of_weights(node, sums, fetched, bound, lanes, column, best);
   return found;
 }
 
@@ -324,8 +359,27 @@ void RandomSearch::choose_of_numbers(const NodeRows& node, const NodeSums& sums,
 }
 
 template <class T>
-void RandomSearch::choose_of_classes(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+void RandomSearch::choose_of_weights(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
                                      const Lanes& lanes, std::uint32_t& column, Found& best) {
+  const std::size_t n_classes = sums.sum.size();
+  weights_.resize((n_classes + 1) * kLanes);
+  std::int64_t rows[kLanes];
+  left_sums(fetched, node.load, node.weight, node.size, bound, n_classes, weights_.data(), rows);
+  for (std::size_t c = 0; c < waiting_.size(); ++c) {
+    if (!lanes.is_test[c]) continue;
+    Found found;
+    ClassSums<PlaceReader> kernel(task_, sums, found, tree::kNoFloor, {}, left_);
+    kernel.nl = rows[c];
+    kernel.wl = weights_[n_classes * kLanes + c];
+    for (std::size_t k = 0; k < n_classes; ++k) kernel.left[k] = weights_[k * kLanes + c];
+    kernel.consider(0, 0);
+    offer(sums, lanes, c, found, column, best);
+  }
+}
+
+template <class T>
+void RandomSearch::choose_of_counts(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                                    const Lanes& lanes, std::uint32_t& column, Found& best) {
   using Whole = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
   const std::size_t n_segments = sums.segments.size();
   draws_.resize(std::max(draws_.size(), n_segments * kLanes));

@@ -65,7 +65,10 @@ class RandomSearch {
     double cut[kLanes] = {};
   };
   template <class T>
-  void choose_of_classes(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+  void choose_of_counts(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
+                        const Lanes& lanes, std::uint32_t& column, Found& best);
+  template <class T>
+  void choose_of_weights(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
                          const Lanes& lanes, std::uint32_t& column, Found& best);
   template <class T>
   void choose_of_numbers(const NodeRows& node, const NodeSums& sums, const T* fetched, const T* bound,
@@ -86,6 +89,7 @@ class RandomSearch {
   std::vector<std::uint8_t> is_constant_;  // (d)
   std::vector<double> fetched_;            // (rows, lanes), of floats or doubles
   std::vector<std::int64_t> draws_;        // (classes that occur, lanes) on the left
+  std::vector<double> weights_;            // (classes + 1, lanes) on the left, where they have weights
   std::vector<double> left_;
 };
 

@@ -83,9 +83,8 @@ void TreeGrower::plant(std::int64_t t) {
   spare_weight_.resize(weight_.size());
   spare_number_.resize(number_.size());
   is_gini_ = best_.begin_tree(static_cast<std::int64_t>(total_weight_), count_bits_, load_bits_);
-  is_random_ = task_.is_random && (has_counts_ || !task_.has_classes());
-  if (is_random_) random_.begin_tree(count_bits_);
-  cells_.resize(is_gini_ || is_random_ ? 0 : size);
+  if (task_.is_random) random_.begin_tree(count_bits_);
+  cells_.resize(is_gini_ || task_.is_random ? 0 : size);
   other_.resize(cells_.size());
   if (!has_counts_ && task_.has_classes()) whole_.resize(size);
   alive_.clear();
@@ -196,7 +195,7 @@ void TreeGrower::split(const Open& node, std::uint32_t column, const Found& test
 // Appends the columns that are not known to be constant. False if these are all that were alive.
 bool TreeGrower::list_alive(const Open& node) {
   if (is_best_) return best_.list_alive(alive_);
-  if (is_random_) return random_.list_alive(alive_);
+  if (task_.is_random) return random_.list_alive(alive_);
   if (constant_.empty()) return false;
   std::sort(constant_.begin(), constant_.end());
   for (std::uint32_t i = node.alive_begin; i < node.alive_end; ++i)
@@ -295,13 +294,13 @@ bool TreeGrower::search(const Open& node, std::uint32_t& column, Found& best) {
       number_rows_[i] = {weight, weight * (number_[node.begin + i] - sums_.shift)};
     }
   }
-  const NodeRows rows{
-      row_.data() + node.begin, node.size, node.path, alive, load_.data() + (has_counts_ ? node.begin : 0),
-      number_rows_.data()};
+  const std::uint32_t first = task_.has_classes() ? node.begin : 0;
+  const NodeRows rows{row_.data() + node.begin, node.size,          node.path, alive, load_.data() + first,
+                      weight_.data() + first,   number_rows_.data()};
   is_best_ = is_gini_ || (!task_.has_classes() && best_.begin_node(rows, sums_));
-  const bool is_found = is_best_     ? best_.search(rows, sums_, column, best)
-                        : is_random_ ? random_.search(rows, sums_, column, best)
-                                     : search_columns(node, column, best);
+  const bool is_found = is_best_          ? best_.search(rows, sums_, column, best)
+                        : task_.is_random ? random_.search(rows, sums_, column, best)
+                                          : search_columns(node, column, best);
   if (!is_found) return false;
   const double gain = (best.excess + sums_.tolerance) / sums_.weight;
   return gain >= 0 && sums_.weight / total_weight_ * gain >= task_.min_impurity_decrease;
@@ -318,8 +317,7 @@ bool TreeGrower::search_columns(const Open& node, std::uint32_t& column, Found& 
     const std::uint32_t j = draw_.next();
     found = {};
     const double floor = best.exists() ? best.excess + sums_.tolerance : tree::kNoFloor;
-    const bool has_tests = task_.is_random ? scan_random(node, j, found) : scan_column(node, j, floor, found);
-    if (!has_tests) {
+    if (!scan_column(node, j, floor, found)) {
       constant_.push_back(j);
       continue;
     }
@@ -339,7 +337,7 @@ template <class Use>
 void TreeGrower::with_class_kernel(const Open& node, double floor, Found& found, Use use) {
   const auto go = [&](const auto& reader) {
     using Reader = std::decay_t<decltype(reader)>;
-    if (task_.is_random || task_.measure.criterion != Criterion::gini)
+    if (task_.measure.criterion != Criterion::gini)
       use(ClassSums<Reader>(task_, sums_, found, floor, reader, left_));
     else if (width_ == 2)
       use(GiniTwo<Reader>(task_, sums_, found, floor, reader));
@@ -386,27 +384,6 @@ bool TreeGrower::scan_cells(const Open& node, std::uint32_t column, double floor
       if (key != next) kernel.consider(static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(next));
     }
   });
-  return true;
-}
-
-// A threshold drawn between the least and the largest cell: `random_cut` of tree/scan.cpp.
-bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& found) {
-  const tree::Column& cells = task_.columns[column];
-  const std::uint32_t* row = row_.data() + node.begin;
-  double low = cells.number(row[0]), high = low;
-  for (std::uint32_t i = 0; i < node.size; ++i) {
-    const double x = cells.number(row[i]);
-    low = std::min(low, x);
-    high = std::max(high, x);
-  }
-  if (!(low < high)) return false;
-  const double cut = random_cut(tree::place_of(node.path, column), low, high);
-  with_kernel(node, tree::kNoFloor, found, [&](auto&& kernel) {
-    for (std::uint32_t i = 0; i < node.size; ++i)
-      if (cells.number(row[i]) <= cut) kernel.add(load_of(node.begin + i, node.begin));
-    kernel.consider(0, 0);
-  });
-  found.theta = cut;
   return true;
 }
 

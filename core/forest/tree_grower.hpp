@@ -68,7 +68,6 @@ class TreeGrower {
   bool list_alive(const Open& node);
   // The best test of a column that surpasses `floor`. False if it is constant.
   bool scan_column(const Open& node, std::uint32_t column, double floor, Found& found);
-  bool scan_random(const Open& node, std::uint32_t column, Found& found);
   template <class Cell>
   bool scan_cells(const Open& node, std::uint32_t column, double floor, Found& found);
   template <class Use>
@@ -97,8 +96,8 @@ class TreeGrower {
   std::vector<std::uint32_t> alive_;  // columns that are not known to be constant, of the nodes on the stack
   BestSearch best_;
   RandomSearch random_;
-  bool is_gini_ = false, is_random_ = false;  // which of these searches the nodes of this tree, if one does
-  bool is_best_ = false;                      // has searched the last node
+  bool is_gini_ = false;  // whether best_ searches the nodes of this tree
+  bool is_best_ = false;  // whether it has searched the last node
   ColumnDraw draw_;
   NodeSums sums_;
   GrownTree tree_;
