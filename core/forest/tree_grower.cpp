@@ -389,7 +389,7 @@ bool TreeGrower::scan_cells(const Open& node, std::uint32_t column, double floor
   return true;
 }
 
-// A threshold drawn between the least and the largest cell: `random_cut` of tree/scan.cpp.
+// A threshold drawn between the least and the largest cell.
 bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& found) {
   const tree::Column& cells = task_.columns[column];
   const std::uint32_t* row = row_.data() + node.begin;
@@ -400,7 +400,7 @@ bool TreeGrower::scan_random(const Open& node, std::uint32_t column, Found& foun
     high = std::max(high, x);
   }
   if (!(low < high)) return false;
-  const double cut = random_cut(tree::place_of(node.path, column), low, high);
+  const double cut = tree::random_cut(tree::place_of(node.path, column), low, high);
   with_kernel(node, tree::kNoFloor, found, [&](auto&& kernel) {
     for (std::uint32_t i = 0; i < node.size; ++i)
       if (cells.number(row[i]) <= cut) kernel.add(load_of(node.begin + i, node.begin));
