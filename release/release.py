@@ -42,7 +42,8 @@ def bill_of_materials(wheel: str) -> None:
             "version": version("nanobind"),
             "purl": f"pkg:pypi/nanobind@{version('nanobind')}",
             "licenses": [{"license": {"id": "BSD-3-Clause"}}],
-            "description": "compiled into margrove._core, with tsl::robin_map (MIT) and libstdc++ (GPL with exception)",
+            "description": "compiled into margrove._core, with tsl::robin_map (MIT), libstdc++ (GPL with exception) "
+            "and, for aarch64, libc++ and libunwind of LLVM (Apache-2.0 with exception)",
         }
     )
     path.write_text(json.dumps(bill, indent=2) + "\n")
