@@ -30,11 +30,12 @@ def bill_of_materials(wheel: str) -> None:
     """Write what an installation holds, as CycloneDX: packages with versions, and what is compiled into the core."""
     shutil.rmtree(WORK / "plain", ignore_errors=True)
     plain = environment(sys.executable, "plain", wheel)
+    run(str(plain / "python"), "-m", "pip", "uninstall", "--quiet", "--yes", "setuptools", "pip")  # which venv brought
     tools = environment(sys.executable, "tools", "cyclonedx-bom")
     path = DIST / "margrove.cdx.json"
     options = ("--output-reproducible", "--of", "JSON", "-o", str(path), str(plain / "python"))
     run(str(tools / "cyclonedx-py"), "environment", *options)
-    bill = json.loads(path.read_text())
+    bill = json.loads(path.read_text().replace(f"file://{DIST}/", ""))
     bill["components"].append(
         {
             "type": "library",
