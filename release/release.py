@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 import sys
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from wheels import DIST, ROOT, WORK, environment, run
 
 
 def main() -> None:
-    wheel = next(DIST.glob("*cp311-cp311*.whl"), None)
+    wheel = next(DIST.glob(f"*cp311-cp311*{platform.machine()}.whl"), None)
     if wheel is None:
         sys.exit("There is no wheel in dist/. Run: make wheels")
     bin_ = environment(sys.executable, "docs", f"{wheel}[test,docs]")
