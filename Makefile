@@ -34,7 +34,7 @@ OLD_TESTED := tests/peers/test_sklearn_world.py tests/clients tests/svm tests/tr
               tests/multiclass tests/store
 
 .DEFAULT_GOAL := run
-.PHONY: run check test test-all test-oldest lint stubs sanitize bench docs wheels release clean help
+.PHONY: run check test test-all test-oldest lint stubs sanitize bench docs wheels wheels-aarch64 release clean help
 SHELL := /bin/bash
 
 help:  ## what can be typed
@@ -86,7 +86,10 @@ docs: $(VENV)/.docs  ## the documentation, into docs/_build/html
 wheels:  ## wheels and sdist into dist/: built twice, audited, installed into clean environments, tested
 	$(PYTHON) release/wheels.py
 
-release: lint test-all docs wheels $(VENV)/.docs  ## all tests, wheels, documentation, bill of materials, checksums, into dist/
+wheels-aarch64:  ## wheels for Linux on aarch64, compiled here by zig, into dist/
+	$(PYTHON) release/wheels.py --aarch64
+
+release: lint test-all docs wheels wheels-aarch64 $(VENV)/.docs  ## all tests, wheels, documentation, bill of materials, checksums, into dist/
 	$(BIN)/python release/release.py
 
 clean:  ## remove everything made here

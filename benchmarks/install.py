@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import resource
 import subprocess
@@ -82,7 +83,7 @@ def weight() -> list[dict[str, Any]]:
 
 def wheel() -> list[dict[str, Any]]:
     tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    found = sorted((ROOT / "dist").glob(f"*-{tag}-*.whl"))
+    found = sorted((ROOT / "dist").glob(f"*-{tag}-*{platform.machine()}.whl"))
     if not found:
         sys.exit(f"There is no wheel for {tag} in dist/. Run: make wheels")
     with tempfile.TemporaryDirectory() as folder:

@@ -9,12 +9,29 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#elif defined(_WIN32)
+#include <malloc.h>
 #endif
 
 namespace margrove {
 
+// `unit` divides `bytes`.
+inline void* aligned_memory(std::size_t unit, std::size_t bytes) {
+#if defined(_WIN32)  // whose C library cannot free what std::aligned_alloc would return, and so has none
+  return _aligned_malloc(bytes, unit);
+#else
+  return std::aligned_alloc(unit, bytes);
+#endif
+}
+
 struct Freed {
-  void operator()(void* memory) const { std::free(memory); }
+  void operator()(void* memory) const {
+#if defined(_WIN32)
+    _aligned_free(memory);
+#else
+    std::free(memory);
+#endif
+  }
 };
 
 template <class T>
@@ -26,7 +43,7 @@ LargeMemory<T> large_memory(std::size_t count) {
   constexpr std::size_t kLine = 64, kPage = std::size_t{1} << 21;  // bytes: a cache line, a large page
   const std::size_t bytes = count * sizeof(T), unit = bytes < kPage ? kLine : kPage;
   const std::size_t rounded = (bytes / unit + 1) * unit;
-  void* memory = std::aligned_alloc(unit, rounded);
+  void* memory = aligned_memory(unit, rounded);
   if (!memory) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (unit == kPage) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: what it answers does not matter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 import sys
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from wheels import DIST, ROOT, WORK, environment, run
 
 
 def main() -> None:
-    wheel = next(DIST.glob("*cp311-cp311*.whl"), None)
+    wheel = next(DIST.glob(f"*cp311-cp311*{platform.machine()}.whl"), None)
     if wheel is None:
         sys.exit("There is no wheel in dist/. Run: make wheels")
     bin_ = environment(sys.executable, "docs", f"{wheel}[test,docs]")
@@ -30,11 +31,12 @@ def bill_of_materials(wheel: str) -> None:
     """Write what an installation holds, as CycloneDX: packages with versions, and what is compiled into the core."""
     shutil.rmtree(WORK / "plain", ignore_errors=True)
     plain = environment(sys.executable, "plain", wheel)
+    run(str(plain / "python"), "-m", "pip", "uninstall", "--quiet", "--yes", "setuptools", "pip")  # which venv brought
     tools = environment(sys.executable, "tools", "cyclonedx-bom")
     path = DIST / "margrove.cdx.json"
     options = ("--output-reproducible", "--of", "JSON", "-o", str(path), str(plain / "python"))
     run(str(tools / "cyclonedx-py"), "environment", *options)
-    bill = json.loads(path.read_text())
+    bill = json.loads(path.read_text().replace(f"file://{DIST}/", ""))
     bill["components"].append(
         {
             "type": "library",
@@ -42,7 +44,8 @@ def bill_of_materials(wheel: str) -> None:
             "version": version("nanobind"),
             "purl": f"pkg:pypi/nanobind@{version('nanobind')}",
             "licenses": [{"license": {"id": "BSD-3-Clause"}}],
-            "description": "compiled into margrove._core, with tsl::robin_map (MIT) and libstdc++ (GPL with exception)",
+            "description": "compiled into margrove._core, with tsl::robin_map (MIT), libstdc++ (GPL with exception) "
+            "and, for aarch64, libc++ and libunwind of LLVM (Apache-2.0 with exception)",
         }
     )
     path.write_text(json.dumps(bill, indent=2) + "\n")

@@ -35,7 +35,7 @@ MARGROVE_CLONES void score_two_classes(const std::uint64_t* sums, std::uint32_t 
     const double inside = more_ones > more_zeros ? more_ones : more_zeros, ends = at_end > at_begin ? at_end : at_begin;
     score[b] = n < least || n > most ? -1.0 : at_end;
     const bool is_open = n0 < least || n > most;  // a test at an end is not allowed, so one inside may be better
-    const double may_be = is_open & (least > 1) ? (inside > ends ? inside : ends) : inside;
+    const double may_be = (is_open & (least > 1)) ? (inside > ends ? inside : ends) : inside;
     const bool has_inside = (n - n0 > 1) & (((o != o0) & (l - l0 != o - o0)) | (is_open & (least > 1)));
     limit[b] = has_inside ? may_be : -1.0;
   }

@@ -265,12 +265,6 @@ void CellRows::find_flags(const T* cells, const ForestTask& task) {
   }
 }
 
-double random_cut(std::uint64_t draw, double low, double high) {
-  const double share = static_cast<double>(tree::mixed(draw) >> 11) * 0x1p-53;  // 53 bits, in [0, 1)
-  const double cut = (1 - share) * low + share * high;                          // their difference may overflow
-  return cut < high ? std::max(cut, low) : low;
-}
-
 RandomSearch::RandomSearch(const ForestTask& task, const CellRows& cells)
     : task_(task), cells_(cells), is_constant_(task.columns.size()) {}
 
@@ -318,7 +312,7 @@ std::size_t RandomSearch::look_at(const NodeRows& node, const NodeSums& sums, co
       continue;
     }
     ++found;
-    lanes.cut[c] = random_cut(tree::mixed(node.path ^ task_.column_key[waiting_[c]]), low[c], high[c]);
+    lanes.cut[c] = tree::random_cut(tree::mixed(node.path ^ task_.column_key[waiting_[c]]), low[c], high[c]);
     bound[c] = rounded_down<T>(lanes.cut[c]);
   }
   if (!found) return 0;

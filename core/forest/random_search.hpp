@@ -41,10 +41,6 @@ class CellRows {
   Flags flags_;
 };
 
-// θ of a column whose cells lie between these, from a random number of the node and the column: `random_cut` of
-// src/margrove/tree/draws.py.
-double random_cut(std::uint64_t draw, double low, double high);
-
 class RandomSearch {
  public:
   static constexpr std::uint32_t kLanes = 8;  // columns side by side

@@ -50,11 +50,6 @@ struct Node {
 // The nodes in depth-first order, branches in theirs. A parent must stand before its children.
 std::vector<Node> depth_first(std::vector<Node> nodes);
 
-// The random numbers of a tree come from a counter-based generator keyed by (seed, node, column), so that certificates
-// and other machines can repeat them (src/margrove/tree/draws.py); an ensemble gives each tree a seed of its own. A
-// node's key is its `path`. This is the place of a column in the order in which a node looks at the columns, and what
-// its random threshold is made of.
-inline std::uint64_t place_of(std::uint64_t path, std::uint32_t column) { return mixed(path ^ mixed(column)); }
 // In which order a node looks at the columns: theirs, or one of its own.
 std::vector<std::uint32_t> column_order(const GrowthRules& growth, std::uint64_t path, std::size_t columns);
 

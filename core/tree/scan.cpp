@@ -400,9 +400,7 @@ double random_cut(const ScanRules& rules, const Column& column, Mode left_out, c
     low = parts.block_rows ? std::min(low, first) : first;
     high = parts.block_rows ? std::max(high, last) : last;
   }
-  const double share = static_cast<double>(mixed(draw) >> 11) * 0x1p-53;  // 53 bits, in [0, 1)
-  const double cut = (1 - share) * low + share * high;                    // the difference of the two may overflow
-  return cut < high ? std::max(cut, low) : low;
+  return tree::random_cut(draw, low, high);
 }
 
 // The sums of some elements.

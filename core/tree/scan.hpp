@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tree/draws.hpp"
 #include "tree/flags.hpp"
 #include "tree/lists.hpp"
 #include "tree/measure.hpp"
@@ -44,14 +45,6 @@ struct LevelTable {
   double association = std::numeric_limits<double>::quiet_NaN();
   double inverse_weight = 0;  // Σ 1/w over the levels
 };
-
-// A number that looks random: SplitMix64 (Steele, Lea, Flood 2014).
-inline std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 constexpr double kNoCut = std::numeric_limits<double>::quiet_NaN();
 

@@ -21,9 +21,9 @@ class Predictor:
     """The predictions of a fitted model, for programs that only predict.
 
     It comes from `load_predictor` or from the method ``predictor`` of a fitted model, needs NumPy and the core alone,
-    and gives the model's predictions: of trees, boosted trees and linear models the same bits. The values of kernel
-    machines differ by rounding (some 1e-15 of Σ|β|) in a process without SciPy, whose matrix products the core then
-    computes by itself.
+    and gives the model's predictions: of trees, forests, boosted trees and linear models the same bits. The values of
+    kernel machines differ by rounding (some 1e-15 of Σ|β|) in a process without SciPy, whose matrix products the core
+    then computes by itself.
 
     Rows are an array of numbers, a list of rows, a dict of columns, or a data frame. Cells are read as they are: text
     such as "1.099,10 €" is for `margrove.load`.
@@ -55,7 +55,7 @@ class Predictor:
         return self._of("decision_function", X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class, if the model gives any without SciPy: trees and boosted trees do."""
+        """Return the probability of each class, if the model gives any without SciPy: all kinds of trees do."""
         return self._of("predict_proba", X)
 
     def _of(self, name: str, X: Any) -> NDArray[Any]:
@@ -72,7 +72,7 @@ def load_predictor(path: Target) -> Predictor:
     Parameters
     ----------
     path : str, path or binary file
-        A file that `margrove.save` or ``margrove train`` wrote, with a tree, a boosted model, a linear model or a
+        A file that `margrove.save` or ``margrove train`` wrote, with a tree, a forest, a boosted or linear model or a
         support vector machine, alone or behind `TableEncoder` or scikit-learn's StandardScaler. Any other, and a
         damaged file, is a `ModelFileError`.
     """

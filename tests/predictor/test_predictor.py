@@ -224,8 +224,10 @@ def test_bad_columns_are_refused():
     predictor = mg.LinearSVC().fit(frame, TWO).predictor()
     with pytest.raises(InputError, match=r"no column 'd'\. The model's columns are a, b, c, d"):
         predictor.predict({"a": [1.0], "b": [1.0], "c": [1.0]})
-    with pytest.raises(InputError, match="differ in length"):
+    with pytest.raises(InputError, match="lists of one length"):
         predictor.predict({"a": [1.0], "b": [1.0, 2.0], "c": [1.0], "d": [1.0]})
+    with pytest.raises(InputError, match="lists of one length"):
+        predictor.predict({"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0})
 
 
 def test_a_method_that_the_model_lacks_is_an_attribute_error():

@@ -40,7 +40,7 @@ class Given:
             raise InputError(f"X has no column {absent[0]!r}", cure=f"The model's columns are {', '.join(self.names)}.")
         columns = [np.asarray(_plain(X[name])) for name in self.names]
         if any(column.shape != columns[0].shape or column.ndim != 1 for column in columns):
-            raise InputError("the columns of X differ in length", cure="Give each a cell for each row.")
+            raise InputError("the columns of X are not lists of one length", cure="Give each a cell for each row.")
         return columns
 
     def _name(self, j: int) -> str:

@@ -2,7 +2,7 @@
 
 A number depends on its key alone, not on what was drawn before. So certificates, both engines and other computers draw
 the same numbers, in any order. The hash is SplitMix64 (Steele, Lea, Flood 2014). The core has the same functions
-(core/tree/scan.hpp and growing.hpp).
+(core/tree/draws.hpp).
 """
 
 from __future__ import annotations
