@@ -387,13 +387,13 @@ class DelimitedChunks(TableChunks):
 
     def _refuse_untidy(self, line: int, block: Content) -> None:
         """Raise `InputError` if lines of the block are no rows; the sums in a short file need all of it."""
-        from margrove.data.tidy import KEPT, tidied
+        from margrove.data.tidy import DOUBTFUL, KEPT, tidied
 
         is_part = self._content.size >= HEAD
         dialect = replace(self._body, above=line) if is_part else self._dialect
         found = tidied(block if is_part else self._content, dialect, is_part=is_part)
         said = () if found is None else found[1].notes[len(dialect.notes) :]
-        if left_out := [note for note in said if KEPT not in note]:
+        if left_out := [note for note in said if KEPT not in note and DOUBTFUL not in note]:
             problem = "some lines are no rows of the table, or not whole"
             cure = f"Correct them, or use read_table, which says: {left_out[0]}"
             raise self._content.error(problem, cure=cure)

@@ -91,9 +91,11 @@ class Text:
     def odd(self, is_odd: Sequence[bool]) -> list[str] | None:
         """Return the texts that are odd, if they are so few that they are mistakes or say that there is no value;
         otherwise None."""
+        if all(is_odd):
+            return None
         strange = [place for place, odd in enumerate(is_odd) if odd and not is_no_value(self.texts[place])]
         n_rows, n_odd = int(self.counts.sum()), int(self.counts[strange].sum())
-        if all(is_odd) or n_odd > max(1 if n_rows < 20 else 2, n_rows // 100):
+        if n_odd > max(1 if n_rows < 20 else 2, n_rows // 100):
             return None
         if strange and len(is_odd) - len(strange) < max(5, 4 * len(strange)):
             return None

@@ -22,7 +22,7 @@ from margrove.data.frames import check_finite
 from margrove.data.header import filled
 from margrove.data.inference import infer_columns
 from margrove.data.memory import CELL, check_memory
-from margrove.data.source import Content, NotUTF8Error, as_utf8, bad_byte
+from margrove.data.source import HEAD, Content, NotUTF8Error, as_utf8, bad_byte
 from margrove.data.table import Table
 from margrove.data.tidy import TOTAL, tidied
 from margrove.errors import InputError
@@ -115,11 +115,7 @@ def _parse(content: Content, dialect: Dialect) -> tuple[pa.Table, Content, Diale
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     arrow, reason = _parse_fast(content, dialect, block, n_lines)
-    is_tidy = arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect))
-    # A blank line between the rows, below which another table may begin.
-    has_blank = arrow is not None and arrow.num_rows < n_lines and content.size <= REPORT
-    has_blank = has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
-    if is_tidy and not has_blank:
+    if arrow is not None and (arrow.num_columns == 1 or not _may_be_untidy(arrow, content, dialect, n_lines)):
         return arrow, content, dialect
     if not content.data[dialect.body :].strip():
         raise no_rows(content, dialect)
@@ -154,6 +150,15 @@ def _parse_fast(content: Content, dialect: Dialect, block: int, n_lines: int) ->
         return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True), ""
     except pa.ArrowInvalid as error:
         return None, str(error)
+
+
+def _may_be_untidy(arrow: pa.Table, content: Content, dialect: Dialect, n_lines: int) -> bool:
+    """Return whether lines may be no rows: in a file of more than `HEAD` bytes, by few signs."""
+    if content.size <= HEAD or is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect):
+        return True
+    # Below a blank line between the rows another table may begin.
+    has_blank = arrow.num_rows < n_lines and content.size <= REPORT
+    return has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
 
 
 def is_untidy(arrow: pa.Table, content: Content, dialect: Dialect) -> bool:

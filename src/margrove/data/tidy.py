@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from margrove.data.columns import clip
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
 from margrove.data.formats import NumberFormat
-from margrove.data.header import filled, is_formatted, names_numbers
+from margrove.data.header import filled, is_formatted, is_sparse, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
-from margrove.data.written import written_number
+from margrove.data.written import is_no_value, written_number
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -35,7 +35,10 @@ TOTAL = (  # the first cell of a line of sums or means
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
     rf"|итого|всего|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
 )
-KEPT = "called a total but not the sum of the rows above"  # ends a note on lines that are not left out
+# What is said of lines that are kept.
+KEPT = "called a total but not the sum of the rows above"
+DOUBTFUL = "with few cells, perhaps no row of the table,"
+_PROFILED = 1000  # rows by which it is known how a usual one is filled
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
 
@@ -55,14 +58,14 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
         if any(cell.strip() for cell in cells[width:]):
             raise ragged(content, dialect, line, cells)
     _refuse_another(content, rows, dialect)
-    why, is_called = _reasons(rows, dialect, is_part=is_part)
+    usual = _Usual(rows, dialect)
+    why, doubts = _reasons(rows, dialect, usual, is_part=is_part)
     notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
-    if is_called.any():
-        notes.append(on_lines([rows[i][0] for i in np.flatnonzero(is_called)], KEPT, "kept"))
+    notes += doubts
     kept = [row for row, what in zip(rows, why, strict=True) if not what]
     short = [row for row in kept if len(row[1]) < width]
     if short:
-        _check_short(content, dialect, kept, short)
+        _check_short(content, dialect, usual, kept, short)
         lines = [line for line, _ in short]
         notes.append(on_lines(lines, "with fewer cells than there are columns", "completed with missing cells"))
     if not notes and all(len(cells) == width for _, cells in kept):
@@ -75,8 +78,8 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     return content.replaced(text.getvalue().encode()), tidy
 
 
-def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[NDArray[Any], Flags]:
-    """Return why each row is left out, "" for those of the table, and which of these are only called a total."""
+def _reasons(rows: list[Row], dialect: Dialect, usual: _Usual, *, is_part: bool) -> tuple[NDArray[Any], list[str]]:
+    """Return why each row is left out, "" for those of the table, and notes on doubtful rows that are kept."""
     width = len(dialect.columns)
     why = np.full(len(rows), "", dtype=object)
     why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
@@ -86,9 +89,66 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[NDArr
         label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
         why[is_sum] = f"with totals, such as {clip(label)!r},"
     why[[len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
-    below = np.arange(len(rows)) >= _first_note(rows, dialect, is_sum)
-    why[below & (why == "")] = "below the rows"
-    return why, is_called
+    is_odd = np.array([not said and usual.is_odd(cells) for (_, cells), said in zip(rows, why, strict=True)], dtype=bool)
+    first, last = 0, _first_note(rows, dialect, is_sum, is_odd)
+    while first < last and (why[first] or is_odd[first]):
+        first += 1
+    place, is_free = np.arange(len(rows)), why == ""
+    why[is_free & (place < first)] = "above the rows"
+    why[is_free & (place >= last)] = "below the rows"
+    is_free = why == ""
+    is_single = np.array([filled(cells) == 1 for _, cells in rows], dtype=bool)
+    why[is_free & is_odd & is_single] = "between the rows"
+    is_free = why == ""
+    inside = np.flatnonzero(is_free)
+    lacks = np.array([usual.is_doubtful(cells) for _, cells in rows], dtype=bool)
+    is_doubtful = is_free & lacks & (is_single | np.isin(place, inside[[0, -1]] if inside.size else []))
+    notes = []
+    for flags, what in ((is_called & is_free, KEPT), (is_doubtful, DOUBTFUL)):
+        if flags.any():
+            notes.append(on_lines([rows[i][0] for i in np.flatnonzero(flags)], what, "kept"))
+    return why, notes
+
+
+class _Usual:
+    """The columns that a usual row fills, and those in which all cells are numbers or dates."""
+
+    def __init__(self, rows: list[Row], dialect: Dialect) -> None:
+        self.width, self.typical = len(dialect.columns), dialect.typical
+        self.missing = {"", *dialect.missing}
+        whole = [cells for _, cells in rows if not is_sparse(cells, self.typical)]
+        is_full = [filled(cells) >= self.typical for cells in whole]
+        if any(is_full):  # what is less full at either end may be a balance
+            whole = whole[is_full.index(True) : len(whole) - is_full[::-1].index(True)]
+        whole = [cells for cells in whole[:_PROFILED] if len(cells) >= self.width]
+        n, columns = len(whole), [self._given([row[j] for row in whole]) for j in range(self.width)]
+        self.words = [set(column) for column in columns]
+        self.always = [j for j, column in enumerate(columns) if n and len(column) >= 0.95 * n]
+        self.is_typed = [bool(column) and sum(map(is_formatted, column)) > 0.9 * len(column) for column in columns]
+
+    def _given(self, cells: Sequence[str]) -> list[str]:
+        return [cell for cell in map(str.strip, cells) if cell not in self.missing]
+
+    def _places(self, cells: list[str]) -> tuple[list[int], int]:
+        """Return the cells that are filled, and how many are not that always are."""
+        places = [j for j, cell in enumerate(cells[: self.width]) if cell.strip() not in self.missing]
+        return places, len(set(self.always).difference(places))
+
+    def is_odd(self, cells: list[str]) -> bool:
+        """Return whether cells are no row: the first of them is a word of its own, stands where numbers or dates do, or
+        to the right of such, and cells are not filled that always are."""
+        places, n_lacking = self._places(cells)
+        if not places or not n_lacking:  # so that a column is always filled
+            return False
+        label, first = cells[places[0]].strip(), self.always[0]
+        if is_formatted(label) or is_no_value(label) or label in self.words[places[0]]:
+            return False
+        return self.is_typed[places[0]] or (places[0] > first and self.is_typed[first] and n_lacking > 1)
+
+    def is_doubtful(self, cells: list[str]) -> bool:
+        """Return whether a row lacks its first cell, or most of those that are always filled."""
+        places, n_lacking = self._places(cells)
+        return bool(places and n_lacking) and n_lacking > (places[0] <= self.always[0]) and 2 * n_lacking >= len(self.always)
 
 
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
@@ -124,16 +184,11 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     return found
 
 
-def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags) -> int:
-    """Return the first of the rows at the end that are remarks: mostly empty, and after a blank line or a sum; or half
-    empty, after a blank line, such as a balance."""
-
-    def is_apart(i: int) -> bool:
-        is_half_empty = 2 * filled(rows[i][1]) <= dialect.typical and i > 0 and _follows_blank(rows, i)
-        return bool(is_sum[i]) or is_half_empty or _is_sparse(rows[i][1], dialect)
-
+def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags, is_odd: Flags) -> int:
+    """Return the first of the rows at the end that are remarks: no rows, or mostly empty and after a blank line or a
+    sum."""
     start = len(rows)
-    while start > 0 and is_apart(start - 1):
+    while start > 0 and (is_sum[start - 1] or is_odd[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
         start -= 1
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
@@ -142,7 +197,7 @@ def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags) -> int:
         follows = is_sum[i - 1] or _follows_blank(rows, i)
         is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
         is_long = filled(cells) == 1 and len(words) > max(longest, 12)
-        if _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
+        if is_odd[i] or _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
             return i
     return len(rows)
 
@@ -213,7 +268,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bo
         elif is_called:  # sums whose formulas were never computed
             found[i] = lacking[i] = True
         else:
-            found[i] = lacks and bool(numbers) and fitting == len(numbers) and i > 2
+            found[i] = (lacks or len(numbers) > 1) and bool(numbers) and fitting == len(numbers) and i > 2
         if found[i]:
             sums.leave_out(i)
     if (called & ~found).any():
@@ -227,14 +282,11 @@ def _amount(cell: str, decimal: str) -> float:
     return math.nan if written is None else NumberFormat(decimal, "," if decimal == "." else ".").value(written)
 
 
-def _check_short(content: Content, dialect: Dialect, rows: list[Row], short: list[Row]) -> None:
+def _check_short(content: Content, dialect: Dialect, usual: _Usual, rows: list[Row], short: list[Row]) -> None:
     """Refuse short rows unless their cells are where they should be: numbers below numbers."""
-    width, missing = len(dialect.columns), {"", *dialect.missing}
-    whole = [cells for _, cells in rows if len(cells) >= width][:1000]
-    columns = [[cells[j] for cells in whole if cells[j].strip() not in missing] for j in range(width)]
-    is_numeric = [bool(column) and sum(map(is_formatted, column)) > 0.9 * len(column) for column in columns]
-    are_many = len(short) > MOST_SHORT * len(rows)
+    are_many, has_whole = len(short) > MOST_SHORT * len(rows), len(short) < len(rows)
     for line, cells in short:
-        checked = [is_formatted(cell) for j, cell in enumerate(cells) if is_numeric[j] and cell.strip() not in missing]
-        if not whole or not all(checked) or (are_many and not checked):
+        given = [(j, cell) for j, cell in enumerate(cells) if usual.is_typed[j] and cell.strip() not in usual.missing]
+        checked = [is_formatted(cell) for _, cell in given]
+        if not has_whole or not all(checked) or (are_many and not checked):
             raise ragged(content, dialect, line, cells)
