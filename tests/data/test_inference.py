@@ -447,7 +447,7 @@ def test_words_among_numbers_are_named(tmp_path):
     numbers = [f"${number:,}.50" for number in range(1000, 1040)]
     column, notes = column_of(tmp_path, [*numbers, *["on request"] * 4])
     assert column.kind == "category"
-    assert "stays text: 4 of 44 cells are words, such as 'on request'. If they mark missing" in notes
+    assert "stays text: 4 of 44 cells are no numbers or dates, such as 'on request'. If they mark missing" in notes
     assert column_of(tmp_path, [*numbers, *["on request"] * 4], missing=["", "on request"])[0].n_missing == 4
     column, notes = column_of(tmp_path, [*numbers, *["k.A.", "unknown"] * 4])
     assert column.n_missing == 8

@@ -39,6 +39,7 @@ SIGNS = {"decimal_point": ".", "decimal_comma": ","}
 _PLAIN = {".": NumberFormat(".", ","), ",": NumberFormat(",", ".")}  # by the decimal sign
 _NAMES = {".": "point", ",": "comma", " ": "space", "'": "apostrophe"}
 _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
+_ABOUT = "<>~≈≤≥c"  # signs before a number; others are marks of footnotes
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
@@ -135,7 +136,7 @@ class Numbers:
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
-        if written is None or 4 * sum(bool(cell.about) for cell in known) > len(known):
+        if written is None or 4 * sum(cell.about[:1] in _ABOUT for cell in known if cell.about) > len(known):
             return None
         # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
         is_word = all(len(unit) > 2 and not re.search(r"\d", unit) for unit in units)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,12 @@ class Rows:
         texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string())}
         body = self.content.open(self.dialect.body)
         return _read_csv(body, self.dialect, block, newlines_in_values=True, **texts, **convert)
+
+    @cached_property
+    def has_points(self) -> bool:
+        """Whether cells of a short file may have points between thousands: 12.500."""
+        data = self.content.data if self.content.size <= REPORT else b""
+        return re.search(rb"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])", data) is not None
 
     def has_leading_zeros(self) -> bool:
         """Return whether a cell begins with a zero and a digit, or with 12E4; of a long file, pieces all over it are

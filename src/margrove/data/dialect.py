@@ -35,6 +35,7 @@ from margrove.errors import InputError, ParameterError, check_choice, check_whol
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", "~": "tilde", "^": "caret", ",": "comma", " ": "space"}
 DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
+EVIDENT = ("Line 1 holds", "The delimiter is")  # notes that tell nothing new on tables like one that was read before
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
@@ -137,6 +138,7 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
     if header == "auto" and header_row is None and found.body - found.first < 2:
         _refuse_unclear(content, cells, found.first, missing)
+    _refuse_beside(content, found.names, cells[found.body :])
     columns, renamed = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
     last_line = skipped + rows[max(found.body - 1, 0)][1] - 1  # of the names
     above = skipped + rows[found.body][0] - 1 if found.body < len(rows) else last_line
@@ -182,6 +184,21 @@ def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing
         return
     lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
     raise content.error(problem, cure=Advice("Name the line that holds the names: ", Setting("header_row", ...), lines))
+
+
+def _refuse_beside(content: Content, names: Sequence[str], rows: list[list[str]]) -> None:
+    """Refuse a file in which another table stands to the right of the first, beyond an empty column: it has names of
+    the first, or fewer rows."""
+    for j in range(1, len(names) - 2):
+        right = [name for name in names[j + 1 :] if name]
+        if names[j] or any(row[j : j + 1] > [""] for row in rows) or len(right) < 2:
+            continue
+        n_filled = [filled(row[j + 1 :]) for row in rows]
+        n_right = sum(map(bool, n_filled))
+        is_short = n_right < len(rows) and n_filled[:n_right] == [len(right)] * n_right
+        if not set(right).isdisjoint(names[:j]) or is_short:
+            problem = f"two tables seem to stand side by side, the second from {right[0]!r} on"
+            raise content.error(problem, cure="Save each as a file of its own.")
 
 
 def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

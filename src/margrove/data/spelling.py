@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from margrove.data.columns import MISSING, Column, category_column, named, some
-from margrove.data.written import DASHES, ERRORS
+from margrove.data.written import DASHES, is_absent
 
 _MOST_JOINED = 10_000  # levels among which spellings are compared
 _ANSWERS = ("y", "n", "j", "m", "f", "w", "t")  # letters for yes, no, true, false, male and female
@@ -38,9 +38,13 @@ def as_trained_spelling(column: Column, trained: tuple[str, ...]) -> tuple[Colum
 def without_dashes(column: Column, trained: tuple[str, ...] = ()) -> tuple[Column, list[str]]:
     """Return words with missing cells in place of dashes and of errors of spreadsheets, with a note. Beside "+", or a
     single word, "-" is a class, as it is where training knew it as one."""
-    words = [level for level in trained or column.levels if level not in DASHES + ERRORS]
+    words = [level for level in trained or column.levels if level not in DASHES and not is_absent(str(level))]
     is_class = "+" in words or len(words) < 2 or any(level in DASHES for level in trained)
-    missing = [level for level in column.levels if level in ERRORS or (level in DASHES and not is_class)]
+    missing = [
+        level
+        for level in column.levels
+        if level not in trained and (is_absent(str(level)) or (level in DASHES and not is_class))
+    ]
     if not missing:
         return column, []
     kept = [level for level in column.levels if level not in missing]

@@ -11,6 +11,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -25,7 +26,7 @@ from margrove.data.formats import NumberFormat
 from margrove.data.header import filled, is_formatted, is_sparse, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
-from margrove.data.written import is_no_value, written_number
+from margrove.data.written import is_no_value, written_date, written_number
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -37,7 +38,7 @@ TOTAL = (  # the first cell of a line of sums or means
 )
 # What is said of lines that are kept.
 KEPT = "called a total but not the sum of the rows above"
-DOUBTFUL = "with few cells, perhaps no row of the table,"
+DOUBTFUL = "unlike the other rows, perhaps none of the table,"
 _PROFILED = 1000  # rows by which it is known how a usual one is filled
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
@@ -58,8 +59,7 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
         if any(cell.strip() for cell in cells[width:]):
             raise ragged(content, dialect, line, cells)
     _refuse_another(content, rows, dialect)
-    usual = _Usual(rows, dialect)
-    why, doubts = _reasons(rows, dialect, usual, is_part=is_part)
+    usual, why, doubts = _reasons(rows, dialect, is_part=is_part)
     notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     notes += doubts
     kept = [row for row, what in zip(rows, why, strict=True) if not what]
@@ -78,8 +78,9 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     return content.replaced(text.getvalue().encode()), tidy
 
 
-def _reasons(rows: list[Row], dialect: Dialect, usual: _Usual, *, is_part: bool) -> tuple[NDArray[Any], list[str]]:
-    """Return why each row is left out, "" for those of the table, and notes on doubtful rows that are kept."""
+def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usual, NDArray[Any], list[str]]:
+    """Return the usual rows, why each row is left out, "" for those of the table, and notes on doubtful rows that are
+    kept."""
     width = len(dialect.columns)
     why = np.full(len(rows), "", dtype=object)
     why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
@@ -89,25 +90,26 @@ def _reasons(rows: list[Row], dialect: Dialect, usual: _Usual, *, is_part: bool)
         label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
         why[is_sum] = f"with totals, such as {clip(label)!r},"
     why[[len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
-    is_odd = np.array([not said and usual.is_odd(cells) for (_, cells), said in zip(rows, why, strict=True)], dtype=bool)
-    first, last = 0, _first_note(rows, dialect, is_sum, is_odd)
+    is_free, place = why == "", np.arange(len(rows))
+    usual = _Usual([row for row, free in zip(rows, is_free, strict=True) if free], dialect)
+    clashes, is_odd, is_bare = np.array([usual.judged(cells) for _, cells in rows], dtype=bool).T
+    first, last = 0, _first_note(rows, dialect, is_sum, is_odd, clashes)
     while first < last and (why[first] or is_odd[first]):
         first += 1
-    place, is_free = np.arange(len(rows)), why == ""
+    half = (dialect.typical + 1) // 2
+    is_half = np.array([filled(cells) <= (half if len(cells) >= width else 1) for _, cells in rows], dtype=bool)
+    why[is_free & clashes & is_odd & is_half] = "between the rows"
     why[is_free & (place < first)] = "above the rows"
     why[is_free & (place >= last)] = "below the rows"
     is_free = why == ""
     is_single = np.array([filled(cells) == 1 for _, cells in rows], dtype=bool)
-    why[is_free & is_odd & is_single] = "between the rows"
-    is_free = why == ""
-    inside = np.flatnonzero(is_free)
-    lacks = np.array([usual.is_doubtful(cells) for _, cells in rows], dtype=bool)
-    is_doubtful = is_free & lacks & (is_single | np.isin(place, inside[[0, -1]] if inside.size else []))
+    is_edge = np.isin(place, np.flatnonzero(is_free)[[0, -1]] if is_free.any() else [])
+    is_doubtful = is_free & ((is_bare & (is_single | is_edge)) | (clashes & is_edge))
     notes = []
     for flags, what in ((is_called & is_free, KEPT), (is_doubtful, DOUBTFUL)):
         if flags.any():
             notes.append(on_lines([rows[i][0] for i in np.flatnonzero(flags)], what, "kept"))
-    return why, notes
+    return usual, why, notes
 
 
 class _Usual:
@@ -115,40 +117,48 @@ class _Usual:
 
     def __init__(self, rows: list[Row], dialect: Dialect) -> None:
         self.width, self.typical = len(dialect.columns), dialect.typical
-        self.missing = {"", *dialect.missing}
+        self.missing, self._known = {"", *dialect.missing}, dict[str, bool]()
         whole = [cells for _, cells in rows if not is_sparse(cells, self.typical)]
         is_full = [filled(cells) >= self.typical for cells in whole]
         if any(is_full):  # what is less full at either end may be a balance
             whole = whole[is_full.index(True) : len(whole) - is_full[::-1].index(True)]
         whole = [cells for cells in whole[:_PROFILED] if len(cells) >= self.width]
-        n, columns = len(whole), [self._given([row[j] for row in whole]) for j in range(self.width)]
-        self.words = [set(column) for column in columns]
-        self.always = [j for j, column in enumerate(columns) if n and len(column) >= 0.95 * n]
-        self.is_typed = [bool(column) and sum(map(is_formatted, column)) > 0.9 * len(column) for column in columns]
+        columns = [[row[j].strip() for row in whole if self._is_given(row[j])] for j in range(self.width)]
+        n = len(whole)
+        self.words = [{word for word, times in Counter(column).items() if times > 1} for column in columns]
+        self.always = {j for j, column in enumerate(columns) if n and n - len(column) <= max(0.05 * n, min(1, 0.2 * n))}
+        self.is_typed = [_are_values(column) for column in columns]
 
-    def _given(self, cells: Sequence[str]) -> list[str]:
-        return [cell for cell in map(str.strip, cells) if cell not in self.missing]
+    def _is_given(self, cell: str) -> bool:
+        """Return whether a cell has a value."""
+        if cell not in self._known:
+            self._known[cell] = cell.strip() not in self.missing and not is_no_value(cell.strip())
+        return self._known[cell]
 
-    def _places(self, cells: list[str]) -> tuple[list[int], int]:
-        """Return the cells that are filled, and how many are not that always are."""
-        places = [j for j, cell in enumerate(cells[: self.width]) if cell.strip() not in self.missing]
-        return places, len(set(self.always).difference(places))
+    def judged(self, cells: list[str]) -> tuple[bool, bool, bool]:
+        """Return whether the first cell of a row is a word of its own where all others are numbers or dates; whether
+        the cells are no row, for that, or for such a word to the right of where numbers or dates should be, and others
+        are missing that never are; and whether the first cell is missing, or half of those that never are."""
+        places = [j for j, cell in enumerate(cells[: self.width]) if self._is_given(cell)]
+        if not places:
+            return False, False, False
+        n_lacking, label = len(self.always.difference(places)), places[0]
+        word = cells[label].strip()
+        is_word = (n_lacking > 0 or self.is_typed[label]) and word not in self.words[label] and not _is_value(word)
+        clashes, is_odd, first = is_word and self.is_typed[label], False, min(self.always, default=0)
+        if n_lacking and is_word:
+            is_odd = clashes or (label > first and self.is_typed[first] and n_lacking > 1)
+        return clashes, is_odd, 2 * n_lacking >= max(len(self.always), 1) and (n_lacking > 1 or label > first)
 
-    def is_odd(self, cells: list[str]) -> bool:
-        """Return whether cells are no row: the first of them is a word of its own, stands where numbers or dates do, or
-        to the right of such, and cells are not filled that always are."""
-        places, n_lacking = self._places(cells)
-        if not places or not n_lacking:  # so that a column is always filled
-            return False
-        label, first = cells[places[0]].strip(), self.always[0]
-        if is_formatted(label) or is_no_value(label) or label in self.words[places[0]]:
-            return False
-        return self.is_typed[places[0]] or (places[0] > first and self.is_typed[first] and n_lacking > 1)
 
-    def is_doubtful(self, cells: list[str]) -> bool:
-        """Return whether a row lacks its first cell, or most of those that are always filled."""
-        places, n_lacking = self._places(cells)
-        return bool(places and n_lacking) and n_lacking > (places[0] <= self.always[0]) and 2 * n_lacking >= len(self.always)
+def _are_values(cells: list[str]) -> bool:
+    """Return whether cells are numbers or dates, but for a few."""
+    n_words = len(cells) - sum(map(_is_value, cells))
+    return bool(cells) and n_words <= max(0.1 * len(cells), min(2, 0.4 * len(cells)))
+
+
+def _is_value(cell: str) -> bool:
+    return is_formatted(cell) or written_date(cell) is not None
 
 
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
@@ -184,12 +194,13 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     return found
 
 
-def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags, is_odd: Flags) -> int:
+def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags, is_odd: Flags, clashes: Flags) -> int:
     """Return the first of the rows at the end that are remarks: no rows, or mostly empty and after a blank line or a
-    sum."""
-    start = len(rows)
-    while start > 0 and (is_sum[start - 1] or is_odd[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+    sum. Beside sums, there may be a minimum and a maximum."""
+    is_apart, start = is_sum | is_odd | clashes, len(rows)
+    while start > 0 and (is_apart[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
         start -= 1
+    is_odd = is_apart if is_sum[start:].any() else is_odd
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
         cells = rows[i][1]
@@ -287,6 +298,6 @@ def _check_short(content: Content, dialect: Dialect, usual: _Usual, rows: list[R
     are_many, has_whole = len(short) > MOST_SHORT * len(rows), len(short) < len(rows)
     for line, cells in short:
         given = [(j, cell) for j, cell in enumerate(cells) if usual.is_typed[j] and cell.strip() not in usual.missing]
-        checked = [is_formatted(cell) for _, cell in given]
+        checked = [_is_value(cell) for _, cell in given]
         if not has_whole or not all(checked) or (are_many and not checked):
             raise ragged(content, dialect, line, cells)
