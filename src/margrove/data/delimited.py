@@ -30,7 +30,7 @@ from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
-_PIECES, _PIECE = 64, 1 << 14  # pieces of a long file that are searched for codes, and their bytes
+_PIECES, _PIECE = 64, 1 << 12  # pieces of a long file that are searched for codes, and their bytes
 REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
 _TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards

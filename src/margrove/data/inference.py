@@ -234,8 +234,7 @@ def _odd_numbers(column: Column, rows: Rows | None) -> list[str]:
         words = f"Column {column.name!r} holds numbers of more than 15 digits, which are rounded."
         notes.append(Advice(words, " If they are codes, set ", given_kind(column.name, "category"), "."))
     for end in {low, high} & _SENTINELS:
-        others = column.values[(column.values != end) & ~np.isnan(column.values)]
-        if others.size and min(abs(others - end)) > 2 * max(np.ptp(others), 1) and abs(end) > 2 * max(abs(others)):
+        if _all(column, lambda values, end=end: (values == end) | (np.abs(values) < 0.3 * abs(end))):
             words = f"Column {column.name!r}: {end:g} is far from all other numbers. If it marks missing cells, set "
             notes.append(Advice(words, Setting("missing", f"{end:g}"), "."))
     if SAYS_DATE.search(column.name) and low >= _FIRST_SERIAL and _is_whole(column):

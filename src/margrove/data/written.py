@@ -147,6 +147,7 @@ DASHES = ("-", "--", "–", "—")
 ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
 _SIGNS = re.compile(r"[-–—.:…·•*/?\s]+")  # in statistics; "+" and "<" may be values
 _NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b"}  # without blanks
+_LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
 _UNKNOWN = {  # for a missing number or date; among words, these may be classes
     *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
     *("desconocido", "sin dato", "desconhecido", "onbekend"),
@@ -182,7 +183,7 @@ def plain_text(text: str) -> str:
 
 def is_absent(text: str) -> bool:
     """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
-    return text in ERRORS or text.casefold().replace(" ", "") in _NO_ANSWER
+    return len(text) <= _LONGEST and (text in ERRORS or text.casefold().replace(" ", "") in _NO_ANSWER)
 
 
 def is_no_value(text: str) -> bool:
