@@ -120,7 +120,8 @@ def width_of(rows: list[list[str]]) -> tuple[int, int]:
     """Return the number of cells that most rows have, and the number of these rows. A few rows between many remarks are
     a table if a column of theirs holds numbers."""
     counts = Counter(map(len, rows))
-    width, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    # Titles may be more than the rows, which have more cells.
+    width, times = max(counts.items(), key=lambda item: ((item[1] > 1) * item[1] * item[0], item), default=(0, 0))
     if width == 1 and len(counts) > 1:
         runs: list[list[list[str]]] = []
         for row in rows:

@@ -15,18 +15,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.columns import clip
+from margrove.advice import Advice, Setting
+from margrove.data.columns import clip, is_number
 from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
 from margrove.data.formats import NumberFormat
 from margrove.data.header import filled, is_formatted, is_sparse, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.written import is_no_value, written_date, written_number
+from margrove.errors import InputError
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -39,7 +42,12 @@ TOTAL = (  # the first cell of a line of sums or means
 # What is said of lines that are kept.
 KEPT = "called a total but not the sum of the rows above"
 DOUBTFUL = "unlike the other rows, perhaps none of the table,"
-_PROFILED = 1000  # rows by which it is known how a usual one is filled
+_MOST_ABOVE = 2  # lines between the names and the rows, as of opening balances
+_PROFILED = 200  # rows by which it is known how a usual one is filled
+_CALLED = re.compile(  # a cell of a balance
+    rf"{TOTAL}|(?i:\b(?:balance|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg|(?:brought|"
+    r"carried) forward)\b)"
+)
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
 
@@ -60,6 +68,8 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
             raise ragged(content, dialect, line, cells)
     _refuse_another(content, rows, dialect)
     usual, why, doubts = _reasons(rows, dialect, is_part=is_part)
+    if sum(why == "above the rows") > _MOST_ABOVE:
+        raise _unlike_rows(content, rows[0][0])
     notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     notes += doubts
     kept = [row for row, what in zip(rows, why, strict=True) if not what]
@@ -78,56 +88,65 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     return content.replaced(text.getvalue().encode()), tidy
 
 
+def _unlike_rows(content: Content, line: int) -> InputError:
+    lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
+    cure = Advice("Name the line that holds the names: ", Setting("header_row", ...), lines)
+    return content.error("several lines above the rows are none, and may be titles", line=line, cure=cure)
+
+
 def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usual, NDArray[Any], list[str]]:
     """Return the usual rows, why each row is left out, "" for those of the table, and notes on doubtful rows that are
     kept."""
-    width = len(dialect.columns)
     why = np.full(len(rows), "", dtype=object)
     why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
     why[_repeated_names(rows, dialect)] = "with the column names again"
-    is_sum, is_called = _find_sums([cells for _, cells in rows], why != "", width, is_part=is_part)
+    usual = _Usual(rows, why, dialect)
+    is_sum, is_called = _find_sums([cells for _, cells in rows], why != "", usual, is_part=is_part)
     if is_sum.any():
         label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
         why[is_sum] = f"with totals, such as {clip(label)!r},"
-    why[[len(cells) == 1 < width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
-    is_free, place = why == "", np.arange(len(rows))
-    usual = _Usual([row for row, free in zip(rows, is_free, strict=True) if free], dialect)
-    clashes, is_odd, is_bare = np.array([usual.judged(cells) for _, cells in rows], dtype=bool).T
-    first, last = 0, _first_note(rows, dialect, is_sum, is_odd, clashes)
-    while first < last and (why[first] or is_odd[first]):
+        usual = _Usual(rows, why, dialect)
+    why[[len(cells) == 1 < usual.width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
+    first, last = 0, _first_note(rows, usual, is_sum)
+    while first < last and (why[first] or usual.is_odd(rows[first][1])):
         first += 1
-    half = (dialect.typical + 1) // 2
-    is_half = np.array([filled(cells) <= (half if len(cells) >= width else 1) for _, cells in rows], dtype=bool)
-    why[is_free & clashes & is_odd & is_half] = "between the rows"
-    why[is_free & (place < first)] = "above the rows"
-    why[is_free & (place >= last)] = "below the rows"
-    is_free = why == ""
-    is_single = np.array([filled(cells) == 1 for _, cells in rows], dtype=bool)
-    is_edge = np.isin(place, np.flatnonzero(is_free)[[0, -1]] if is_free.any() else [])
-    is_doubtful = is_free & ((is_bare & (is_single | is_edge)) | (clashes & is_edge))
+    is_bare = np.zeros(len(rows), dtype=bool)
+    for i in np.flatnonzero(why == ""):
+        cells, n_filled = rows[i][1], filled(rows[i][1])
+        if i < first or i >= last:
+            why[i] = f"{'above' if i < first else 'below'} the rows"
+        elif 2 * n_filled <= usual.typical + 1 and usual.is_heading(cells):
+            why[i] = "between the rows"
+        else:
+            is_bare[i] = n_filled == 1 and usual.is_doubtful(cells)
+    for i in np.flatnonzero(why == "")[[0, -1]] if not why.all() else ():
+        is_bare[i] = usual.is_doubtful(rows[i][1])
     notes = []
-    for flags, what in ((is_called & is_free, KEPT), (is_doubtful, DOUBTFUL)):
+    for flags, what in ((is_called & (why == ""), KEPT), (is_bare, DOUBTFUL)):
         if flags.any():
             notes.append(on_lines([rows[i][0] for i in np.flatnonzero(flags)], what, "kept"))
     return usual, why, notes
 
 
 class _Usual:
-    """The columns that a usual row fills, and those in which all cells are numbers or dates."""
+    """What the cells of a usual row are: which are filled, and which of these are numbers or dates."""
 
-    def __init__(self, rows: list[Row], dialect: Dialect) -> None:
+    def __init__(self, rows: list[Row], why: NDArray[Any], dialect: Dialect) -> None:
         self.width, self.typical = len(dialect.columns), dialect.typical
         self.missing, self._known = {"", *dialect.missing}, dict[str, bool]()
-        whole = [cells for _, cells in rows if not is_sparse(cells, self.typical)]
+        whole = [row for (_, row), said in zip(rows, why, strict=True) if not said and not is_sparse(row, self.typical)]
         is_full = [filled(cells) >= self.typical for cells in whole]
         if any(is_full):  # what is less full at either end may be a balance
             whole = whole[is_full.index(True) : len(whole) - is_full[::-1].index(True)]
-        whole = [cells for cells in whole[:_PROFILED] if len(cells) >= self.width]
+        whole = [cells for cells in whole if len(cells) >= self.width]
+        whole = whole[:: len(whole) // _PROFILED + 1]
         columns = [[row[j].strip() for row in whole if self._is_given(row[j])] for j in range(self.width)]
         n = len(whole)
+        # Words that stand in a column more than once, as levels do.
         self.words = [{word for word, times in Counter(column).items() if times > 1} for column in columns]
         self.always = {j for j, column in enumerate(columns) if n and n - len(column) <= max(0.05 * n, min(1, 0.2 * n))}
-        self.is_typed = [_are_values(column) for column in columns]
+        self.never = {j for j, column in enumerate(columns) if not column}
+        self.kinds = [_kind_of(column) for column in columns]
 
     def _is_given(self, cell: str) -> bool:
         """Return whether a cell has a value."""
@@ -135,30 +154,61 @@ class _Usual:
             self._known[cell] = cell.strip() not in self.missing and not is_no_value(cell.strip())
         return self._known[cell]
 
-    def judged(self, cells: list[str]) -> tuple[bool, bool, bool]:
-        """Return whether the first cell of a row is a word of its own where all others are numbers or dates; whether
-        the cells are no row, for that, or for such a word to the right of where numbers or dates should be, and others
-        are missing that never are; and whether the first cell is missing, or half of those that never are."""
-        places = [j for j, cell in enumerate(cells[: self.width]) if self._is_given(cell)]
-        if not places:
-            return False, False, False
-        n_lacking, label = len(self.always.difference(places)), places[0]
-        word = cells[label].strip()
-        is_word = (n_lacking > 0 or self.is_typed[label]) and word not in self.words[label] and not _is_value(word)
-        clashes, is_odd, first = is_word and self.is_typed[label], False, min(self.always, default=0)
-        if n_lacking and is_word:
-            is_odd = clashes or (label > first and self.is_typed[first] and n_lacking > 1)
-        return clashes, is_odd, 2 * n_lacking >= max(len(self.always), 1) and (n_lacking > 1 or label > first)
+    def _places(self, cells: list[str]) -> list[int]:
+        return [j for j, cell in enumerate(cells[: self.width]) if self._is_given(cell)]
+
+    def _clashes(self, cells: list[str], j: int) -> bool:
+        """Return whether a cell is a word of its own, or a number, where usual rows have numbers, or dates."""
+        cell = cells[j].strip()
+        return bool(self.kinds[j]) and cell not in self.words[j] and _kind(cell) != self.kinds[j] and not cell.isdigit()
+
+    def n_clashing(self, cells: list[str]) -> int:
+        """Return how many cells are no numbers or dates where usual rows have these."""
+        return sum(self._clashes(cells, j) for j in self._places(cells))
+
+    def is_odd(self, cells: list[str]) -> bool:
+        """Return whether cells at an end of the table are no row. Two are words where usual rows have numbers or dates;
+        or cells are missing that usual rows have, and one is such a word, or is called a balance or a total, or the
+        first is a word to the right of where the numbers or dates begin."""
+        places, n_clashing = self._places(cells), self.n_clashing(cells)
+        n_lacking = len(self.always.difference(places))
+        if not places or n_clashing > 1 or not n_lacking:
+            return n_clashing > 1
+        if n_clashing or self.never.intersection(places) or any(_CALLED.search(cells[j]) for j in places):
+            return True
+        label, first = cells[places[0]].strip(), min(self.always)
+        is_word = not _kind(label) and label not in self.words[places[0]]
+        return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1
+
+    def is_heading(self, cells: list[str]) -> bool:
+        """Return whether cells between the rows are none: the first is a word where usual rows have numbers or dates,
+        or have nothing."""
+        places = self._places(cells)
+        if not places or not self.always.difference(places) or (len(cells) < self.width and len(places) > 1):
+            return False
+        return self._clashes(cells, places[0]) or (places[0] in self.never and len(places) == 1)
+
+    def is_doubtful(self, cells: list[str]) -> bool:
+        """Return whether half of the cells that usual rows have, or the first of them, are missing or are words."""
+        places = self._places(cells)
+        n_lacking = len(self.always.difference(places))
+        is_bare = 2 * n_lacking >= max(len(self.always), 1) and (n_lacking > 1 or places[:1] > [min(self.always)])
+        return bool(places) and (is_bare or self.n_clashing(cells) > 0)
 
 
-def _are_values(cells: list[str]) -> bool:
-    """Return whether cells are numbers or dates, but for a few."""
-    n_words = len(cells) - sum(map(_is_value, cells))
-    return bool(cells) and n_words <= max(0.1 * len(cells), min(2, 0.4 * len(cells)))
+def _kind(cell: str) -> str:
+    """Return "number" or "date" for a cell that is one, in any format, "" for words."""
+    if is_number(cell):
+        return "number"
+    return "date" if written_date(cell) is not None else "number" if is_formatted(cell) else ""
 
 
-def _is_value(cell: str) -> bool:
-    return is_formatted(cell) or written_date(cell) is not None
+def _kind_of(cells: list[str]) -> str:
+    """Return "number" or "date" if cells are numbers or dates, but for a few."""
+    kinds = Counter(map(_kind, cells))
+    kind, times = max(kinds.items(), key=itemgetter(1), default=("", 0))
+    n_others = len(cells) - times
+    return kind if cells and n_others <= max(0.1 * len(cells), min(2, 0.4 * len(cells))) else ""
 
 
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:
@@ -179,8 +229,8 @@ def _follows_blank(rows: list[Row], i: int) -> bool:
     return filled(above) == 0 or line > before + 1 + sum(cell.count("\n") for cell in above)
 
 
-def _is_sparse(cells: Sequence[str], dialect: Dialect) -> bool:
-    return 2 * filled(cells) < dialect.typical or len(cells) == 1
+def _is_sparse(cells: Sequence[str], typical: int) -> bool:
+    return 2 * filled(cells) < typical or len(cells) == 1
 
 
 def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
@@ -188,19 +238,24 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     header = [cell.strip() for cell in dialect.header]
     found = np.array([bool(header) and [*map(str.strip, cells)] == header for _, cells in rows], dtype=bool)
     for i in np.flatnonzero(found):
-        while i > 0 and _is_sparse(rows[i - 1][1], dialect) and not found[i - 1]:
+        while i > 0 and _is_sparse(rows[i - 1][1], dialect.typical) and not found[i - 1]:
             i -= 1
             found[i] = filled(rows[i][1]) > 0
     return found
 
 
-def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags, is_odd: Flags, clashes: Flags) -> int:
+def _first_note(rows: list[Row], usual: _Usual, is_sum: Flags) -> int:
     """Return the first of the rows at the end that are remarks: no rows, or mostly empty and after a blank line or a
     sum. Beside sums, there may be a minimum and a maximum."""
-    is_apart, start = is_sum | is_odd | clashes, len(rows)
-    while start > 0 and (is_apart[start - 1] or _is_sparse(rows[start - 1][1], dialect)):
+    start = len(rows)
+    while start > 0:
+        cells = rows[start - 1][1]
+        if not (
+            is_sum[start - 1] or _is_sparse(cells, usual.typical) or usual.is_odd(cells) or usual.n_clashing(cells)
+        ):
+            break
         start -= 1
-    is_odd = is_apart if is_sum[start:].any() else is_odd
+    has_sums = bool(is_sum[start:].any())
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
     for i in range(max(start, 1), len(rows)):
         cells = rows[i][1]
@@ -208,7 +263,8 @@ def _first_note(rows: list[Row], dialect: Dialect, is_sum: Flags, is_odd: Flags,
         follows = is_sum[i - 1] or _follows_blank(rows, i)
         is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
         is_long = filled(cells) == 1 and len(words) > max(longest, 12)
-        if is_odd[i] or _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
+        is_none = usual.is_odd(cells) or (has_sums and usual.n_clashing(cells) > 0)
+        if is_none or is_sum[i] or _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
             return i
     return len(rows)
 
@@ -248,32 +304,26 @@ class _Sums:
         return False
 
 
-def _find_sums(rows: list[list[str]], skipped: Flags, width: int, *, is_part: bool) -> tuple[Flags, Flags]:
+def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part: bool) -> tuple[Flags, Flags]:
     """Return which rows are sums of those above (of all, or of those since the last sum), and which are only called
     so. If there are such, a word like Total is a level of a column, and only rows with fewer cells are sums."""
     found, called, lacking = (np.zeros(len(rows), dtype=bool) for _ in range(3))
-    usual = [row for row, skip in zip(rows, skipped, strict=True) if not skip and len(row) == width]
-    often = [sum(bool(row[j].strip()) for row in usual) > 0.9 * (len(usual) - 1) for j in range(width)]
     end = max((i for i, row in enumerate(rows) if filled(row) > 1 or is_formatted("".join(row))), default=0)
     sums = _Sums(rows, skipped)
     for i, row in enumerate(rows):
-        places = [j for j, cell in enumerate(row[:width]) if cell.strip()]
+        places = [j for j, cell in enumerate(row[: usual.width]) if cell.strip()]
         label = row[places[0]].strip() if places else ""
         is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
-        is_mean = is_called and re.search(_MEANS, label.lower()) is not None
         called[i] = is_called and not skipped[i]
-        is_labelled = is_called or not is_formatted(label)
-        numbers = [j for j in places[is_labelled:] if row[j].strip(" -–—")]
-        if (
-            i == 0
-            or skipped[i]
-            or not places
-            or not (is_called or i == end)
-            or not all(is_formatted(row[j]) for j in numbers)
-        ):
+        if i == 0 or skipped[i] or not places or not (is_called or i == end):
+            continue
+        is_mean = is_called and re.search(_MEANS, label.lower()) is not None
+        beside = [j for j in places[is_called or not is_formatted(label) :] if row[j].strip(" -–—")]
+        numbers = [j for j in beside if is_formatted(row[j])]
+        if any(j not in numbers and row[j].strip() not in usual.words[j] for j in beside):
             continue
         fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
-        lacks = lacking[i] = any(often[j] and j not in places for j in range(width))  # a cell that nearly all have
+        lacks = lacking[i] = not usual.always.issubset(places)
         if is_called and numbers:
             found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))
         elif is_called:  # sums whose formulas were never computed
@@ -297,7 +347,7 @@ def _check_short(content: Content, dialect: Dialect, usual: _Usual, rows: list[R
     """Refuse short rows unless their cells are where they should be: numbers below numbers."""
     are_many, has_whole = len(short) > MOST_SHORT * len(rows), len(short) < len(rows)
     for line, cells in short:
-        given = [(j, cell) for j, cell in enumerate(cells) if usual.is_typed[j] and cell.strip() not in usual.missing]
-        checked = [_is_value(cell) for _, cell in given]
+        given = [(j, cell) for j, cell in enumerate(cells) if usual.kinds[j] and cell.strip() not in usual.missing]
+        checked = [_kind(cell.strip()) != "" for _, cell in given]
         if not has_whole or not all(checked) or (are_many and not checked):
             raise ragged(content, dialect, line, cells)
