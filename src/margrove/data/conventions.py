@@ -132,7 +132,7 @@ class Numbers:
     @classmethod
     def of(cls, text: Text) -> Numbers | None:
         """Return the column as numbers; None if it is none, or has words behind its numbers or classes such as <50K."""
-        written = text.parsed(readable_number)
+        written = _without_flags(text, text.parsed(readable_number))
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
@@ -210,6 +210,20 @@ def readable_number(text: str) -> WrittenNumber | None:
     if cell is None or cell.body.isdigit() or _may_be_decimal(cell, "." if "." in cell.body[-4:] else ","):
         return cell
     return cell if any(_may_be_decimal(cell, sign) for sign in ".,") else None
+
+
+def _without_flags(text: Text, written: list[WrittenNumber | None] | None) -> list[WrittenNumber | None] | None:
+    """Return numbers without letters that stand behind a few of them, as "12.6 e" for an estimate."""
+    marked = {place: cell.unit for place, cell in enumerate(written or ()) if cell is not None and cell.unit}
+    is_flag = all(
+        len(unit) < 3 and unit.islower() and f" {unit}" in text.texts[place] for place, unit in marked.items()
+    )
+    if written is None or not is_flag or 2 * len(marked) > len(written) or all(map(is_known_unit, marked.values())):
+        return written
+    return [
+        cell._replace(unit="", about=marked[place]) if cell is not None and place in marked else cell
+        for place, cell in enumerate(written)
+    ]
 
 
 def _may_be_decimal(cell: WrittenNumber, sign: str) -> bool:

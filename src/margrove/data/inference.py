@@ -289,12 +289,15 @@ def _decided(cells: Dates | Numbers | Column, elsewhere: set[Any], usual: Column
 
 
 def _without_marks(column: Column) -> Column:
-    """Return the words without the signs that keep a spreadsheet from changing them, where all have them: ="01"."""
-    marked = [_MARKED.fullmatch(str(level)) for level in column.levels if str(column.levels[0])[:1] in "='"]
-    if not marked or not all(marked):
+    """Return the words without blank cells, and without the signs that keep a spreadsheet from changing them, where all
+    have them: ="01"."""
+    levels = [str(level) for level in column.levels]
+    marked = [_MARKED.fullmatch(level) for level in levels if levels[0][:1] in tuple("='")]
+    if marked and all(marked):
+        levels = [next(filter(None, found.groups()), "") for found in marked if found]
+    elif levels[0]:
         return column
-    plain = np.array(["", *(next(filter(None, found.groups()), "") for found in marked if found)])
-    return text_column(column.name, plain[column.values + 1])
+    return text_column(column.name, np.array(["", *levels])[column.values + 1])
 
 
 def _left_over(text: Text) -> list[str]:

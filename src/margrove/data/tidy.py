@@ -39,6 +39,7 @@ TOTAL = (  # the first cell of a line of sums or means
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
     rf"|итого|всего|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
 )
+ABOVE, BELOW = "above the rows", "below the rows"
 # What is said of lines that are kept.
 KEPT = "called a total but not the sum of the rows above"
 DOUBTFUL = "unlike the other rows, perhaps none of the table,"
@@ -68,11 +69,14 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
             raise ragged(content, dialect, line, cells)
     _refuse_another(content, rows, dialect)
     usual, why, doubts = _reasons(rows, dialect, is_part=is_part)
-    if sum(why == "above the rows") > _MOST_ABOVE:
+    if sum(why == ABOVE) > _MOST_ABOVE:
         raise _unlike_rows(content, rows[0][0])
     notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     notes += doubts
     kept = [row for row, what in zip(rows, why, strict=True) if not what]
+    if sum(filled(cells) > 1 for (_, cells), what in zip(rows, why, strict=True) if what == BELOW) > len(kept):
+        problem = "there are several tables in the file, or more lines below the rows than rows"
+        raise content.error(problem, line=rows[0][0], cure="Save each table as a file of its own.")
     short = [row for row in kept if len(row[1]) < width]
     if short:
         _check_short(content, dialect, usual, kept, short)
@@ -114,7 +118,7 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
     for i in np.flatnonzero(why == ""):
         cells, n_filled = rows[i][1], filled(rows[i][1])
         if i < first or i >= last:
-            why[i] = f"{'above' if i < first else 'below'} the rows"
+            why[i] = ABOVE if i < first else BELOW
         elif 2 * n_filled <= usual.typical + 1 and usual.is_heading(cells):
             why[i] = "between the rows"
         else:
@@ -158,13 +162,19 @@ class _Usual:
         return [j for j, cell in enumerate(cells[: self.width]) if self._is_given(cell)]
 
     def _clashes(self, cells: list[str], j: int) -> bool:
-        """Return whether a cell is a word of its own, or a number, where usual rows have numbers, or dates."""
-        cell = cells[j].strip()
-        return bool(self.kinds[j]) and cell not in self.words[j] and _kind(cell) != self.kinds[j] and not cell.isdigit()
+        """Return whether a cell is a word of its own where usual rows have numbers or dates, or one of these where they
+        have the others."""
+        cell, wanted = cells[j].strip(), self.kinds[j]
+        fitting = ("number", "amount") if wanted in ("number", "amount") else (wanted,)
+        return wanted != "" and cell not in self.words[j] and _kind(cell) not in fitting and not cell.isdigit()
 
     def n_clashing(self, cells: list[str]) -> int:
-        """Return how many cells are no numbers or dates where usual rows have these."""
-        return sum(self._clashes(cells, j) for j in self._places(cells))
+        """Return how many cells are no numbers or dates where usual rows have these. Beside such, numbers with letters
+        count, where usual rows have none."""
+        places = self._places(cells)
+        found = [j for j in places if self._clashes(cells, j)]
+        beside = [j for j in places if self.kinds[j] == "number" and _kind(cells[j].strip()) == "amount"]
+        return len(found) + len(beside) if found else 0
 
     def is_odd(self, cells: list[str]) -> bool:
         """Return whether cells at an end of the table are no row. Two are words where usual rows have numbers or dates;
@@ -174,7 +184,8 @@ class _Usual:
         n_lacking = len(self.always.difference(places))
         if not places or n_clashing > 1 or not n_lacking:
             return n_clashing > 1
-        if n_clashing or self.never.intersection(places) or any(_CALLED.search(cells[j]) for j in places):
+        is_stray = places[0] in self.never and min(self.always) not in places
+        if n_clashing or is_stray or any(_CALLED.search(cells[j]) for j in places):
             return True
         label, first = cells[places[0]].strip(), min(self.always)
         is_word = not _kind(label) and label not in self.words[places[0]]
@@ -197,15 +208,19 @@ class _Usual:
 
 
 def _kind(cell: str) -> str:
-    """Return "number" or "date" for a cell that is one, in any format, "" for words."""
+    """Return "number", "amount" (one with letters) or "date" for a cell that is one in any format, "" for words."""
     if is_number(cell):
         return "number"
-    return "date" if written_date(cell) is not None else "number" if is_formatted(cell) else ""
+    if written_date(cell) is not None:
+        return "date"
+    return "" if not is_formatted(cell) else "amount" if any(map(str.isalpha, cell)) else "number"
 
 
 def _kind_of(cells: list[str]) -> str:
-    """Return "number" or "date" if cells are numbers or dates, but for a few."""
+    """Return the kind of cells that are numbers or dates, but for a few."""
     kinds = Counter(map(_kind, cells))
+    if kinds["amount"] > 1:
+        kinds["amount"] += kinds.pop("number", 0)
     kind, times = max(kinds.items(), key=itemgetter(1), default=("", 0))
     n_others = len(cells) - times
     return kind if cells and n_others <= max(0.1 * len(cells), min(2, 0.4 * len(cells))) else ""
