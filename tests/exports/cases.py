@@ -110,7 +110,7 @@ def _cells(column: Column, values: list[Any], kind: str) -> list[str]:
 
 
 def _days(text: str) -> float:
-    return float(np.datetime64(text, "s").astype(np.int64)) / 86_400
+    return float(np.datetime64(text, "ms").astype(np.int64)) / 86_400_000
 
 
 def score(part: str) -> dict[str, list[str]]:

@@ -120,7 +120,6 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             **predictions.measures,
             "is_of_training": predictions.is_of_training,
             "output": output if is_file else None,
-            "notes": notes,
             "warnings": messages,
         }
     )

@@ -214,14 +214,16 @@ def readable_number(text: str) -> WrittenNumber | None:
 
 def _without_flags(text: Text, written: list[WrittenNumber | None] | None) -> list[WrittenNumber | None] | None:
     """Return numbers without letters that stand behind a few of them, as "12.6 e" for an estimate."""
-    marked = {place: cell.unit for place, cell in enumerate(written or ()) if cell is not None and cell.unit}
+    marked = {place: cell for place, cell in enumerate(written or ()) if cell is not None and cell.unit}
     is_flag = all(
-        len(unit) < 3 and unit.islower() and f" {unit}" in text.texts[place] for place, unit in marked.items()
+        len(cell.unit) < 3 and (f" {cell.unit}" in text.texts[place] or not cell.body.isdigit())
+        for place, cell in marked.items()
     )
-    if written is None or not is_flag or 2 * len(marked) > len(written) or all(map(is_known_unit, marked.values())):
+    is_known = all(is_known_unit(cell.unit) for cell in marked.values())
+    if written is None or not is_flag or 2 * len(marked) > len(written) or is_known:
         return written
     return [
-        cell._replace(unit="", about=marked[place]) if cell is not None and place in marked else cell
+        cell._replace(unit="", about=cell.unit) if cell is not None and place in marked else cell
         for place, cell in enumerate(written)
     ]
 

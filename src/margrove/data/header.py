@@ -80,18 +80,19 @@ def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
     """Return the names with the units that stand in the line below them, above numbers: ``length (mm)``. None if there
     are no such units."""
     names, units = _names(rows[0]), _names(rows[1])
-    if len(names) != len(units) or not any(units):
+    if len(names) != len(units):
         return None
-    found = list(names)
+    found, n_known = list(names), 0
     for j, unit in enumerate(units):
         plain = unit[1:-1].strip() if unit[:1] + unit[-1:] in ("()", "[]") else unit
         column = [row[j].strip() for row in rows[2:] if j < len(row) and row[j].strip()]
         if not unit or plain in _NO_UNIT or re.search("yy|jj|aa", plain.casefold()):  # a format of dates
             continue
-        if (plain == unit and not is_known_unit(unit)) or not column or not all(map(is_formatted, column)):
+        if is_formatted(unit) or not column or not all(map(is_formatted, column)):
             return None
+        n_known += plain != unit or is_known_unit(unit)
         found[j] = f"{names[j]} ({plain})"
-    return tuple(found) if found != list(names) else None
+    return tuple(found) if 2 * n_known >= sum(map(str.__ne__, found, names)) > 0 else None
 
 
 def filled(row: Sequence[str]) -> int:
@@ -144,6 +145,11 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
         is_remark = is_remark and names_numbers(rows[place + 1 :], missing)
         if len(row) >= used and not is_sparse(row, typical) and not is_remark:
             break
+    for lower in range(place + 1, min(place + 6, len(rows) - 1)):  # names of all columns, below a line that has gaps
+        is_name = [cell.strip() and (not is_typed(cell) or _YEAR.fullmatch(cell.strip())) for cell in rows[lower]]
+        is_full = used == sum(map(bool, is_name)) > filled(rows[place]) > 1
+        if is_full and (_are_counted(rows[lower]) or names_numbers(rows[lower:], missing)):
+            return lower
     if place == 0 or width < 2:
         return 0
     below = [rows[place], *_usual(rows[place + 1 :])]

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -214,6 +214,12 @@ def _has_decimals(values: NDArray[Any], most: int) -> NDArray[np.bool_]:
     return found
 
 
+def _are_below(end: float, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether numbers are this one, or far below it."""
+    found: NDArray[np.bool_] = (values == end) | (np.abs(values) < 0.3 * abs(end))
+    return found
+
+
 def _has_codes(text: Text) -> bool:
     """Return whether whole numbers have leading zeros, or look like 12E4, as codes do, and not shorter numbers more
     often than these."""
@@ -234,7 +240,7 @@ def _odd_numbers(column: Column, rows: Rows | None) -> list[str]:
         words = f"Column {column.name!r} holds numbers of more than 15 digits, which are rounded."
         notes.append(Advice(words, " If they are codes, set ", given_kind(column.name, "category"), "."))
     for end in {low, high} & _SENTINELS:
-        if _all(column, lambda values, end=end: (values == end) | (np.abs(values) < 0.3 * abs(end))):
+        if _all(column, partial(_are_below, end)):
             words = f"Column {column.name!r}: {end:g} is far from all other numbers. If it marks missing cells, set "
             notes.append(Advice(words, Setting("missing", f"{end:g}"), "."))
     if SAYS_DATE.search(column.name) and low >= _FIRST_SERIAL and _is_whole(column):
@@ -263,7 +269,13 @@ def _read_texts(
         decimals.add(",")
     elif "," not in decimals and not all(map(_is_whole, plain)):
         decimals.add(".")
-    found = []
+    found: list[tuple[Column, list[str]]] = []
+    if "," in decimals and rows is not None:
+        for column in (column for column in plain if not _is_whole(column)):
+            words = (
+                f"Column {column.name!r} has a decimal point, and other columns have a decimal comma. If it holds codes"
+            )
+            found.append((column, [Advice(f"{words}, set ", given_kind(column.name, "category"), ".")]))
     for name, each in cells.items():
         column, said = _decided(each, orders if isinstance(each, Dates) else decimals, usual.get(name))
         said = notes.get(name, said)

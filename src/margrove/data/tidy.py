@@ -49,6 +49,7 @@ _CALLED = re.compile(  # a cell of a balance
     rf"{TOTAL}|(?i:\b(?:balance|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg|(?:brought|"
     r"carried) forward)\b)"
 )
+_STATISTIC = re.compile(r"(?i)min(?:imum)?|max(?:imum)?|s\.?d\.?|std\.?(?:dev\.?)?|sem|cv|n|count|anzahl|median")
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
 
@@ -107,8 +108,7 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
     usual = _Usual(rows, why, dialect)
     is_sum, is_called = _find_sums([cells for _, cells in rows], why != "", usual, is_part=is_part)
     if is_sum.any():
-        label = next(filter(str.strip, rows[int(np.argmax(is_sum))][1]), "").strip()
-        why[is_sum] = f"with totals, such as {clip(label)!r},"
+        why[is_sum] = f"with totals, such as {clip(_label(rows[int(np.argmax(is_sum))][1]))!r},"
         usual = _Usual(rows, why, dialect)
     why[[len(cells) == 1 < usual.width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
     first, last = 0, _first_note(rows, usual, is_sum)
@@ -147,7 +147,11 @@ class _Usual:
         columns = [[row[j].strip() for row in whole if self._is_given(row[j])] for j in range(self.width)]
         n = len(whole)
         # Words that stand in a column more than once, as levels do.
-        self.words = [{word for word, times in Counter(column).items() if times > 1} for column in columns]
+        given = [
+            [row[j].strip() for (_, row), said in zip(rows, why, strict=True) if not said and j < len(row)]
+            for j in range(self.width)
+        ]
+        self.words = [{word for word, times in Counter(column).items() if times > 1} for column in given]
         self.always = {j for j, column in enumerate(columns) if n and n - len(column) <= max(0.05 * n, min(1, 0.2 * n))}
         self.never = {j for j, column in enumerate(columns) if not column}
         self.kinds = [_kind_of(column) for column in columns]
@@ -178,18 +182,23 @@ class _Usual:
 
     def is_odd(self, cells: list[str]) -> bool:
         """Return whether cells at an end of the table are no row. Two are words where usual rows have numbers or dates;
-        or cells are missing that usual rows have, and one is such a word, or is called a balance or a total, or the
-        first is a word to the right of where the numbers or dates begin."""
+        or cells are missing that usual rows have, and the first, or another beside many gaps, is such a word, or is
+        called a balance or a total, or the first is a word to the right of where the numbers or dates begin."""
         places, n_clashing = self._places(cells), self.n_clashing(cells)
         n_lacking = len(self.always.difference(places))
         if not places or n_clashing > 1 or not n_lacking:
             return n_clashing > 1
-        is_stray = places[0] in self.never and min(self.always) not in places
-        if n_clashing or is_stray or any(_CALLED.search(cells[j]) for j in places):
+        if self._clashes(cells, places[0]) or (n_clashing and 3 * n_lacking >= len(self.always)):
             return True
         label, first = cells[places[0]].strip(), min(self.always)
+        if (places[0] in self.never and first not in places) or any(_CALLED.search(cells[j]) for j in places):
+            return True
         is_word = not _kind(label) and label not in self.words[places[0]]
         return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1
+
+    def is_remark(self, cells: list[str]) -> bool:
+        """Return whether cells are none of a usual row, or most are empty."""
+        return _is_sparse(cells, self.typical) or self.is_odd(cells)
 
     def is_heading(self, cells: list[str]) -> bool:
         """Return whether cells between the rows are none: the first is a word where usual rows have numbers or dates,
@@ -200,10 +209,10 @@ class _Usual:
         return self._clashes(cells, places[0]) or (places[0] in self.never and len(places) == 1)
 
     def is_doubtful(self, cells: list[str]) -> bool:
-        """Return whether half of the cells that usual rows have, or the first of them, are missing or are words."""
+        """Return whether several cells that usual rows have, or the first of them, are missing, or one is a word."""
         places = self._places(cells)
         n_lacking = len(self.always.difference(places))
-        is_bare = 2 * n_lacking >= max(len(self.always), 1) and (n_lacking > 1 or places[:1] > [min(self.always)])
+        is_bare = n_lacking > 1 or (n_lacking == 1 and places[:1] > [min(self.always)])
         return bool(places) and (is_bare or self.n_clashing(cells) > 0)
 
 
@@ -262,13 +271,13 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
 def _first_note(rows: list[Row], usual: _Usual, is_sum: Flags) -> int:
     """Return the first of the rows at the end that are remarks: no rows, or mostly empty and after a blank line or a
     sum. Beside sums, there may be a minimum and a maximum."""
+
+    def is_apart(i: int) -> bool:
+        cells = rows[i][1]
+        return usual.n_clashing(cells) > 0 or _STATISTIC.fullmatch(_label(cells)) is not None
+
     start = len(rows)
-    while start > 0:
-        cells = rows[start - 1][1]
-        if not (
-            is_sum[start - 1] or _is_sparse(cells, usual.typical) or usual.is_odd(cells) or usual.n_clashing(cells)
-        ):
-            break
+    while start > 0 and (is_sum[start - 1] or is_apart(start - 1) or usual.is_remark(rows[start - 1][1])):
         start -= 1
     has_sums = bool(is_sum[start:].any())
     longest = max((len(cells[0]) for _, cells in rows[:start]), default=0)
@@ -278,10 +287,15 @@ def _first_note(rows: list[Row], usual: _Usual, is_sum: Flags) -> int:
         follows = is_sum[i - 1] or _follows_blank(rows, i)
         is_sentence = re.search(r"[\s:.]", words) is not None and not is_formatted(words)
         is_long = filled(cells) == 1 and len(words) > max(longest, 12)
-        is_none = usual.is_odd(cells) or (has_sums and usual.n_clashing(cells) > 0)
-        if is_none or is_sum[i] or _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
+        is_none = is_sum[i] or usual.is_odd(cells) or (has_sums and is_apart(i))
+        if is_none or _COUNTED.fullmatch(words) or (is_sentence and (follows or is_long)):
             return i
     return len(rows)
+
+
+def _label(cells: Sequence[str]) -> str:
+    """Return the first cell that is filled."""
+    return next(filter(None, map(str.strip, cells)), "")
 
 
 class _Sums:
@@ -305,12 +319,15 @@ class _Sums:
         return amounts, np.vstack([used, used != 0]).cumsum(axis=1)
 
     def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
-        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum. The cells of a
-        report may be rounded, and its sum that of the cells before."""
+        """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum; in the first
+        row, of those below. The cells of a report may be rounded, and its sum that of the cells before."""
         for decimal in ".,":
             amounts, sums = self._column(j, decimal)
-            before = sums[:, i - 1] - sum(sums[:, k] - sums[:, k - 1] for k in self._left_out)
-            group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
+            if i == 0:
+                before = group = sums[:, -1] - sums[:, 0]
+            else:
+                before = sums[:, i - 1] - sum(sums[:, k] - (sums[:, k - 1] if k else 0.0) for k in self._left_out)
+                group = sums[:, i - 1] - (sums[:, self.start - 1] if self.start else 0.0)
             unit = 0.1 ** len(re.sub(rf"\D*$|[^\d{decimal}]", "", self.rows[i][j]).partition(decimal)[2])
             for total, n in (before, group):
                 wanted, slack = (total / max(n, 1), 1) if is_mean else (total, n if is_called else 1)
@@ -327,22 +344,25 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
     sums = _Sums(rows, skipped)
     for i, row in enumerate(rows):
         places = [j for j, cell in enumerate(row[: usual.width]) if cell.strip()]
-        label = row[places[0]].strip() if places else ""
+        label = _label(row[: usual.width])
         is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
         called[i] = is_called and not skipped[i]
-        if i == 0 or skipped[i] or not places or not (is_called or i == end):
+        is_end = i in (0, end)
+        if skipped[i] or not places or not (is_called or is_end):
             continue
         is_mean = is_called and re.search(_MEANS, label.lower()) is not None
         beside = [j for j in places[is_called or not is_formatted(label) :] if row[j].strip(" -–—")]
-        numbers = [j for j in beside if is_formatted(row[j])]
-        if any(j not in numbers and row[j].strip() not in usual.words[j] for j in beside):
+        numbers = [j for j in beside if _kind(row[j].strip()) in ("number", "amount")]
+        if any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside):
             continue
         fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         lacks = lacking[i] = not usual.always.issubset(places)
         if is_called and numbers:
-            found[i] = (fitting and 2 * fitting >= len(numbers)) or (i == end and (lacks or is_part))
+            found[i] = (fitting and 2 * fitting >= len(numbers)) or (is_end and (lacks or is_part))
         elif is_called:  # sums whose formulas were never computed
             found[i] = lacking[i] = True
+        elif i == 0:
+            found[i] = lacks and fitting > 1 and 2 * fitting >= len(numbers) and len(rows) > 2
         else:
             found[i] = (lacks or len(numbers) > 1) and bool(numbers) and fitting == len(numbers) and i > 2
         if found[i]:

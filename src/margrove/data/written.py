@@ -71,7 +71,7 @@ _NUMBER = re.compile(
     r"(?P<before>[^\d\s.,'()<>~+-][^\d\s()<>~+,-]{0,4})?\s?(?P<inner>[-+(]\s?)?"
     r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,]-{1,2})?"
     r"\s?(?:(?P<scale>(?:k|K|M|Mio|Mn|Mrd|bn|Tsd)\b)\.?)?\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
-    r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\])?"
+    r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\))?"
 )
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
 
@@ -143,10 +143,10 @@ _DATES = [
 ]
 
 
-DASHES = ("-", "--", "–", "—")
+DASHES = ("-", "--", "---", "–", "—")
 ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
 _SIGNS = re.compile(r"[-–—.:…·•*/?\s]+")  # in statistics; "+" and "<" may be values
-_NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b"}  # without blanks
+_NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b", "n/a"}  # without blanks
 _LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
 _UNKNOWN = {  # for a missing number or date; among words, these may be classes
     *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
@@ -183,7 +183,9 @@ def plain_text(text: str) -> str:
 
 def is_absent(text: str) -> bool:
     """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
-    return len(text) <= _LONGEST and (text in ERRORS or text.casefold().replace(" ", "") in _NO_ANSWER)
+    if len(text) > _LONGEST:
+        return False
+    return text in ERRORS or text.casefold().replace(" ", "").strip("[]()<>") in _NO_ANSWER
 
 
 def is_no_value(text: str) -> bool:
