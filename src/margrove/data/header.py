@@ -92,7 +92,8 @@ def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
             return None
         n_known += plain != unit or is_known_unit(unit)
         found[j] = f"{names[j]} ({plain})"
-    return tuple(found) if 2 * n_known >= sum(map(str.__ne__, found, names)) > 0 else None
+    n_units = sum(map(str.__ne__, found, names))
+    return tuple(found) if n_units and (n_known == n_units or n_known >= max(2, n_units / 2)) else None
 
 
 def filled(row: Sequence[str]) -> int:
