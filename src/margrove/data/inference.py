@@ -52,8 +52,8 @@ _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numb
 _CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
 _LONG = re.compile(r"\d{16,}")
-# The beginning of a number, a date, or one of these after a sign or in brackets; or a year.
-_DIGITS = re.compile(r"[^\w\s]*\s?(?:[^\W\d_]{1,3}[\s.]\s?)?\d|.*\b(?:19|20)\d\d\b")
+# The beginning of a number or a date, also after a sign or in brackets; or a year.
+_DIGITS = re.compile(r"[^\w\s]*\s?\d|.*\b(?:19|20)\d\d\b")
 _MARKED = re.compile(r'="(.*)"|\'(.*?)\'?')  # what a spreadsheet is to leave as text
 
 
@@ -312,11 +312,16 @@ def _without_marks(column: Column) -> Column:
     return text_column(column.name, np.array(["", *levels])[column.values + 1])
 
 
+def _begins(cell: str) -> bool:
+    """Return whether a cell begins as numbers or dates do."""
+    return _DIGITS.match(cell) is not None or readable_number(cell) is not None
+
+
 def _left_over(text: Text) -> list[str]:
     """Return a note if most cells of a column that stays text begin as numbers or dates do."""
-    if 2 * sum(map(bool, map(_DIGITS.match, text.sample))) <= len(text.sample):
+    if 2 * sum(map(_begins, text.sample)) <= len(text.sample):
         return []
-    has_digits = np.array([_DIGITS.match(cell) is not None for cell in text.texts])
+    has_digits = np.array(list(map(_begins, text.texts)))
     is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
     n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
     if 2 * int(text.counts[has_digits].sum()) <= n_rows:

@@ -154,7 +154,8 @@ class _Usual:
         self.words = [{word for word, times in Counter(column).items() if times > 1} for column in given]
         self.always = {j for j, column in enumerate(columns) if n and n - len(column) <= max(0.05 * n, min(1, 0.2 * n))}
         self.never = {j for j, column in enumerate(columns) if not column}
-        self.kinds = [_kind_of(column) for column in columns]
+        # At either end there may be lines about the table.
+        self.kinds = [_kind_of(column[len(column) // 4 : len(column) - len(column) // 8]) for column in columns]
 
     def _is_given(self, cell: str) -> bool:
         """Return whether a cell has a value."""
