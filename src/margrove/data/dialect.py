@@ -182,8 +182,14 @@ def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing
         problem = f"a line above the rows is mostly empty ({clip(' '.join(names))!r}), and may be a title"
     else:
         return
+    raise unclear_header(content, problem)
+
+
+def unclear_header(content: Content, problem: str, line: int | None = None) -> InputError:
+    """Return the error about lines of which it is not clear which holds the names."""
     lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
-    raise content.error(problem, cure=Advice("Name the line that holds the names: ", Setting("header_row", ...), lines))
+    cure = Advice("Name the line that holds the names: ", Setting("header_row", ...), lines)
+    return content.error(problem, line=line, cure=cure)
 
 
 def _refuse_beside(content: Content, names: Sequence[str], rows: list[list[str]]) -> None:

@@ -21,15 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.advice import Advice, Setting
 from margrove.data.columns import clip, is_number
-from margrove.data.dialect import Dialect, checked_records, on_lines, ragged
+from margrove.data.dialect import Dialect, checked_records, on_lines, ragged, unclear_header
 from margrove.data.formats import NumberFormat
 from margrove.data.header import filled, is_formatted, is_sparse, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.written import is_no_value, written_date, written_number
-from margrove.errors import InputError
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -71,7 +69,7 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     _refuse_another(content, rows, dialect)
     usual, why, doubts = _reasons(rows, dialect, is_part=is_part)
     if sum(why == ABOVE) > _MOST_ABOVE:
-        raise _unlike_rows(content, rows[0][0])
+        raise unclear_header(content, "several lines above the rows are none, and may be titles", rows[0][0])
     notes = [on_lines([rows[i][0] for i in np.flatnonzero(why == what)], what) for what in dict.fromkeys(why) if what]
     notes += doubts
     kept = [row for row, what in zip(rows, why, strict=True) if not what]
@@ -91,12 +89,6 @@ def tidied(content: Content, dialect: Dialect, *, is_part: bool = False) -> tupl
     lines = [line for line, _ in kept]
     tidy = replace(dialect, body=0, lines=lines, notes=(*dialect.notes, *notes))
     return content.replaced(text.getvalue().encode()), tidy
-
-
-def _unlike_rows(content: Content, line: int) -> InputError:
-    lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
-    cure = Advice("Name the line that holds the names: ", Setting("header_row", ...), lines)
-    return content.error("several lines above the rows are none, and may be titles", line=line, cure=cure)
 
 
 def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usual, NDArray[Any], list[str]]:
@@ -184,7 +176,7 @@ class _Usual:
     def is_odd(self, cells: list[str]) -> bool:
         """Return whether cells at an end of the table are no row. Two are words where usual rows have numbers or dates;
         or cells are missing that usual rows have, and the first, or another beside many gaps, is such a word, or is
-        called a balance or a total, or the first is a word to the right of where the numbers or dates begin."""
+        called a balance or a total, or the first of two is a word to the right of where the numbers or dates begin."""
         places, n_clashing = self._places(cells), self.n_clashing(cells)
         n_lacking = len(self.always.difference(places))
         if not places or n_clashing > 1 or not n_lacking:
@@ -195,7 +187,7 @@ class _Usual:
         if (places[0] in self.never and first not in places) or any(_CALLED.search(cells[j]) for j in places):
             return True
         is_word = not _kind(label) and label not in self.words[places[0]]
-        return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1
+        return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1 and len(places) < 3
 
     def is_remark(self, cells: list[str]) -> bool:
         """Return whether cells are none of a usual row, or most are empty."""
@@ -213,7 +205,7 @@ class _Usual:
         """Return whether several cells that usual rows have, or the first of them, are missing, or one is a word."""
         places = self._places(cells)
         n_lacking = len(self.always.difference(places))
-        is_bare = n_lacking > 1 or (n_lacking == 1 and places[:1] > [min(self.always)])
+        is_bare = 3 * n_lacking >= max(len(self.always), 1) and (n_lacking > 1 or places[:1] > [min(self.always)])
         return bool(places) and (is_bare or self.n_clashing(cells) > 0)
 
 
