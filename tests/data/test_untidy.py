@@ -40,7 +40,7 @@ UNTIDY = {
 LOG = "day,text,amount,balance\n{}2024-03-01,rent,-700,800\n2024-03-04,pay,2100,2900\n2024-03-09,food,-45.5,2854.5\n{}"
 NO_ROWS = {
     "opening balance": (LOG.format(",opening balance,,1500\n", ""), "1 line above the rows is left out: 2."),
-    "dated balance": (LOG.format("2024-03-01,balance,,1500\n", ""), "1 line above the rows is left out: 2."),
+    "dated balance": (LOG.format("2024-03-01,Opening balance,,1500\n", ""), "1 line above the rows is left out: 2."),
     "closing balance": (LOG.format("", "to 31 March,,,2854.5\n"), "1 line below the rows is left out: 5."),
     "statistics": (
         LOG.format("", "mean,,451.5,2184.83\nmax,,2100,2900\n"),
@@ -61,6 +61,12 @@ def test_what_is_unlike_usual_rows_is_left_out(write, case):
     assert table["day"].cells() == ["2024-03-01", "2024-03-04", "2024-03-09"]
     assert table["balance"].cells() == [800, 2900, 2854.5]
     assert note in table.notes
+
+
+@pytest.mark.parametrize("case", NO_ROWS)
+def test_chunks_refuse_what_is_unlike_usual_rows(write, case):
+    with pytest.raises(InputError, match="some lines are no rows of the table"):
+        list(read_chunks(write(NO_ROWS[case][0]), rows=2, target=False))
 
 
 def test_a_carry_over_between_the_rows_is_left_out(write):

@@ -324,7 +324,7 @@ class DelimitedChunks(TableChunks):
         import pyarrow as pa
 
         from margrove.data.arrow import table_from_arrow
-        from margrove.data.delimited import carries_nothing, is_tail_untidy, is_untidy, no_rows
+        from margrove.data.delimited import SHORT, carries_nothing, is_tail_untidy, is_untidy, no_rows
 
         self._types: dict[str, Any] | None = None
         found: dict[str, Any] = {}
@@ -352,7 +352,7 @@ class DelimitedChunks(TableChunks):
             report(Progress("scanning the file", n))
         if n == 0:
             raise no_rows(self._content, self._dialect)
-        if is_tail_untidy(block, self._dialect):
+        if self._content.size <= SHORT or is_tail_untidy(block, self._dialect):
             self._refuse_untidy(line, block)
         self._kinds = self._inferred(found, first)
         self._types = found

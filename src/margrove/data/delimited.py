@@ -23,7 +23,7 @@ from margrove.data.frames import check_finite
 from margrove.data.header import filled
 from margrove.data.inference import infer_columns
 from margrove.data.memory import CELL, check_memory
-from margrove.data.source import HEAD, Content, NotUTF8Error, as_utf8, bad_byte
+from margrove.data.source import Content, NotUTF8Error, as_utf8, bad_byte
 from margrove.data.table import Table
 from margrove.data.tidy import TOTAL, tidied
 from margrove.errors import InputError
@@ -31,6 +31,7 @@ from margrove.errors import InputError
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
 _PIECES, _PIECE = 64, 1 << 12  # pieces of a long file that are searched for codes, and their bytes
+SHORT = 1 << 16  # bytes; in a file up to this each row is looked at
 REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
 _TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
@@ -160,8 +161,8 @@ def _parse_fast(content: Content, dialect: Dialect, block: int, n_lines: int) ->
 
 
 def _may_be_untidy(arrow: pa.Table, content: Content, dialect: Dialect, n_lines: int) -> bool:
-    """Return whether lines may be no rows: in a file of more than `HEAD` bytes, by few signs."""
-    if content.size <= HEAD or is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect):
+    """Return whether lines may be no rows: in a file of more than `SHORT` bytes, by few signs."""
+    if content.size <= SHORT or is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect):
         return True
     # Below a blank line between the rows another table may begin.
     has_blank = arrow.num_rows < n_lines and content.size <= REPORT

@@ -1,8 +1,9 @@
 """Tidy a delimited file: leave out what is no row of the table, and complete short rows.
 
-Only files that look untidy come here, for Python's parser is an order slower than pyarrow's. A line is left out on
-strong evidence: it is blank, or the names once more; it stands below the rows, is mostly empty and follows a blank
-line; or it is called a total, and its numbers are the sums of the rows above.
+Only short files and those that look untidy come here, for Python's parser is an order slower than pyarrow's. A line is
+left out on strong evidence: it is blank, or the names once more; it stands below the rows, is mostly empty and follows
+a blank line; it is called a total, and its numbers are the sums of the rows above; or it is unlike usual rows, with
+words where these have numbers or dates, and nothing where these have something. Weaker evidence gives a note.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ DOUBTFUL = "unlike the other rows, perhaps none of the table,"
 _MOST_ABOVE = 2  # lines between the names and the rows, as of opening balances
 _PROFILED = 200  # rows by which it is known how a usual one is filled
 _CALLED = re.compile(  # a cell of a balance
-    rf"{TOTAL}|(?i:\b(?:balance|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg|(?:brought|"
-    r"carried) forward)\b)"
+    rf"{TOTAL}|(?i:\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|"
+    r"as of|brought|carried)|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b)"
 )
 _STATISTIC = re.compile(r"(?i)min(?:imum)?|max(?:imum)?|s\.?d\.?|std\.?(?:dev\.?)?|sem|cv|n|count|anzahl|median")
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
@@ -184,7 +185,8 @@ class _Usual:
         if self._clashes(cells, places[0]) or (n_clashing and 3 * n_lacking >= len(self.always)):
             return True
         label, first = cells[places[0]].strip(), min(self.always)
-        if (places[0] in self.never and first not in places) or any(_CALLED.search(cells[j]) for j in places):
+        is_called = any(len(cells[j]) <= _LONGEST_LABEL and _CALLED.search(cells[j]) for j in places)
+        if is_called or (places[0] in self.never and first not in places):
             return True
         is_word = not _kind(label) and label not in self.words[places[0]]
         return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1 and len(places) < 3
