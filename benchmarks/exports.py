@@ -30,7 +30,7 @@ from tests.exports.cases import cases, differences, expectation, table_differenc
 
 from margrove.data import as_table
 
-PARTS = ("open", "sealed", "fresh", "blind", "second_blind", "products", "more_products")
+PARTS = ("open", "sealed", "fresh", "blind", "second_blind", "products", "more_products", "last_products")
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".rdb", ".xls")
 DATABASES = {".db": sqlite3.connect, ".duckdb": lambda path: duckdb.connect(path, read_only=True)}
 

@@ -125,8 +125,10 @@ class Numbers:
                 self.units[cell.unit] += rows
         if not is_given:
             self._check_codes()
-            if len({unit_name(unit) for unit in self.units}) > 1:
-                listed = some([unit for unit, _ in self.units.most_common()], 4)
+            # Beside "31G", the letter of "6.1M" is a unit.
+            scaled = [text for text, cell in self.known if abs(cell.factor) >= 1000 and not cell.unit]
+            if len({unit_name(unit) for unit in self.units}) + (len(scaled) > 0 < len(self.units)) > 1:
+                listed = some([unit for unit, _ in self.units.most_common()] + scaled, 4)
                 raise UnclearError(f"its numbers have several units ({listed})", "Convert them to one.")
 
     @classmethod

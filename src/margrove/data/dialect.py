@@ -22,7 +22,6 @@ from margrove.data.header import (
     find_header,
     is_formatted,
     is_sparse,
-    is_typed,
     names_numbers,
     typical_of,
     width_of,
@@ -149,6 +148,14 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
         notes = [f"{named} the column names."]
     if len(columns) > 1 and chosen != ",":
         notes.append(f"The delimiter is the {NAMES.get(chosen, repr(chosen))}.")
+    if len(columns) == 1:
+        notes.append(
+            Advice(
+                "There is one column only. If there are more, name what separates them: ",
+                Setting("delimiter", ...),
+                ".",
+            )
+        )
     if decimal_point == ",":
         notes.append("Numbers are written with a decimal comma.")
     if "".join(lines[: first_line - 1]).strip():
@@ -296,7 +303,7 @@ def _find_delimiter(head: str, hint: str) -> str:
         times += bool(rows) and len(rows[0]) == width - 1 and width > 2  # R's names have one cell fewer
         share = times / max(len(rows), 1)
         # Sentences have spaces too, but not the same number of words, some of them numbers.
-        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(is_typed, rows[-1]))))
+        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(is_formatted, rows[-1]))))
         if is_telling and share > best_share:
             best, best_share = delimiter, share
     return best

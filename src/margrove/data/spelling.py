@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from margrove.advice import Advice, Setting
 from margrove.data.columns import MISSING, Column, category_column, named, some
 from margrove.data.written import DASHES, is_absent
 
@@ -41,11 +42,16 @@ def without_dashes(column: Column, trained: tuple[str, ...] = ()) -> tuple[Colum
     dashes = DASHES if set(DASHES).isdisjoint(trained) else ()
     missing = [level for level in map(str, column.levels) if level in dashes or is_absent(level)]
     n_words = len(trained) or len(column.levels) - len(missing)
+    kept_dashes = [level for level in missing if level in DASHES] if n_words < 2 and not trained else []
     if "+" in (trained or column.levels) or n_words < 2:
         missing = [level for level in missing if level not in DASHES]
     missing = [level for level in missing if level not in trained]
     if not missing:
-        return column, []
+        mark = next(iter(kept_dashes), "")
+        words = (
+            f"Column {column.name!r}: {mark!r} is kept as a word beside a single other. If it marks missing cells, set "
+        )
+        return column, [Advice(words, Setting("missing", mark), ".")] if mark and n_words else []
     kept = [level for level in column.levels if level not in missing]
     place = {level: code for code, level in enumerate(kept)}
     recode = np.array([*(place.get(level, MISSING) for level in column.levels), MISSING], dtype=np.int32)

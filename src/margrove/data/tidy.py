@@ -353,7 +353,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         lacks = lacking[i] = not usual.always.issubset(places)
         if is_called and numbers:
-            found[i] = (fitting and 2 * fitting >= len(numbers)) or (is_end and (lacks or is_part))
+            found[i] = 2 * fitting >= len(numbers) or (is_end and (fitting > 0 or lacks or is_part))
         elif is_called:  # sums whose formulas were never computed
             found[i] = lacking[i] = True
         elif i == 0:
