@@ -30,7 +30,8 @@ from tests.exports.cases import cases, differences, expectation, table_differenc
 
 from margrove.data import as_table
 
-TEXT = (".csv", ".tsv", ".txt")
+PARTS = ("open", "sealed", "fresh", "blind", "second_blind", "products", "more_products", "last_products")
+TEXT = (".csv", ".tsv", ".txt", ".dat", ".rdb", ".xls")
 DATABASES = {".db": sqlite3.connect, ".duckdb": lambda path: duckdb.connect(path, read_only=True)}
 
 
@@ -101,7 +102,7 @@ def our_outcome(path: Path) -> str:
 def main() -> None:
     peers = {"pandas": read_with_pandas, "polars": read_with_polars, "duckdb": read_with_duckdb}
     results = []
-    for part in ("open", "sealed", "fresh", "blind", "second_blind"):
+    for part in PARTS:
         files = cases(part)
         readers: dict[str, Callable[[Path], str]] = {"margrove": our_outcome}
         for name, read in peers.items():

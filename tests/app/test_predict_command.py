@@ -28,6 +28,15 @@ def test_columns_are_matched_by_name_in_any_order(run: Run, model: str, folder: 
     assert result.stderr == ""
 
 
+def test_what_is_not_evident_in_the_table_is_said(run: Run, model: str, folder: Path) -> None:
+    (folder / "new.csv").write_text("March,,\nheight,colour,petal\n10,red,1.0\n31,k.A.,3.1\nTotal,,4.1\n")
+    result = run("predict", model, "new.csv")
+    assert result.stdout == "kind\ndaisy\ntulip\n"
+    told = " ".join(result.stderr.split())
+    assert "1 line above the column names is left out: 1. 1 line with totals, such as 'Total', is left out: 5." in told
+    assert "Column 'colour': 'k.A.' is read as missing." in told
+
+
 def test_a_missing_column_is_named_and_nothing_is_written(run: Run, model: str, folder: Path) -> None:
     (folder / "new.csv").write_text("petal,colour\n1.0,red\n")
     result = run("predict", model, "new.csv", "-o", "out.csv")

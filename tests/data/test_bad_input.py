@@ -56,8 +56,8 @@ BAD_FILES = {
     ),
     "ragged after a line break": (b'a,b\n"x\ny",2\n3\n', "{file}, line 4: 1 cell where the first line has 2"),
     "ragged far down": (
-        b"a,b\n" + b"1,2\n" * 400_000 + b"x\n",
-        "{file}, line 400002: 1 cell where the first line has 2 ('x')",
+        b"a,b,c\n" + b"1,2,3\n" * 400_000 + b"x,5\n1,2,3\n",
+        "{file}, line 400002: 2 cells where the first line has 3 ('x,5')",
     ),
     "no known encoding": (
         b"a,b\n1,th\xf7y\n",

@@ -447,7 +447,7 @@ def test_words_among_numbers_are_named(tmp_path):
     numbers = [f"${number:,}.50" for number in range(1000, 1040)]
     column, notes = column_of(tmp_path, [*numbers, *["on request"] * 4])
     assert column.kind == "category"
-    assert "stays text: 4 of 44 cells are words, such as 'on request'. If they mark missing" in notes
+    assert "stays text: 4 of 44 cells are no numbers or dates, such as 'on request'. If they mark missing" in notes
     assert column_of(tmp_path, [*numbers, *["on request"] * 4], missing=["", "on request"])[0].n_missing == 4
     column, notes = column_of(tmp_path, [*numbers, *["k.A.", "unknown"] * 4])
     assert column.n_missing == 8
@@ -463,3 +463,44 @@ def test_brackets_and_minus_behind_a_currency(tmp_path):
     column, notes = column_of(tmp_path, ["$(7.00)", "$-5.00", "6.10-"])
     assert column.cells() == [-7, -5, -6.1]
     assert "read '$(7.00)' as -7, '6.10-' as -6.1" in notes
+
+
+def test_what_stays_text_is_named(tmp_path):
+    for cells in (["10-20", "20-30", "5-10"], ["1h 30min", "45min", "2h 05min"], ["48°12'30\"N", "52°31'12\"N", "1°N"]):
+        column, notes = column_of(tmp_path, cells)
+        assert column.kind == "category"
+        assert f"Column 'x' stays text: cells such as {min(cells)!r}" in notes
+    assert "stays text" not in column_of(tmp_path, ["A 12", "B 13", "C 14"])[1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "note"),
+    [
+        (["1,234*", "2,345", "3,456†", "987"], [1234, 2345, 3456, 987], "read '1,234*' as 1,234"),
+        (["6.1", "6.2 b", "5.3", "12.6e", ":"], [6.1, 6.2, 5.3, 12.6, None], "read '12.6e' as 12.6, '6.2 b' as 6.2"),
+        (["12", ".", "14", "..", "/", "17"], [12, None, 14, None, None, 17], ""),
+        (["1.234", "12.500", "870"], [1234, 12500, 870], "points separate thousands"),
+        (["21.5", "-999", "22.0", "21.75"], [21.5, -999, 22, 21.75], "-999 is far from all other numbers"),
+    ],
+)
+def test_signs_of_statistics_are_read_or_named(tmp_path, cells, values, note):
+    column, notes = column_of(tmp_path, cells)
+    assert column.cells() == values
+    assert note in notes
+
+
+def test_no_answer_is_missing_among_words(tmp_path):
+    column, notes = column_of(tmp_path, ["yes", "k. A.", "maybe", "yes"])
+    assert column.cells() == ["yes", None, "maybe", "yes"]
+    assert "'k. A.' is read as missing" in notes
+
+
+@pytest.mark.parametrize("cell", ["3. ledna 2024", "2024. január 3.", "3 Ocak 2024", "3 января 2024", "2024년 1월 3일"])
+def test_months_of_many_languages(tmp_path, cell):
+    assert column_of(tmp_path, [cell, cell.replace("3", "4")])[0].cells() == ["2024-01-03", "2024-01-04"]
+
+
+def test_a_column_called_a_date_that_holds_numbers_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("date,x\n45296,1\n45297,2\n")
+    assert "Column 'date' holds numbers such as 45296, which are not read as dates." in read_table(path).notes

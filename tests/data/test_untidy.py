@@ -36,6 +36,67 @@ UNTIDY = {
 }
 
 
+# Each is read without the lines that are no rows, with this note.
+LOG = "day,text,amount,balance\n{}2024-03-01,rent,-700,800\n2024-03-04,pay,2100,2900\n2024-03-09,food,-45.5,2854.5\n{}"
+NO_ROWS = {
+    "opening balance": (LOG.format(",opening balance,,1500\n", ""), "1 line above the rows is left out: 2."),
+    "dated balance": (LOG.format("2024-03-01,Opening balance,,1500\n", ""), "1 line above the rows is left out: 2."),
+    "closing balance": (LOG.format("", "to 31 March,,,2854.5\n"), "1 line below the rows is left out: 5."),
+    "statistics": (
+        LOG.format("", "mean,,451.5,2184.83\nmax,,2100,2900\n"),
+        "1 line with totals, such as 'mean', is left out: 5.",
+    ),
+    "second line of names": (LOG.format("when,what,how much,left\n", ""), "1 line above the rows is left out: 2."),
+    "total in front": (
+        LOG.format("Total,,1354.5,6554.5\n", ""),
+        "1 line with totals, such as 'Total', is left out: 2.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_ROWS)
+def test_what_is_unlike_usual_rows_is_left_out(write, case):
+    text, note = NO_ROWS[case]
+    table = read_table(write(text), target=False)
+    assert table["day"].cells() == ["2024-03-01", "2024-03-04", "2024-03-09"]
+    assert table["balance"].cells() == [800, 2900, 2854.5]
+    assert note in table.notes
+
+
+@pytest.mark.parametrize("case", NO_ROWS)
+def test_chunks_refuse_what_is_unlike_usual_rows(write, case):
+    with pytest.raises(InputError, match="some lines are no rows of the table"):
+        list(read_chunks(write(NO_ROWS[case][0]), rows=2, target=False))
+
+
+def test_a_carry_over_between_the_rows_is_left_out(write):
+    rows = "".join(f"2024-03-{day:02},x,{day}\n" for day in range(1, 9))
+    table = read_table(write(f"day,text,n\n{rows}carried over,,36\n{rows}"), target=False)
+    assert table.n_rows == 16
+    assert "1 line between the rows is left out: 10." in table.notes
+
+
+def test_doubtful_rows_are_kept_with_a_note(write):
+    table = read_table(write("region,x,y\nNorth,,\na,12,13\nb,14,15\nSouth,,\nc,16,17\nd,18,19\n"), target=False)
+    assert table.n_rows == 6
+    assert "2 lines unlike the other rows, perhaps none of the table, are kept: 2, 5." in table.notes
+
+
+@pytest.mark.parametrize("right", ["name,n\n", "code,meaning\n"])
+def test_tables_side_by_side_are_refused(write, right):
+    text = f"name,n,,{right}ann,3,,x,5\nbob,4,,y,6\ncleo,4,,,\n"
+    with pytest.raises(InputError, match="two tables seem to stand side by side"):
+        read_table(write(text), target=False)
+
+
+def test_many_lines_that_are_no_rows_are_refused(write):
+    rows = "".join(f"2024-03-{day:02};{day}\n" for day in range(1, 9))
+    with pytest.raises(InputError, match="several lines above the rows are none"):
+        read_table(write(f"series;x\nid;A1\nunit;kg\nsource;office\n{rows}"), target=False)
+    with pytest.raises(InputError, match="more lines below the rows than rows"):
+        read_table(write(f"meter;type;from\n17;load;2024-03-01\ntime;value\n{rows}"), target=False)
+
+
 @pytest.mark.parametrize("case", UNTIDY)
 def test_what_is_no_row_is_left_out_and_noted(write, case):
     text, note = UNTIDY[case]

@@ -20,7 +20,7 @@ from margrove.app.images.models import opened
 from margrove.app.models import features_of, format_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
 from margrove.app.options.typed import WantedOptions
-from margrove.app.screen.advice import warnings_told
+from margrove.app.screen.advice import in_shell, warnings_told
 from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
@@ -28,6 +28,7 @@ from margrove.app.show import expectation_words, history_of
 from margrove.boost.classifier import AdaBoostClassifier
 from margrove.certificate import at_the_end
 from margrove.data import Table
+from margrove.data.dialect import EVIDENT
 from margrove.errors import ParameterError
 from margrove.explanation import counted, explanation_of
 from margrove.transfer.pictures import PictureFolder
@@ -79,9 +80,12 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
         raise ParameterError("--scores and --probabilities exclude each other; give one of them.")
     check_output(output, "predictions.csv", model_path, reading.file)
     model, pictures, reading = opened(model_path, reading)
+    notes: list[str] = []
     with warnings_told(screen) as messages, metered(screen, "predicting"):
         if pictures is None:
-            predictions = _predicted(model, *reading.unlabelled_with(wanted.columns), wanted)
+            table, kept = reading.unlabelled_with(wanted.columns)
+            notes = [in_shell(note) for note in table.notes if not note.startswith(EVIDENT)]
+            predictions = _predicted(model, table, kept, wanted)
         else:
             if wanted.keep != "none":
                 raise ParameterError(
@@ -90,6 +94,8 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
             if wanted.explain:
                 raise ParameterError("--explain: pictures have no columns; `margrove report` shows examples of them.")
             predictions = _predicted_pictures(model, pictures, wanted)
+    for note in notes:
+        screen.say(note, style="dim")
     is_file = output != STANDARD_STREAM
     if is_file or not screen.is_json:
         content = predictions.to_csv(is_raw=wanted.raw)

@@ -324,7 +324,7 @@ class DelimitedChunks(TableChunks):
         import pyarrow as pa
 
         from margrove.data.arrow import table_from_arrow
-        from margrove.data.delimited import carries_nothing, is_tail_untidy, is_untidy, no_rows
+        from margrove.data.delimited import SHORT, carries_nothing, is_tail_untidy, is_untidy, no_rows
 
         self._types: dict[str, Any] | None = None
         found: dict[str, Any] = {}
@@ -352,7 +352,7 @@ class DelimitedChunks(TableChunks):
             report(Progress("scanning the file", n))
         if n == 0:
             raise no_rows(self._content, self._dialect)
-        if is_tail_untidy(block, self._dialect):
+        if self._content.size <= SHORT or is_tail_untidy(block, self._dialect):
             self._refuse_untidy(line, block)
         self._kinds = self._inferred(found, first)
         self._types = found
@@ -387,13 +387,13 @@ class DelimitedChunks(TableChunks):
 
     def _refuse_untidy(self, line: int, block: Content) -> None:
         """Raise `InputError` if lines of the block are no rows; the sums in a short file need all of it."""
-        from margrove.data.tidy import KEPT, tidied
+        from margrove.data.tidy import DOUBTFUL, KEPT, tidied
 
         is_part = self._content.size >= HEAD
         dialect = replace(self._body, above=line) if is_part else self._dialect
         found = tidied(block if is_part else self._content, dialect, is_part=is_part)
         said = () if found is None else found[1].notes[len(dialect.notes) :]
-        if left_out := [note for note in said if KEPT not in note]:
+        if left_out := [note for note in said if KEPT not in note and DOUBTFUL not in note]:
             problem = "some lines are no rows of the table, or not whole"
             cure = f"Correct them, or use read_table, which says: {left_out[0]}"
             raise self._content.error(problem, cure=cure)

@@ -39,6 +39,7 @@ SIGNS = {"decimal_point": ".", "decimal_comma": ","}
 _PLAIN = {".": NumberFormat(".", ","), ",": NumberFormat(",", ".")}  # by the decimal sign
 _NAMES = {".": "point", ",": "comma", " ": "space", "'": "apostrophe"}
 _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
+_ABOUT = "<>~≈≤≥c"  # signs before a number; others are marks of footnotes
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
@@ -91,9 +92,11 @@ class Text:
     def odd(self, is_odd: Sequence[bool]) -> list[str] | None:
         """Return the texts that are odd, if they are so few that they are mistakes or say that there is no value;
         otherwise None."""
+        if all(is_odd):
+            return None
         strange = [place for place, odd in enumerate(is_odd) if odd and not is_no_value(self.texts[place])]
         n_rows, n_odd = int(self.counts.sum()), int(self.counts[strange].sum())
-        if all(is_odd) or n_odd > max(1 if n_rows < 20 else 2, n_rows // 100):
+        if n_odd > max(1 if n_rows < 20 else 2, n_rows // 100):
             return None
         if strange and len(is_odd) - len(strange) < max(5, 4 * len(strange)):
             return None
@@ -122,18 +125,20 @@ class Numbers:
                 self.units[cell.unit] += rows
         if not is_given:
             self._check_codes()
-            if len({unit_name(unit) for unit in self.units}) > 1:
-                listed = some([unit for unit, _ in self.units.most_common()], 4)
+            # Beside "31G", the letter of "6.1M" is a unit.
+            scaled = [text for text, cell in self.known if abs(cell.factor) >= 1000 and not cell.unit]
+            if len({unit_name(unit) for unit in self.units}) + (len(scaled) > 0 < len(self.units)) > 1:
+                listed = some([unit for unit, _ in self.units.most_common()] + scaled, 4)
                 raise UnclearError(f"its numbers have several units ({listed})", "Convert them to one.")
 
     @classmethod
     def of(cls, text: Text) -> Numbers | None:
         """Return the column as numbers; None if it is none, or has words behind its numbers or classes such as <50K."""
-        written = text.parsed(readable_number)
+        written = _without_flags(text, text.parsed(readable_number))
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
-        if written is None or 4 * sum(bool(cell.about) for cell in known) > len(known):
+        if written is None or 4 * sum(cell.about[:1] in _ABOUT for cell in known if cell.about) > len(known):
             return None
         # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
         is_word = all(len(unit) > 2 and not re.search(r"\d", unit) for unit in units)
@@ -207,6 +212,22 @@ def readable_number(text: str) -> WrittenNumber | None:
     if cell is None or cell.body.isdigit() or _may_be_decimal(cell, "." if "." in cell.body[-4:] else ","):
         return cell
     return cell if any(_may_be_decimal(cell, sign) for sign in ".,") else None
+
+
+def _without_flags(text: Text, written: list[WrittenNumber | None] | None) -> list[WrittenNumber | None] | None:
+    """Return numbers without letters that stand behind a few of them, as "12.6 e" for an estimate."""
+    marked = {place: cell for place, cell in enumerate(written or ()) if cell is not None and cell.unit}
+    is_flag = all(
+        len(cell.unit) < 3 and (f" {cell.unit}" in text.texts[place] or not cell.body.isdigit())
+        for place, cell in marked.items()
+    )
+    is_known = all(is_known_unit(cell.unit) for cell in marked.values())
+    if written is None or not is_flag or 2 * len(marked) > len(written) or is_known:
+        return written
+    return [
+        cell._replace(unit="", about=cell.unit) if cell is not None and place in marked else cell
+        for place, cell in enumerate(written)
+    ]
 
 
 def _may_be_decimal(cell: WrittenNumber, sign: str) -> bool:

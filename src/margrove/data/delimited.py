@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ from margrove.errors import InputError
 
 BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchmark takes a fifth longer
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
-_PIECES, _PIECE = 64, 1 << 14  # pieces of a long file that are searched for codes, and their bytes
+_PIECES, _PIECE = 64, 1 << 12  # pieces of a long file that are searched for codes, and their bytes
+SHORT = 1 << 16  # bytes; in a file up to this each row is looked at
 REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
 _TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
@@ -60,6 +62,12 @@ class Rows:
         texts = {"include_columns": names, "column_types": dict.fromkeys(names, pa.string())}
         body = self.content.open(self.dialect.body)
         return _read_csv(body, self.dialect, block, newlines_in_values=True, **texts, **convert)
+
+    @cached_property
+    def has_points(self) -> bool:
+        """Whether cells of a short file may have points between thousands: 12.500."""
+        data = self.content.data if self.content.size <= REPORT else b""
+        return re.search(rb"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])", data) is not None
 
     def has_leading_zeros(self) -> bool:
         """Return whether a cell begins with a zero and a digit, or with 12E4; of a long file, pieces all over it are
@@ -115,11 +123,7 @@ def _parse(content: Content, dialect: Dialect) -> tuple[pa.Table, Content, Diale
     longest = max((len(line) for line in content.head().splitlines()), default=0)
     block = max(BLOCK, 4 * longest)
     arrow, reason = _parse_fast(content, dialect, block, n_lines)
-    is_tidy = arrow is not None and not (is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect))
-    # A blank line between the rows, below which another table may begin.
-    has_blank = arrow is not None and arrow.num_rows < n_lines and content.size <= REPORT
-    has_blank = has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
-    if is_tidy and not has_blank:
+    if arrow is not None and (arrow.num_columns == 1 or not _may_be_untidy(arrow, content, dialect, n_lines)):
         return arrow, content, dialect
     if not content.data[dialect.body :].strip():
         raise no_rows(content, dialect)
@@ -154,6 +158,15 @@ def _parse_fast(content: Content, dialect: Dialect, block: int, n_lines: int) ->
         return _read_csv(content.open(dialect.body), dialect, block, newlines_in_values=True), ""
     except pa.ArrowInvalid as error:
         return None, str(error)
+
+
+def _may_be_untidy(arrow: pa.Table, content: Content, dialect: Dialect, n_lines: int) -> bool:
+    """Return whether lines may be no rows: in a file of more than `SHORT` bytes, by few signs."""
+    if content.size <= SHORT or is_untidy(arrow, content, dialect) or is_tail_untidy(content, dialect):
+        return True
+    # Below a blank line between the rows another table may begin.
+    has_blank = arrow.num_rows < n_lines and content.size <= REPORT
+    return has_blank and re.search(rb"\n\r?\n", content.data.strip()) is not None
 
 
 def is_untidy(arrow: pa.Table, content: Content, dialect: Dialect) -> bool:

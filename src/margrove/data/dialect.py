@@ -22,7 +22,6 @@ from margrove.data.header import (
     find_header,
     is_formatted,
     is_sparse,
-    is_typed,
     names_numbers,
     typical_of,
     width_of,
@@ -35,6 +34,7 @@ from margrove.errors import InputError, ParameterError, check_choice, check_whol
 NAMES = {"\t": "tab", ";": "semicolon", "|": "bar", "~": "tilde", "^": "caret", ",": "comma", " ": "space"}
 DEFAULT_MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 CELL_LIMIT = 1 << 20  # bytes; no cell of a table is longer on purpose, but an unclosed quote makes one
+EVIDENT = ("Line 1 holds", "The delimiter is")  # notes that tell nothing new on tables like one that was read before
 HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature later is rare
 
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
@@ -137,6 +137,7 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
     has_names, first_line = found.body > found.first, rows[found.first][0] + skipped
     if header == "auto" and header_row is None and found.body - found.first < 2:
         _refuse_unclear(content, cells, found.first, missing)
+    _refuse_beside(content, found.names, cells[found.body :])
     columns, renamed = _unique([name or f"column_{j}" for j, name in enumerate(found.names, start=1)])
     last_line = skipped + rows[max(found.body - 1, 0)][1] - 1  # of the names
     above = skipped + rows[found.body][0] - 1 if found.body < len(rows) else last_line
@@ -147,6 +148,14 @@ def sniff(content: Content, options: TextOptions) -> Dialect:
         notes = [f"{named} the column names."]
     if len(columns) > 1 and chosen != ",":
         notes.append(f"The delimiter is the {NAMES.get(chosen, repr(chosen))}.")
+    if len(columns) == 1:
+        notes.append(
+            Advice(
+                "There is one column only. If there are more, name what separates them: ",
+                Setting("delimiter", ...),
+                ".",
+            )
+        )
     if decimal_point == ",":
         notes.append("Numbers are written with a decimal comma.")
     if "".join(lines[: first_line - 1]).strip():
@@ -180,8 +189,29 @@ def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing
         problem = f"a line above the rows is mostly empty ({clip(' '.join(names))!r}), and may be a title"
     else:
         return
+    raise unclear_header(content, problem)
+
+
+def unclear_header(content: Content, problem: str, line: int | None = None) -> InputError:
+    """Return the error about lines of which it is not clear which holds the names."""
     lines = Advice("; or the number of lines to leave out: ", Setting("skip", ...), ".")
-    raise content.error(problem, cure=Advice("Name the line that holds the names: ", Setting("header_row", ...), lines))
+    cure = Advice("Name the line that holds the names: ", Setting("header_row", ...), lines)
+    return content.error(problem, line=line, cure=cure)
+
+
+def _refuse_beside(content: Content, names: Sequence[str], rows: list[list[str]]) -> None:
+    """Refuse a file in which another table stands to the right of the first, beyond an empty column: it has names of
+    the first, or fewer rows."""
+    for j in range(1, len(names) - 2):
+        right = [name for name in names[j + 1 :] if name]
+        if names[j] or any(row[j : j + 1] > [""] for row in rows) or len(right) < 2:
+            continue
+        n_filled = [filled(row[j + 1 :]) for row in rows]
+        n_right = sum(map(bool, n_filled))
+        is_short = n_right < len(rows) and n_filled[:n_right] == [len(right)] * n_right
+        if not set(right).isdisjoint(names[:j]) or is_short:
+            problem = f"two tables seem to stand side by side, the second from {right[0]!r} on"
+            raise content.error(problem, cure="Save each as a file of its own.")
 
 
 def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -273,7 +303,7 @@ def _find_delimiter(head: str, hint: str) -> str:
         times += bool(rows) and len(rows[0]) == width - 1 and width > 2  # R's names have one cell fewer
         share = times / max(len(rows), 1)
         # Sentences have spaces too, but not the same number of words, some of them numbers.
-        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(is_typed, rows[-1]))))
+        is_telling = width > 1 and (delimiter != " " or (share == 1.0 and any(map(is_formatted, rows[-1]))))
         if is_telling and share > best_share:
             best, best_share = delimiter, share
     return best

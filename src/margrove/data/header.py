@@ -80,18 +80,20 @@ def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
     """Return the names with the units that stand in the line below them, above numbers: ``length (mm)``. None if there
     are no such units."""
     names, units = _names(rows[0]), _names(rows[1])
-    if len(names) != len(units) or not any(units):
+    if len(names) != len(units):
         return None
-    found = list(names)
+    found, n_known = list(names), 0
     for j, unit in enumerate(units):
         plain = unit[1:-1].strip() if unit[:1] + unit[-1:] in ("()", "[]") else unit
         column = [row[j].strip() for row in rows[2:] if j < len(row) and row[j].strip()]
-        if not unit or plain in _NO_UNIT:
+        if not unit or plain in _NO_UNIT or re.search("yy|jj|aa", plain.casefold()):  # a format of dates
             continue
-        if (plain == unit and not is_known_unit(unit)) or not column or not all(map(is_formatted, column)):
+        if is_formatted(unit) or not column or not all(map(is_formatted, column)):
             return None
+        n_known += plain != unit or is_known_unit(unit)
         found[j] = f"{names[j]} ({plain})"
-    return tuple(found) if found != list(names) else None
+    n_units = sum(map(str.__ne__, found, names))
+    return tuple(found) if n_units and (n_known == n_units or n_known >= max(2, n_units / 2)) else None
 
 
 def filled(row: Sequence[str]) -> int:
@@ -120,7 +122,8 @@ def width_of(rows: list[list[str]]) -> tuple[int, int]:
     """Return the number of cells that most rows have, and the number of these rows. A few rows between many remarks are
     a table if a column of theirs holds numbers."""
     counts = Counter(map(len, rows))
-    width, times = max(counts.items(), key=lambda item: (item[1], item[0]), default=(0, 0))
+    # Titles may be more than the rows, which have more cells.
+    width, times = max(counts.items(), key=lambda item: ((item[1] > 1) * item[1] * item[0], item), default=(0, 0))
     if width == 1 and len(counts) > 1:
         runs: list[list[list[str]]] = []
         for row in rows:
@@ -143,6 +146,11 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
         is_remark = is_remark and names_numbers(rows[place + 1 :], missing)
         if len(row) >= used and not is_sparse(row, typical) and not is_remark:
             break
+    for lower in range(place + 1, min(place + 6, len(rows) - 1)):  # names of all columns, below a line that has gaps
+        is_name = [cell.strip() and (not is_typed(cell) or _YEAR.fullmatch(cell.strip())) for cell in rows[lower]]
+        is_full = used == sum(map(bool, is_name)) > filled(rows[place]) > 1
+        if is_full and (_are_counted(rows[lower]) or names_numbers(rows[lower:], missing)):
+            return lower
     if place == 0 or width < 2:
         return 0
     below = [rows[place], *_usual(rows[place + 1 :])]
@@ -174,7 +182,7 @@ def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tupl
     is_merged = filled(above) > 1 and is_wide and (has_blank or is_repeated)
     if not is_merged or len(set(names)) < len(names):
         return None
-    is_header = _are_years(below) or names_numbers([below, *_usual(rows[upper + 2 :])], missing)
+    is_header = _are_counted(below) or names_numbers([below, *_usual(rows[upper + 2 :])], missing)
     return joined if is_header else None
 
 
@@ -182,6 +190,9 @@ def names_numbers(rows: list[list[str]], missing: Collection[str]) -> bool:
     """Return whether a word of the first row stands above nothing but numbers or dates."""
     first = [cell.strip() for cell in rows[0]] if rows else []
     below = [row for row in rows[1:] if row != rows[0]]  # a header comes again on each page
+    # The header may have more lines, all of words.
+    more = next((i for i, row in enumerate(below) if any(map(is_formatted, row)) or filled(row) > filled(rows[0])), 0)
+    below = below[more if more < min(3, len(below) - 1) else 0 :]
     for j, cell in enumerate(first):
         column = [row[j].strip() for row in below if j < len(row)]
         column = [other for other in column if other and other not in missing]
@@ -197,16 +208,19 @@ def _has_names(rows: list[list[str]], missing: Collection[str]) -> bool:
     first = [cell.strip() for cell in rows[0]]
     columns = [[row[j].strip() for row in rows[1:] if j < len(row)] for j in range(len(first))]
     again = any(cell in column and cell not in missing for cell, column in zip(first, columns, strict=True))
-    is_year_table = _are_years(first) and not all(map(_YEAR.fullmatch, columns[-1]))
+    is_year_table = _are_counted(first) and not all(map(_YEAR.fullmatch, columns[-1]))
     return (is_year_table or not any(map(is_typed, first))) and not again
 
 
-def _are_years(cells: list[str]) -> bool:
-    """Return whether the numbers among these cells are several consecutive years, and there are others."""
-    years = {cell for cell in cells if is_typed(cell)}
-    if len(years) < 2 or filled(cells) == sum(cell in years for cell in cells) or not all(map(_YEAR.fullmatch, years)):
+def _are_counted(cells: list[str]) -> bool:
+    """Return whether the numbers among these cells are consecutive years, or 1, 2, 3, …, and there are others, or a
+    blank in front."""
+    typed = [cell for cell in cells if is_typed(cell)]
+    if len(set(typed)) < 2 or not all(map(str.isdigit, typed)) or (filled(cells) == len(typed) and cells[0]):
         return False
-    return max(map(int, years)) - min(map(int, years)) == len(years) - 1
+    first, last = min(map(int, typed)), max(map(int, typed))
+    is_usual = all(map(_YEAR.fullmatch, typed)) or (first == 1 and len(typed) > 2)
+    return is_usual and last - first == len(set(typed)) - 1
 
 
 def is_typed(cell: str) -> bool:

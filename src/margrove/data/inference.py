@@ -10,14 +10,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from margrove.advice import Advice, Setting
-from margrove.data.columns import Column, clip, is_whole, named, number_text, text_column
+from margrove.data.columns import Column, clip, named, number_text, text_column
 from margrove.data.conventions import (
     SAYS_DATE,
     SIGNS,
@@ -29,6 +29,7 @@ from margrove.data.conventions import (
     hours,
     odd_notes,
     read,
+    readable_number,
 )
 from margrove.data.formats import DateFormat, EmptyFormat, Format, NumberFormat, Order, format_from_json
 from margrove.data.inspection import IDENTIFIER
@@ -46,9 +47,13 @@ KINDS = ("category", "number", *SIGNS, "date", "dmy", "mdy", "ymd", "ignore")
 Kinds = Mapping[str, str | Format | tuple[str, ...]]
 
 _FIRST = 1000  # rows that are looked at before all are
-_MOSTLY = 0.8  # the share of numbers among words from which on the words are named
+_SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
+_FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
 _CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
+_POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
 _LONG = re.compile(r"\d{16,}")
+# The beginning of a number or a date, also after a sign or in brackets; or a year.
+_DIGITS = re.compile(r"[^\w\s]*\s?\d|.*\b(?:19|20)\d\d\b")
 _MARKED = re.compile(r'="(.*)"|\'(.*?)\'?')  # what a spreadsheet is to leave as text
 
 
@@ -79,27 +84,29 @@ def infer_columns(
     notes: list[str] = []
     texts: dict[str, Text] = {}
     plain: list[Column] = []  # numbers
+    usual: dict[str, Column] = {}  # those of texts that a decimal point is likely for
     as_text = _seen_again(table, kinds, rows)
     for column in table:
-        kind = kinds.get(column.name)
+        kind, seen = kinds.get(column.name), as_text.get(column.name)
         if kind is not None:
-            found[column.name], said = _as_kind(as_text.get(column.name, column), kind, table.source, line_of)
+            found[column.name], said = _as_kind(column if seen is None else seen, kind, table.source, line_of)
             notes += said
         elif column.kind == "category":
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            text = Text(as_text.get(column.name, column))
-            if column.name in as_text and _has_codes(text):
-                found[column.name] = as_text[column.name]
+            if seen is not None and _has_codes(Text(seen)):
+                found[column.name] = seen
                 words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
                 notes.append(Advice(words, "If it holds numbers, set ", given_kind(column.name, "number"), "."))
-            elif column.name in as_text and _may_be_dates(column):
-                texts[column.name] = text
+            elif seen is not None and (_may_be_dates(column) or any(map(_POINTED.fullmatch, map(str, seen.levels)))):
+                texts[column.name] = Text(seen)
+                if rows is not None and rows.dialect.delimiter != ";" and not _may_be_dates(column):
+                    usual[column.name] = column
             else:
                 plain.append(column)
-                notes += _rounded(column, rows)
-    for column, said in _read_texts(texts, plain, rows):
+                notes += _odd_numbers(column, rows)
+    for column, said in _read_texts(texts, plain, usual, rows):
         found[column.name] = column
         notes += said
     if not found:
@@ -149,8 +156,10 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
         if column.kind == "category" or isinstance(kind, EmptyFormat):
             return False
         if kind is None:
-            is_plain = column.kind == "numeric" and column.format is None
-            return _may_be_dates(column) or (is_plain and not _has_fractions(column) and has_zeros())
+            if column.kind != "numeric" or column.format is not None:
+                return False
+            is_long = rows is not None and rows.has_points and _may_be_thousands(column)
+            return _may_be_dates(column) or is_long or (has_zeros() and _is_whole(column))
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -173,27 +182,42 @@ def _first(column: Column) -> NDArray[Any]:
     return known
 
 
+def _all(column: Column, test: Callable[[NDArray[Any]], Any]) -> bool:
+    """Return whether all numbers of a column pass a test; most columns that do not are known by their first ones."""
+    return bool(np.all(test(_first(column))) and np.all(test(column.values) | np.isnan(column.values)))
+
+
 def _is_whole(column: Column) -> bool:
-    """Return whether all numbers of a column are whole; most that are not are known by their first ones."""
-    return is_whole(_first(column)) and is_whole(column.values[~np.isnan(column.values)])
-
-
-def _has_fractions(column: Column) -> bool:
-    """Return whether a number of a column is not whole; most such columns are known by their first numbers."""
-    return any(bool((np.floor(values) != values).any()) for values in (_first(column), np.nan_to_num(column.values)))
+    return _all(column, lambda values: np.floor(values) == values)
 
 
 def _may_be_dates(column: Column) -> bool:
     """Return whether whole numbers may be dates such as 20240304: they are called so, or several are all days."""
     if column.kind != "numeric" or column.format is not None or not column.values.size:
         return False
-    ends = np.fmin.reduce(column.values), np.fmax.reduce(column.values)
-    if not 19_000_100 < ends[0] <= ends[1] < 21_001_232 or not _is_whole(column):
+    if not _all(column, lambda values: (values > 19_000_100) & (values < 21_001_232)) or not _is_whole(column):
         return False
     is_called_otherwise = IDENTIFIER.search(column.name) is not None
     days = {str(int(value)) for value in _first(column)}
     are_days = len(days) > 4 and all(not math.isnan(DateFormat().parse(day)) for day in days)
     return SAYS_DATE.search(column.name) is not None or (are_days and not is_called_otherwise)
+
+
+def _may_be_thousands(column: Column) -> bool:
+    """Return whether what was read as 12.5 may be written 12.500, with a point between thousands."""
+    return column.values.size > 0 and _all(column, lambda values: (np.abs(values) < 1000) & _has_decimals(values, 3))
+
+
+def _has_decimals(values: NDArray[Any], most: int) -> NDArray[np.bool_]:
+    """Return whether numbers below 1000 have so many decimals at most."""
+    found: NDArray[np.bool_] = np.round(np.where(np.abs(values) < 1000, values, 0.5), most) == values
+    return found
+
+
+def _are_below(end: float, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether numbers are this one, or far below it."""
+    found: NDArray[np.bool_] = (values == end) | (np.abs(values) < 0.3 * abs(end))
+    return found
 
 
 def _has_codes(text: Text) -> bool:
@@ -206,20 +230,30 @@ def _has_codes(text: Text) -> bool:
     return bool(text.counts[lengths < lengths[padded].min()].sum() <= text.counts[padded].sum())
 
 
-def _rounded(column: Column, rows: Rows | None) -> list[str]:
-    """Return a note if whole numbers have more digits than a float64 holds."""
-    if not np.fmax.reduce(column.values, initial=0.0) >= 2.0**53:
-        return []
-    if rows is not None and not any(map(_LONG.fullmatch, map(str, rows.columns([column.name])[column.name].levels))):
-        return []  # 1.5e300
-    words = f"Column {column.name!r} holds numbers of more than 15 digits, which are rounded. If they are codes, set "
-    return [Advice(words, given_kind(column.name, "category"), ".")]
+def _odd_numbers(column: Column, rows: Rows | None) -> list[str]:
+    """Return notes on numbers that may be codes, dates, or marks of missing cells."""
+    notes: list[str] = []
+    low, high = (float(end.reduce(column.values, initial=math.nan)) for end in (np.fmin, np.fmax))
+    if high >= 2.0**53 and (
+        rows is None or any(map(_LONG.fullmatch, map(str, rows.columns([column.name])[column.name].levels)))
+    ):
+        words = f"Column {column.name!r} holds numbers of more than 15 digits, which are rounded."
+        notes.append(Advice(words, " If they are codes, set ", given_kind(column.name, "category"), "."))
+    for end in {low, high} & _SENTINELS:
+        if _all(column, partial(_are_below, end)):
+            words = f"Column {column.name!r}: {end:g} is far from all other numbers. If it marks missing cells, set "
+            notes.append(Advice(words, Setting("missing", f"{end:g}"), "."))
+    if SAYS_DATE.search(column.name) and low >= _FIRST_SERIAL and _is_whole(column):
+        notes.append(f"Column {column.name!r} holds numbers such as {low:.0f}, which are not read as dates.")
+    return notes
 
 
 # --- columns of text ---
 
 
-def _read_texts(texts: dict[str, Text], plain: Collection[Column], rows: Rows | None) -> list[tuple[Column, list[str]]]:
+def _read_texts(
+    texts: dict[str, Text], plain: Collection[Column], usual: dict[str, Column], rows: Rows | None
+) -> list[tuple[Column, list[str]]]:
     """Return columns of text as what they hold, with notes. Where a column leaves the order of its dates or its decimal
     sign open, others decide it, among them the ``plain`` numbers."""
     cells: dict[str, Dates | Numbers | Column] = {}
@@ -230,26 +264,23 @@ def _read_texts(texts: dict[str, Text], plain: Collection[Column], rows: Rows | 
         except UnclearError as doubt:
             cells[name], notes[name] = text.column, [doubt.note(name)]
     orders = set[tuple[str, Order]]().union(*(each.shown for each in cells.values() if isinstance(each, Dates)))
-    signs = [each.shown for each in cells.values() if isinstance(each, Numbers)]
-    decimals = set[str]().union(*signs)
-    is_comma = rows is not None and rows.dialect.decimal_point == ","
-    if is_comma:
+    decimals = set[str]().union(*(each.shown for each in cells.values() if isinstance(each, Numbers)))
+    if rows is not None and rows.dialect.decimal_point == ",":
         decimals.add(",")
-    elif "," in decimals and rows is not None and plain:
-        # Beside "0,05 €", what the parser took for the fraction 12.5 may be written 12.500.
-        for name, column in rows.columns([column.name for column in plain]).items():
-            text = Text(column)
-            if any("." in cell for cell in text.texts):
-                cells[name] = again = Numbers(text, list(map(written_number, text.texts)), is_given=True)
-                decimals |= again.shown
-    elif signs and not all(map(_is_whole, plain)):
+    elif "," not in decimals and not all(map(_is_whole, plain)):
         decimals.add(".")
-    found = []
+    found: list[tuple[Column, list[str]]] = []
+    if "," in decimals and rows is not None:
+        for column in (column for column in plain if not _is_whole(column)):
+            words = (
+                f"Column {column.name!r} has a decimal point, and other columns have a decimal comma. If it holds codes"
+            )
+            found.append((column, [Advice(f"{words}, set ", given_kind(column.name, "category"), ".")]))
     for name, each in cells.items():
-        column, said = _decided(each, orders if isinstance(each, Dates) else decimals)
+        column, said = _decided(each, orders if isinstance(each, Dates) else decimals, usual.get(name))
         said = notes.get(name, said)
         if column.kind == "category":
-            said = said or _named_words(texts[name])
+            said = said or _left_over(texts[name])
             column, dashes = without_dashes(column)
             column, pairs = joined(column)
             said = [*said, *dashes, *pairs]
@@ -257,40 +288,51 @@ def _read_texts(texts: dict[str, Text], plain: Collection[Column], rows: Rows | 
     return found
 
 
-def _decided(cells: Dates | Numbers | Column, elsewhere: set[Any]) -> tuple[Column, list[str]]:
+def _decided(cells: Dates | Numbers | Column, elsewhere: set[Any], usual: Column | None) -> tuple[Column, list[str]]:
+    """Return what a column of text holds, with notes; ``usual`` are its numbers with a decimal point, which they have
+    if nothing says otherwise."""
     if isinstance(cells, Column):
         is_hours = cells.kind == "numeric"
         return cells, [f"Column {cells.name!r} holds times, read as hours."] if is_hours else []
     try:
         return read(cells, cells.format(elsewhere))
     except UnclearError as doubt:
-        return cells.text.column, [doubt.note(cells.text.name)]
+        return (cells.text.column, [doubt.note(cells.text.name)]) if usual is None else (usual, [])
 
 
 def _without_marks(column: Column) -> Column:
-    """Return the words without the signs that keep a spreadsheet from changing them, where all have them: ="01"."""
-    marked = [_MARKED.fullmatch(str(level)) for level in column.levels if str(column.levels[0])[:1] in "='"]
-    if not marked or not all(marked):
+    """Return the words without blank cells, and without the signs that keep a spreadsheet from changing them, where all
+    have them: ="01"."""
+    levels = [str(level) for level in column.levels]
+    marked = [_MARKED.fullmatch(level) for level in levels if levels[0][:1] in tuple("='")]
+    if marked and all(marked):
+        levels = [next(filter(None, found.groups()), "") for found in marked if found]
+    elif levels[0]:
         return column
-    plain = np.array(["", *(next(filter(None, found.groups()), "") for found in marked if found)])
-    return text_column(column.name, plain[column.values + 1])
+    return text_column(column.name, np.array(["", *levels])[column.values + 1])
 
 
-def _named_words(text: Text) -> list[str]:
-    """Return a note on the words in a column that mostly holds numbers or dates."""
-    if 2 * sum(map(_is_word, text.sample)) > len(text.sample):
+def _begins(cell: str) -> bool:
+    """Return whether a cell begins as numbers or dates do."""
+    return _DIGITS.match(cell) is not None or readable_number(cell) is not None
+
+
+def _left_over(text: Text) -> list[str]:
+    """Return a note if most cells of a column that stays text begin as numbers or dates do."""
+    if 2 * sum(map(_begins, text.sample)) <= len(text.sample):
         return []
-    is_word = np.array(list(map(_is_word, text.texts)))
-    n_words, n_rows = int(text.counts[is_word].sum()), int(text.counts.sum())
-    if not is_word.any() or n_rows - n_words < _MOSTLY * n_rows or len(text.texts) - is_word.sum() < 5:
+    has_digits = np.array(list(map(_begins, text.texts)))
+    is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
+    n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
+    if 2 * int(text.counts[has_digits].sum()) <= n_rows:
         return []
-    cell = text.texts[int(np.argmax(np.where(is_word, text.counts, 0)))]
-    words = f"Column {text.name!r} stays text: {n_words:,} of {n_rows:,} cells are words, such as {clip(cell)!r}. "
+    place = int(np.argmax(np.where(is_read, -1, text.counts)))
+    cell = text.texts[place]
+    words = f"Column {text.name!r} stays text: "
+    if 2 * n_read < n_rows or n_read == n_rows:
+        return [f"{words}cells such as {clip(cell)!r} are no numbers or dates of one format."]
+    words += f"{n_rows - n_read:,} of {n_rows:,} cells are no numbers or dates, such as {clip(cell)!r}. "
     return [Advice(words, "If they mark missing cells, set ", Setting("missing", cell), ".")]
-
-
-def _is_word(cell: str) -> bool:
-    return written_number(cell) is None and written_date(cell) is None
 
 
 # --- kinds that are given ---

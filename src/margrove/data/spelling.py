@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from margrove.advice import Advice, Setting
 from margrove.data.columns import MISSING, Column, category_column, named, some
-from margrove.data.written import DASHES, ERRORS
+from margrove.data.written import DASHES, is_absent
 
 _MOST_JOINED = 10_000  # levels among which spellings are compared
 _ANSWERS = ("y", "n", "j", "m", "f", "w", "t")  # letters for yes, no, true, false, male and female
@@ -38,16 +39,24 @@ def as_trained_spelling(column: Column, trained: tuple[str, ...]) -> tuple[Colum
 def without_dashes(column: Column, trained: tuple[str, ...] = ()) -> tuple[Column, list[str]]:
     """Return words with missing cells in place of dashes and of errors of spreadsheets, with a note. Beside "+", or a
     single word, "-" is a class, as it is where training knew it as one."""
-    words = [level for level in trained or column.levels if level not in DASHES + ERRORS]
-    is_class = "+" in words or len(words) < 2 or any(level in DASHES for level in trained)
-    missing = [level for level in column.levels if level in ERRORS or (level in DASHES and not is_class)]
+    dashes = DASHES if set(DASHES).isdisjoint(trained) else ()
+    missing = [level for level in map(str, column.levels) if level in dashes or is_absent(level)]
+    n_words = len(trained) or len(column.levels) - len(missing)
+    kept_dashes = [level for level in missing if level in DASHES] if n_words < 2 and not trained else []
+    if "+" in (trained or column.levels) or n_words < 2:
+        missing = [level for level in missing if level not in DASHES]
+    missing = [level for level in missing if level not in trained]
     if not missing:
-        return column, []
+        mark = next(iter(kept_dashes), "")
+        words = (
+            f"Column {column.name!r}: {mark!r} is kept as a word beside a single other. If it marks missing cells, set "
+        )
+        return column, [Advice(words, Setting("missing", mark), ".")] if mark and n_words else []
     kept = [level for level in column.levels if level not in missing]
     place = {level: code for code, level in enumerate(kept)}
     recode = np.array([*(place.get(level, MISSING) for level in column.levels), MISSING], dtype=np.int32)
     verb = "is" if len(missing) == 1 else "are"
-    note = f"Column {column.name!r}: {named([str(level) for level in missing])} {verb} read as missing."
+    note = f"Column {column.name!r}: {named(missing)} {verb} read as missing."
     return Column(column.name, "category", recode[column.values], tuple(kept)), [note]
 
 

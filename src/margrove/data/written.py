@@ -71,26 +71,43 @@ _NUMBER = re.compile(
     r"(?P<before>[^\d\s.,'()<>~+-][^\d\s()<>~+,-]{0,4})?\s?(?P<inner>[-+(]\s?)?"
     r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,]-{1,2})?"
     r"\s?(?:(?P<scale>(?:k|K|M|Mio|Mn|Mrd|bn|Tsd)\b)\.?)?\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
-    r"(?P<trail>-)?(?P<close>\s?\))?"
+    r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\))?"
 )
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
 
+
+def _bare(word: str) -> str:
+    """Return the letters of a word in lower case, without accents."""
+    return "".join(letter for letter in unicodedata.normalize("NFD", word.casefold()) if letter.isalpha())
+
+
 _MONTHS = {
-    name: number
+    _bare(name): number
     for number, names in enumerate(
         (
-            "january januar janvier enero gennaio januari janeiro stycznia styczen sty tammikuu",
-            "february februar fevrier febrero febbraio februari fevereiro lutego luty lut helmikuu",
-            "march mar marz marts mars marzo maart marco marca marzec maaliskuu mrz mrt",
-            "april avril abril aprile kwietnia kwiecien kwi huhtikuu avr abr",
-            "may mai mayo maggio mei maj maio maja toukokuu mag",
-            "june juni juin junio giugno junho czerwca czerwiec cze kesakuu giu",
-            "july juli juillet julio luglio julho lipca lipiec lip heinakuu lug",
-            "august aout agosto augustus augusti sierpnia sierpien sie elokuu",
-            "september septembre septiembre settembre setembro wrzesnia wrzesien wrz syyskuu sept set",
-            "october oktober octobre octubre ottobre outubro pazdziernika pazdziernik paz lokakuu okt out ott",
-            "november novembre noviembre novembro listopada listopad lis marraskuu",
-            "december dezember decembre diciembre dicembre desember dezembro grudnia grudzien gru joulukuu des",
+            "january januar janvier enero gennaio januari janeiro stycznia styczen sty tammikuu ledna leden ianuarie "
+            "ocak января январь ιανουαρίου gener",
+            "february februar fevrier febrero febbraio februari fevereiro lutego luty lut helmikuu února únor február "
+            "februarie şubat февраля февраль φεβρουαρίου",
+            "march mar marz marts mars marzo maart marco marca marzec maaliskuu mrz mrt března březen március martie "
+            "марта μαρτίου",
+            "april avril abril aprile kwietnia kwiecien kwi huhtikuu avr abr dubna duben április aprilie nisan апреля "
+            "απριλίου",
+            "may mai mayo maggio mei maj maio maja toukokuu mag května květen május mayıs мая май μαΐου",
+            "june juni juin junio giugno junho czerwca czerwiec cze kesakuu giu června červen iunie haziran июня июнь "
+            "ιουνίου",
+            "july juli juillet julio luglio julho lipca lipiec lip heinakuu lug července červenec iulie temmuz июля "
+            "июль ιουλίου",
+            "august aout agosto augustus augusti sierpnia sierpien sie elokuu srpna srpen augusztus ağustos августа "
+            "αυγούστου",
+            "september septembre septiembre settembre setembro wrzesnia wrzesien wrz syyskuu sept set září szeptember "
+            "septembrie eylül сентября σεπτεμβρίου",
+            "october oktober octobre octubre ottobre outubro pazdziernika pazdziernik paz lokakuu okt out ott října "
+            "říjen octombrie ekim октября οκτωβρίου",
+            "november novembre noviembre novembro listopada listopad lis marraskuu listopadu noiembrie kasım ноября "
+            "νοεμβρίου",
+            "december dezember decembre diciembre dicembre desember dezembro grudnia grudzien gru joulukuu des "
+            "prosince prosinec decembrie aralık ara декабря δεκεμβρίου",
         ),
         start=1,
     )
@@ -108,10 +125,11 @@ _DATES = [
     re.compile(rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\.?,?\s)?{pattern}{_TIME}")
     for pattern in (
         r"(?P<y>\d{4})(?P<sep>[-/.])\s?(?P<m>\d{1,2})(?P=sep)\s?(?P<d>\d{1,2})\.?",
-        r"(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日",
+        r"(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월]\s?(?P<d>\d{1,2})[日일]",
+        rf"(?P<y>\d{{4}})[-/.\s]\s?{_WORD}[-/.\s]\s?(?P<d>\d{{1,2}})\.?",
         r"(?P<a>\d{1,2})(?P<sep>[-/.])\s?(?P<b>\d{1,2})(?P=sep)\s?(?P<y>\d{4}|\d{2})",
         rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th|er)?[-/\s]?(?:de )?{_WORD}[-/\s,]\s?(?:de )?(?P<y>\d{{4}}|\d{{2}})",
-        rf"{_WORD}[-\s](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[-\s](?P<y>\d{{4}})",
+        rf"{_WORD}[-\s](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[-\s](?P<y>\d{{4}}|\d{{2}})",
     )
 ] + [
     re.compile(pattern)
@@ -125,25 +143,14 @@ _DATES = [
 ]
 
 
-DASHES = ("-", "--", "–", "—")
+DASHES = ("-", "--", "---", "–", "—")
 ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
+_SIGNS = re.compile(r"[-–—.:…·•*/?\s]+")  # in statistics; "+" and "<" may be values
+_NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b", "n/a"}  # without blanks
+_LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
 _UNKNOWN = {  # for a missing number or date; among words, these may be classes
-    *(
-        "n.a.",
-        "n. a.",
-        "k.a.",
-        "k. a.",
-        "n.d.",
-        "n.v.t.",
-        "s/d",
-        "b.d.",
-        "nd",
-        "tbd",
-        "unknown",
-        "missing",
-        "not known",
-    ),
-    *("not available", "unbekannt", "keine angabe", "inconnu", "desconocido", "sin dato", "desconhecido", "onbekend"),
+    *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
+    *("desconocido", "sin dato", "desconhecido", "onbekend"),
 }
 
 
@@ -153,7 +160,7 @@ class WrittenNumber(NamedTuple):
     body: str  # digits, points, commas, blanks, apostrophes
     factor: float  # of sign, exponent, and "k" or "M"
     unit: str  # as written
-    about: str  # "<" of "<5", "~" of "~10"
+    about: str  # "<" of "<5", "~" of "~10", or the mark of a footnote
 
 
 class WrittenDate(NamedTuple):
@@ -174,9 +181,16 @@ def plain_text(text: str) -> str:
     return text.translate(_PLAIN).strip()
 
 
+def is_absent(text: str) -> bool:
+    """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
+    if len(text) > _LONGEST:
+        return False
+    return text in ERRORS or text.casefold().replace(" ", "").strip("[]()<>") in _NO_ANSWER
+
+
 def is_no_value(text: str) -> bool:
     """Return whether a cell among numbers or dates says that there is none."""
-    return text in DASHES or text in ERRORS or text.casefold() in _UNKNOWN
+    return is_absent(text) or _SIGNS.fullmatch(text) is not None or text.casefold() in _UNKNOWN
 
 
 def unit_name(unit: str) -> str:
@@ -209,7 +223,7 @@ def written_number(text: str) -> WrittenNumber | None:
         return None
     factor = -1.0 if "-" in signs or n_open else 1.0
     factor *= float(f"1{match['power']}") if match["power"] else _SCALES.get((match["scale"] or "").lower(), 1.0)
-    return WrittenNumber(match["body"], factor, before or after, (match["about"] or "").strip())
+    return WrittenNumber(match["body"], factor, before or after, (match["about"] or match["mark"] or "").strip())
 
 
 def clock_hours(text: str) -> float | None:
@@ -264,7 +278,7 @@ def written_date(text: str) -> WrittenDate | None:
 
 def _month(word: str) -> int | None:
     """Return the number of a month named in full or by its first three letters or more."""
-    name = "".join(letter for letter in unicodedata.normalize("NFD", word.casefold()) if letter.isalpha())
+    name = _bare(word)
     if name in _MONTHS:
         return _MONTHS[name]
     found = {number for full, number in _MONTHS.items() if full.startswith(name)}
