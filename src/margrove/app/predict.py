@@ -25,7 +25,6 @@ from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
 from margrove.app.show import expectation_words, history_of
-from margrove.boost.classifier import AdaBoostClassifier
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.errors import ParameterError
@@ -187,8 +186,9 @@ def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str
     if not is_classifier(learner) or not hasattr(model, "predict_proba"):
         problem = f"--probabilities: this {type(learner).__name__} has none."
         raise ParameterError(f"{problem} Train it with --probabilities, or use --scores.")
-    if isinstance(learner, AdaBoostClassifier):
-        problem = "--probabilities: those of AdaBoost are not calibrated"
+    shares = explanation_of(learner).mere_shares
+    if shares:
+        problem = f"--probabilities: this {type(learner).__name__} has only {shares}, not calibrated"
         raise ParameterError(f"{problem}. Train it with --probabilities, or use --scores.")
     names = tuple(f"probability {label}" for label in learner.classes_)
     return names, np.asarray(model.predict_proba(features), np.float64)

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.metrics import average_precision_score
 
 from margrove.calibrate.threshold import FORMULAS, f1_of_classes
 from margrove.errors import ParameterError, did_you_mean
@@ -148,8 +147,17 @@ def _each(of: Callable[[Floats, NDArray[np.bool_]], Floats], otherwise: float, j
 
 
 def _average_precision(scores: Floats, is_it: NDArray[np.bool_]) -> Floats:
-    pairs = zip(is_it.T, scores.T, strict=True)
-    return np.array([average_precision_score(is_it, f) if is_it.any() else np.nan for is_it, f in pairs])
+    """Return Σ (Rᵢ − Rᵢ₋₁) Pᵢ for each class, over recall and precision at each score; of equal scores the last."""
+    order = np.argsort(-scores, axis=0, kind="stable")
+    found, hits = np.take_along_axis(scores, order, 0), np.cumsum(np.take_along_axis(is_it, order, 0), axis=0)
+    precision = hits / np.arange(1, len(hits) + 1)[:, None]
+    with np.errstate(invalid="ignore"):
+        return np.array(
+            [
+                np.diff(hits[is_last, k], prepend=0) @ precision[is_last, k] / hits[-1, k]
+                for k, is_last in enumerate(np.vstack([found[1:] != found[:-1], np.ones(found.shape[1], bool)]).T)
+            ]
+        )
 
 
 def _f1(judged: Judged) -> float:

@@ -52,7 +52,7 @@ Task = Annotated[
     str | None,
     of_learning(
         metavar="classify|regress",
-        help="Whether the target is a class, or a number (which linear, tree and adaboost predict). Default: inferred.",
+        help="Whether the target is a class, or a number (which linear, tree, adaboost, svm and forest predict). Default: inferred.",
     ),
 ]
 Param = Annotated[

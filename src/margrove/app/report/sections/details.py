@@ -176,7 +176,7 @@ def mistakes_section(found: Findings) -> Section | None:
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
         return Section("mistakes", "Errors of the estimates", [Words(f"Evaluated on {rows}."), *warning, *charts], data)
-    blocks, data = _of_classes(scored, rows, is_vote=subject.explanation.is_vote)
+    blocks, data = _of_classes(scored, rows, subject.explanation.mere_shares)
     if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not scored.has_probabilities:
         blocks.append(note(_NO_CALIBRATION))
     if evidence.is_partial:
@@ -185,7 +185,7 @@ def mistakes_section(found: Findings) -> Section | None:
     return Section("mistakes", "Correct and wrong predictions", [*warning, *blocks], data)
 
 
-def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
+def _of_classes(scored: ScoredRows, rows_words: str, mere_shares: str) -> tuple[list[Block], dict[str, Any]]:
     assert scored.classes is not None
     classes, counts = scored.classes, confusion(scored)
     blocks: list[Block] = []
@@ -202,8 +202,8 @@ def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[
     bins = calibration(scored)
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
-        if is_vote:
-            blocks.append(note("The probabilities of a vote come from shares of votes and are usually too low."))
+        if mere_shares:
+            blocks.append(note(f"These probabilities are {mere_shares}, which are not calibrated."))
     data = {
         "rows": len(scored.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
