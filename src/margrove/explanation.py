@@ -279,7 +279,9 @@ class Explanation:
         each class; None for a model that only predicts values."""
         model = self.model
         if self.is_probable and self.classes is not None:
-            return self._of_classes("share by weight" if self.is_weighted else "probability"), np.asarray(model.predict_proba(rows))
+            return self._of_classes("share by weight" if self.is_weighted else "probability"), np.asarray(
+                model.predict_proba(rows)
+            )
         if not hasattr(model, "decision_function"):
             return None
         # With several classes, the decision_function of a support vector classifier counts votes.

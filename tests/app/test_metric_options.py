@@ -100,7 +100,7 @@ def test_probabilities_are_calibrated_on_request(run: Run, rare: str) -> None:
     assert refused.exit_code == 0
     result = run("predict", "rare.margrove", rare, "--probabilities")
     assert result.exit_code == 2
-    assert "those of AdaBoost are not calibrated. Train it with --probabilities" in result.stderr
+    assert "has only shares of votes, not calibrated. Train it with --probabilities" in result.stderr
     run("train", rare, "--model", "adaboost", "--metric", "accuracy", "--no-report", "--probabilities")
     lines = run("predict", "rare.margrove", rare, "--probabilities", "--quiet").stdout.splitlines()
     assert lines[0] == "answer,probability No,probability Yes"

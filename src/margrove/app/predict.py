@@ -157,7 +157,7 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
 
 def _by_metric(metric: Metric | None, judged: Judged, form: Format | None = None) -> str:
     """Return the score by the metric of the training; nothing if it is shown anyway, or needs more than predictions."""
-    if metric is None or metric.needs != "predictions" or metric.name in ("accuracy", "r2", "mae"):
+    if metric is None or metric.name in ("accuracy", "r2", "mae") or not metric.can_score(judged):
         return ""
     task = numbers_by(metric.name, form) if metric.is_of_numbers else classes_by(metric.name)
     return f"{task.named(metric.score(judged))}; "

@@ -97,6 +97,16 @@ class Metric:
                 raise ParameterError(f"the learner has no {self.needs}, and {self.words} needs them.")
         return float(self.of(judged))
 
+    def can_score(self, judged: Judged, *, is_required: bool = False) -> bool:
+        """Return whether there are the scores, and the classes, that the metric needs; raise if it is required."""
+        try:
+            self.score(judged)
+        except ParameterError:
+            if is_required:
+                raise
+            return False
+        return True
+
     def class_weights(self, classes: NDArray[Any]) -> dict[Any, float] | None:
         """Return what an error on a row of each class costs on average; None for a metric that is not of costs."""
         if self.costs is None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.estimate.metrics import ACCURACY, BALANCED, R2, RARE, Metric, metric_named
 from margrove.app.history import History, ScoredRows
 from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of, uncalibrated
 from margrove.certificate import Certificate, at_the_end
@@ -18,7 +19,7 @@ from margrove.data.alignment import with_trained_parts
 from margrove.data.columns import clip
 from margrove.data.inspection import LEAST_WORDS, mean_words
 from margrove.data.sample import read_points
-from margrove.errors import InputError
+from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.status import Status
 
@@ -38,7 +39,7 @@ class Subject:
     """A fitted model, and a table of rows that it predicts. The target of the table may be set, be one of its columns,
     or be absent."""
 
-    def __init__(self, model: Any, table: Table) -> None:
+    def __init__(self, model: Any, table: Table, metric: str | None = None) -> None:
         self.model, self.learner, self.explanation = model, uncalibrated(last_step_of(model)), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
         self.certificate: Certificate | None = getattr(last_step_of(model), "certificate_", None)
@@ -93,6 +94,23 @@ class Subject:
         if is_known.any():
             some = None if self.scores is None else self.scores[is_known]
             self.scored = ScoredRows(self.classes, truth[is_known], self.predicted[is_known], some, self.rows[is_known])
+        self.metric = self._metric(metric)
+
+    def _metric(self, given: str | None) -> Metric:
+        """Return what the model is judged by: the metric asked for, or that of the training; or by default balanced
+        accuracy if the rarer of two classes has few rows, accuracy, or R²."""
+        is_number = self.classes is None
+        metric = self.history.metric if given is None else metric_named(given)
+        if metric is None or metric.is_of_numbers is not is_number:
+            if given is not None and self.explanation.task != "novelty":
+                kind = "classes" if is_number else "numbers"
+                raise ParameterError(f"--metric is {given!r}, which is of {kind}, and the model predicts no {kind}.")
+            counts = np.zeros(0) if is_number or self.scored is None else np.bincount(self.scored.truth, minlength=2)
+            is_rare = len(counts) == 2 and 0 < counts.min() < RARE * counts.sum()
+            return R2 if is_number else BALANCED if is_rare else ACCURACY
+        if self.scored is None or metric.can_score(self.scored.judged, is_required=given is not None):
+            return metric
+        return ACCURACY
 
     def _has_training_rows(self) -> bool | None:
         """Compare the table with what the model keeps of its training rows: their number, the columns of an encoder, or

@@ -85,9 +85,9 @@ def write_report(model: Any, table: Table, path: str | Path, format: str = "html
     write_content(in_format(report_of(model, table), format), path)
 
 
-def report_of(model: Any, table: Table) -> Report:
-    """Return the report of a fitted model on the rows of a table."""
-    subject = Subject(model, table)
+def report_of(model: Any, table: Table, metric: str | None = None) -> Report:
+    """Return the report of a fitted model on some rows, judged by a metric, by default that of the training."""
+    subject = Subject(model, table, metric)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the subject keeps the warnings of these rows
         folds = ReportFolds(subject.model, subject.table)

@@ -216,11 +216,11 @@ def _of_classes(scored: ScoredRows, rows_words: str, mere_shares: str) -> tuple[
 
 def scores_section(found: Findings) -> Section | None:
     """Return a table of the importance of each column by each measure."""
-    subject, importances = found.subject, found.importances
+    importances = found.importances
     if importances is None:
         return None
     measures: list[tuple[str, Callable[[ColumnImportance], str]]] = [
-        ("shuffled", lambda c: "" if c.loss is None else _loss_text(c.loss, is_share=subject.classes is not None)),
+        ("shuffled", lambda c: "" if c.loss is None else importances.loss_text(c.loss)),
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
@@ -245,11 +245,6 @@ def scores_section(found: Findings) -> Section | None:
         note(" ".join(words)),
     ]
     return Section("scores", "Scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
-
-
-def _loss_text(loss: float, *, is_share: bool) -> str:
-    text = f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
-    return text.removeprefix("-") if float(text.split()[0]) == 0 else text
 
 
 def certificate_section(found: Findings) -> Section | None:

@@ -87,6 +87,7 @@ def _quality_words(quality: Quality, form: Format | None) -> str:
         if quality.typical_error is not None and quality.baseline_error is not None:
             off, usual = amount_text(quality.typical_error, form), amount_text(quality.baseline_error, form)
             text += f" Its mean absolute error is {off}; always predicting the median would have {usual}."
+        text += "".join(f" Its {name} is {amount_text(value, form)}." for name, value in quality.other.items())
         return text
     if quality.measure != "accuracy":
         ends = f" (95 % interval: {quality.interval_words})" if quality.low is not None else ""
@@ -173,6 +174,7 @@ def _score_blocks(quality: Quality, form: Format | None) -> list[Block]:
         Figure("R²: share of the variance explained", f"{quality.value:.2f}", interval),
         Figure("mean absolute error", amount_text(ours, form)),
         Figure("the same, always the median", amount_text(usual, form), is_faint=True),
+        *(Figure(name, amount_text(value, form)) for name, value in quality.other.items()),
     ]
     most = max(ours, usual) or 1.0
     bars = [
@@ -235,7 +237,7 @@ def matters_section(found: Findings) -> Section | None:
 def _importance_text(importances: Importances, column: ColumnImportance) -> str:
     value = float(getattr(column, importances.by) or 0.0)
     if importances.by == "loss":
-        return f"{100 * value:.1f} points" if importances.metric.is_share else f"{value:.2f}"
+        return importances.loss_text(value)
     return f"{100 * value:.1f} %" if importances.by == "own" else f"{value:.3f} bits"
 
 
