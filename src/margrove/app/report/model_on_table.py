@@ -14,10 +14,10 @@ from margrove.app.estimate.metrics import ACCURACY, BALANCED, R2, RARE, Metric, 
 from margrove.app.history import History, ScoredRows
 from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of, uncalibrated
 from margrove.certificate import Certificate, at_the_end
-from margrove.data import Table
+from margrove.data import Column, Table
 from margrove.data.alignment import with_trained_parts
 from margrove.data.columns import clip
-from margrove.data.inspection import LEAST_WORDS, mean_words
+from margrove.data.inspection import LEAST_WORDS, is_identifier, mean_words
 from margrove.data.sample import read_points
 from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
@@ -62,7 +62,7 @@ class Subject:
         self.form = format_of(model) if table.target is None else table.target.format  # of a target of numbers
         table = with_trained_parts(table, columns_of(model) or ())
         needed = [str(column) for column in getattr(model, "feature_names_in_", ())]
-        self.unused = [column for column in table.names if column not in set(needed)] if needed else []
+        self.unused = {c.name: _why_unused(c) for c in table if c.name not in set(needed)} if needed else {}
         self.table = table.select([column for column in needed if column in table]) if self.unused else table
         self.source = Path(table.source).name or table.source
         self.n_columns = self.table.n_columns - len(self.dropped)
@@ -183,6 +183,13 @@ class Subject:
         """Return True if the rows of the table at these places are encoded as these vectors."""
         found = self.encode(self.table.take(places).with_target(None))
         return not len(places) or not abs(found - vectors).max() > 0
+
+
+def _why_unused(column: Column) -> str:
+    """Return "identifier" or "free text" of a column that is no use without an encoder; empty for another."""
+    if not is_identifier(column):
+        return ""
+    return "free text" if mean_words(column) >= LEAST_WORDS else "identifier"
 
 
 def _why_dropped(table: Table, column: dict[str, Any]) -> str:

@@ -79,7 +79,7 @@ def data_section(found: Findings) -> Section:
         "rows": table.n_rows,
         "columns": columns,
         "classes": [{"label": name, "rows": n} for name, n in classes.items()],
-        "unused_columns": subject.unused,
+        "unused_columns": list(subject.unused),
         "notes": list(table.notes),
         "warnings": subject.warnings,
     }
@@ -100,7 +100,8 @@ def _extent(subject: Subject) -> str:
     for name, why in subject.dropped.items():
         text += f"; {name!r} is left out ({f'{why}; --text uses its words' if why == 'free text' else why})"
     if subject.unused:
-        names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
+        named = [f"{clip(name, 30)!r}{why and f' ({why})'}" for name, why in subject.unused.items()]
+        names = ", ".join(named[:8])
         text += f"; left out: {names}{' …' if len(subject.unused) > 8 else ''}"
     text += "."
     if not subject.is_whole:

@@ -33,6 +33,8 @@ def summary_section(found: Findings) -> Section:
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
     if evidence is not None and evidence.scored is not None and evidence.scored.never:
         blocks.append(Words(never_words(evidence.scored.never), "warning"))
+    elif subject.scored is not None and subject.scored.never and not subject.are_few:
+        blocks.append(Words(never_words(subject.scored.never, "rows"), "warning"))
     if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
@@ -133,8 +135,8 @@ def quality_section(found: Findings) -> Section | None:
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         measured = f"On {on} its {seen.measure} is {_value_text(seen, seen.value)}"
         text = (
-            f"This table contains the training rows. {measured}, which is too optimistic because it has seen their "
-            "true values."
+            f"This table contains the training rows. {measured}. A score on rows whose true values a model has seen is "
+            "usually too optimistic."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
