@@ -196,16 +196,12 @@ class Explanation:
         self.takes_tables = self.has_rules and hasattr(model, "feature_names_in_")
 
     @property
-    def is_weighted(self) -> bool:
-        """True if the classes were given weights."""
-        return getattr(self.model, "class_weight", None) is not None
-
-    @property
     def mere_shares(self) -> str:
         """The numbers that ``predict_proba`` returns, in words, where they are no probabilities."""
         if self.is_vote:
             return "shares of votes"
-        return "shares of rows by class weight" if self.is_probable and self.is_weighted else ""
+        is_weighted = self.is_probable and getattr(self.model, "class_weight", None) is not None
+        return "shares of rows by class weight" if is_weighted else ""
 
     @property
     def called(self) -> str:
@@ -279,7 +275,7 @@ class Explanation:
         each class; None for a model that only predicts values."""
         model = self.model
         if self.is_probable and self.classes is not None:
-            return self._of_classes("share by weight" if self.is_weighted else "probability"), np.asarray(
+            return self._of_classes("share by weight" if self.mere_shares else "probability"), np.asarray(
                 model.predict_proba(rows)
             )
         if not hasattr(model, "decision_function"):

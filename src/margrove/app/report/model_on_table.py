@@ -52,7 +52,8 @@ class Subject:
             self.n_training_rows = self.certificate.n_rows
         self.encoder = encoder_of(model)
         left_out = [] if self.encoder is None else self.encoder.dropped_
-        self.dropped = {str(c["name"]): _why_dropped(table, c) for c in left_out}
+        self.dropped = {str(c["name"]): str(c["why"]) for c in left_out}
+        self.dropped |= {c.name: _why_left_out(c, self.dropped[c.name]) for c in table if c.name in self.dropped}
 
         # The table: all rows, the columns that the model takes, the target apart.
         name = target_of(model)
@@ -62,7 +63,8 @@ class Subject:
         self.form = format_of(model) if table.target is None else table.target.format  # of a target of numbers
         table = with_trained_parts(table, columns_of(model) or ())
         needed = [str(column) for column in getattr(model, "feature_names_in_", ())]
-        self.unused = {c.name: _why_unused(c) for c in table if c.name not in set(needed)} if needed else {}
+        unused = [column for column in table if column.name not in set(needed)] if needed else []
+        self.unused = {c.name: _why_left_out(c, "identifier" if is_identifier(c) else "") for c in unused}
         self.table = table.select([column for column in needed if column in table]) if self.unused else table
         self.source = Path(table.source).name or table.source
         self.n_columns = self.table.n_columns - len(self.dropped)
@@ -185,18 +187,9 @@ class Subject:
         return not len(places) or not abs(found - vectors).max() > 0
 
 
-def _why_unused(column: Column) -> str:
-    """Return "identifier" or "free text" of a column that is no use without an encoder; empty for another."""
-    if not is_identifier(column):
-        return ""
-    return "free text" if mean_words(column) >= LEAST_WORDS else "identifier"
-
-
-def _why_dropped(table: Table, column: dict[str, Any]) -> str:
-    """Return "constant", "identifier" or "free text", for a column that the encoder leaves out."""
-    name, why = str(column["name"]), str(column["why"])
-    is_text = why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS
-    return "free text" if is_text else why
+def _why_left_out(column: Column, why: str) -> str:
+    """Return why a column is left out: "constant", "identifier" or "free text"; empty of one that is only not used."""
+    return "free text" if why == "identifier" and mean_words(column) >= LEAST_WORDS else why
 
 
 def predictions_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:
