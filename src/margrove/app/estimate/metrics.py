@@ -157,17 +157,14 @@ def _each(of: Callable[[Floats, NDArray[np.bool_]], Floats], otherwise: float, j
 
 
 def _average_precision(scores: Floats, is_it: NDArray[np.bool_]) -> Floats:
-    """Return Σ (Rᵢ − Rᵢ₋₁) Pᵢ for each class, over recall and precision at each score; of equal scores the last."""
-    order = np.argsort(-scores, axis=0, kind="stable")
-    found, hits = np.take_along_axis(scores, order, 0), np.cumsum(np.take_along_axis(is_it, order, 0), axis=0)
-    precision = hits / np.arange(1, len(hits) + 1)[:, None]
-    with np.errstate(invalid="ignore"):
-        return np.array(
-            [
-                np.diff(hits[is_last, k], prepend=0) @ precision[is_last, k] / hits[-1, k]
-                for k, is_last in enumerate(np.vstack([found[1:] != found[:-1], np.ones(found.shape[1], bool)]).T)
-            ]
-        )
+    """Return Σ (Rᵢ − Rᵢ₋₁) Pᵢ for each class, over recall and precision at each score; NaN of a class without rows."""
+    found = []
+    for f, own in zip(scores.T, is_it.T, strict=True):
+        order = np.argsort(-f, kind="stable")
+        hits, is_last = np.cumsum(own[order]), np.append(np.diff(f[order]) != 0, True)  # of equal scores the last
+        precision = hits[is_last] / (1 + np.flatnonzero(is_last))
+        found.append(np.diff(hits[is_last], prepend=0) @ precision / hits[-1] if own.any() else np.nan)
+    return np.array(found)
 
 
 def _f1(judged: Judged) -> float:
