@@ -241,7 +241,9 @@ def test_a_report_is_judged_by_the_metric_asked_for(run: Run, rare: str) -> None
 def test_a_report_of_a_model_without_a_record_notices_rare_classes(rare: str) -> None:
     table = margrove.read_table(rare, target="answer")
     model = margrove.DecisionTreeClassifier(max_depth=1).fit(table, table.labels())
-    assert "Its balanced accuracy is" in margrove.report(model, table, format="md")
+    page = margrove.report(model, table, format="md")
+    assert "Its balanced accuracy is" in page
+    assert "so a rare class counts as much as a frequent one" in page
     assert "of rows correctly" in margrove.report(model, table, format="md", metric="accuracy")
     with pytest.raises(ParameterError, match=r"^metric is 'acc'; it must be"):
         margrove.report(model, table, metric="acc")

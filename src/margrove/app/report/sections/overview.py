@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.estimate.metrics import BALANCED
 from margrove.app.estimate.words import never_words
 from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Folded, Headline, Section, Words, note
@@ -24,6 +25,10 @@ from margrove.tree.words import amount_text
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
+_BALANCED_WORDS = (
+    "Balanced accuracy is the mean over the classes of the share of their rows that is predicted correctly, so a rare "
+    "class counts as much as a frequent one."
+)
 _LEAST_SHARE = 0.01  # of the largest importance: less is not named
 
 
@@ -128,6 +133,8 @@ def quality_section(found: Findings) -> Section | None:
         if quality.measure != "accuracy":
             share = share_words(float(scored.is_right.mean()))
             blocks.append(Words(f"Of {evidence.rows_words}, {share} are predicted correctly (accuracy)."))
+        if quality.measure == BALANCED.words:
+            blocks.append(Words(_BALANCED_WORDS))
         blocks.append(Words(_mistakes(evidence, scored)))
     blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
