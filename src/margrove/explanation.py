@@ -181,7 +181,7 @@ class Support:
 class Explanation:
     """The explanation of any fitted model. ``rows`` are rows as the model's ``predict`` takes them."""
 
-    is_vote = False  # its probabilities are shares of votes
+    is_vote = False  # ``predict_proba`` returns shares of votes
     is_probable = False  # its scores are probabilities
     has_rules = False  # it consists of trees whose rules can be read
     is_convex = False  # a duality gap bounds the objective of any other model of its kind
@@ -194,6 +194,14 @@ class Explanation:
         self.engine: str | None = getattr(model, "engine_", None)
         # Trees predict from a table without an encoder in front.
         self.takes_tables = self.has_rules and hasattr(model, "feature_names_in_")
+
+    @property
+    def mere_shares(self) -> str:
+        """The numbers that ``predict_proba`` returns, in words, where they are no probabilities."""
+        if self.is_vote:
+            return "shares of votes"
+        is_weighted = self.is_probable and getattr(self.model, "class_weight", None) is not None
+        return "shares of rows by class weight" if is_weighted else ""
 
     @property
     def called(self) -> str:
@@ -267,7 +275,9 @@ class Explanation:
         each class; None for a model that only predicts values."""
         model = self.model
         if self.is_probable and self.classes is not None:
-            return self._of_classes("probability"), np.asarray(model.predict_proba(rows))
+            return self._of_classes("share by weight" if self.mere_shares else "probability"), np.asarray(
+                model.predict_proba(rows)
+            )
         if not hasattr(model, "decision_function"):
             return None
         # With several classes, the decision_function of a support vector classifier counts votes.

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import margrove
+from margrove.app.estimate.classes import CLASSES
+from margrove.app.estimate.task import Estimate, Predicted
+from margrove.app.options.training import Training
+from margrove.app.train import _never_predicted
+from margrove.data import as_table
+from margrove.errors import ParameterError
 
 Run = Callable[..., Any]
 
@@ -100,7 +109,7 @@ def test_probabilities_are_calibrated_on_request(run: Run, rare: str) -> None:
     assert refused.exit_code == 0
     result = run("predict", "rare.margrove", rare, "--probabilities")
     assert result.exit_code == 2
-    assert "those of AdaBoost are not calibrated. Train it with --probabilities" in result.stderr
+    assert "has only shares of votes, not calibrated. Train it with --probabilities" in result.stderr
     run("train", rare, "--model", "adaboost", "--metric", "accuracy", "--no-report", "--probabilities")
     lines = run("predict", "rare.margrove", rare, "--probabilities", "--quiet").stdout.splitlines()
     assert lines[0] == "answer,probability No,probability Yes"
@@ -160,3 +169,95 @@ def test_free_text_that_is_left_out_is_not_called_an_identifier(run: Run, folder
 def test_small_tables_have_no_learning_curve(run: Run, folder: Path) -> None:
     (folder / "tiny.csv").write_text("\n".join(["x,y", *(f"{k},{'ab'[k % 2]}" for k in range(6))]) + "\n")
     assert "Learning curve" not in run("train", "tiny.csv", "--budget", "5s", "--no-report").stdout
+
+
+def test_shares_by_class_weight_are_not_called_probabilities(run: Run, rare: str) -> None:
+    run("train", rare, "--model", "tree", "--param", "max_depth=2")
+    refused = run("predict", "rare.margrove", rare, "--probabilities")
+    assert refused.exit_code == 2
+    assert "has only shares of rows by class weight, not calibrated. Train it with --probabilities" in refused.stderr
+    scores = run("predict", "rare.margrove", rare, "--scores", "--quiet").stdout
+    assert scores.startswith("answer,share by weight No,share by weight Yes")
+    page = run("report", "rare.margrove", rare, "--format", "md", "-o", "-").stdout
+    assert "% 'Yes' by weight" in page
+    assert "of the training rows in the same leaf" not in page
+    run("train", rare, "--model", "tree", "--param", "max_depth=2", "--probabilities")
+    lines = run("predict", "rare.margrove", rare, "--probabilities", "--quiet").stdout.splitlines()
+    share = np.mean(margrove.read_table(rare, target="answer").labels() == "Yes")
+    assert np.mean([float(line.split(",")[2]) for line in lines[1:]]) == pytest.approx(share, abs=0.03)
+
+
+def test_training_rows_are_known_although_an_identifier_was_left_out(run: Run, rare: str, folder: Path) -> None:
+    lines = (folder / rare).read_text().splitlines()
+    names = ["id", *(f"R{i}" for i in range(1, len(lines)))]
+    (folder / "named.csv").write_text("\n".join(map(",".join, zip(names, lines, strict=True))))
+    run("train", "named.csv", "--model", "tree")
+    said = run("predict", "named.margrove", "named.csv", "-o", "out.csv").stdout
+    assert "Compared with 'answer' in the table: balanced accuracy" in said
+    assert "These are the training rows; on new rows expect balanced accuracy" in said
+    (folder / "others.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    said = run("predict", "named.margrove", "others.csv", "-o", "out.csv").stdout
+    assert "balanced accuracy" in said
+    assert "These are the training rows" not in said
+
+
+def test_a_class_is_named_that_only_the_final_model_never_predicts() -> None:
+    labels = np.array(["No"] * 50 + ["Yes"] * 50)
+    table = as_table(pd.DataFrame({"x": np.arange(100.0), "y": labels}))
+    table = table.with_target(table["y"]).without("y")
+    values = np.array(["No"] * 99 + ["Yes"])
+    estimate = Estimate(CLASSES, predicted=Predicted(np.arange(100), values, "", None))
+
+    class Constant:
+        def predict(self, rows: Any) -> Any:
+            return np.full(rows.n_rows, "No")
+
+    class Alike(Constant):
+        def predict(self, rows: Any) -> Any:
+            return np.where(np.arange(rows.n_rows) == 0, "Yes", "No")
+
+    training = Training("tree", {}, 0, task="classify")
+    (warning,) = _never_predicted(training, Constant(), table, estimate)
+    assert warning == "This model never predicts 'Yes': it assigns all training rows of this class to others."
+    assert _never_predicted(training, Alike(), table, estimate) == []
+    often = replace(estimate, predicted=Predicted(np.arange(100), labels, "", None))
+    assert _never_predicted(training, Constant(), table, often) == []
+
+
+def test_a_report_is_judged_by_the_metric_asked_for(run: Run, rare: str) -> None:
+    run("train", rare, "--model", "basic", "--metric", "accuracy")
+    own, other = (
+        run("report", "rare.margrove", rare, "--format", "md", "-o", "-", *more).stdout
+        for more in ([], ["--metric", "roc_auc"])
+    )
+    assert "of rows correctly" in own
+    assert "Its ROC AUC is 0." in other
+    assert "ROC AUC falls by 0." in other
+    refused = run("report", "rare.margrove", rare, "--metric", "mae", "-o", "page.html")
+    assert refused.exit_code == 2
+    assert "--metric is 'mae', which is of numbers, and the model predicts no numbers" in refused.stderr
+
+
+def test_a_report_of_a_model_without_a_record_notices_rare_classes(rare: str) -> None:
+    table = margrove.read_table(rare, target="answer")
+    model = margrove.DecisionTreeClassifier(max_depth=1).fit(table, table.labels())
+    page = margrove.report(model, table, format="md")
+    assert "Its balanced accuracy is" in page
+    assert "so a rare class counts as much as a frequent one" in page
+    assert "of rows correctly" in margrove.report(model, table, format="md", metric="accuracy")
+    with pytest.raises(ParameterError, match=r"^metric is 'acc'; it must be"):
+        margrove.report(model, table, metric="acc")
+
+
+def test_a_report_and_a_comparison_show_the_metric_of_numbers(run: Run, folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random(120)
+    lines = [f"{a:.3f};{1000 * a + 50 * rng.random():.2f} €".replace(".", ",") for a in x]
+    (folder / "paid.csv").write_text("\n".join(["size;price", *lines]))
+    run("train", "paid.csv", "--model", "linear", "--metric", "rmse")
+    page = run("report", "paid.margrove", "paid.csv", "--format", "md", "-o", "-").stdout
+    assert re.search(r"Its root mean squared error is \d\d\.\d €", page)
+    assert re.search(r"Without 'size' root mean squared error rises by \d\d\d €", page)
+    compared = run("compare", "paid.csv", "--metric", "rmse", "--folds", "2").stdout
+    assert "squared" in compared.partition("linear")[0]
+    assert "absolute" not in compared.partition("linear")[0]

@@ -56,6 +56,15 @@ def test_scores_are_those_of_scikit_learn(k):
     assert {metric.name: metric.score(found) for metric in OF_CLASSES} == pytest.approx(expected)
 
 
+def test_average_precision_of_equal_scores_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        truth, scores = rng.integers(0, 2, 30), rng.integers(0, 5, (30, 2)) / 5
+        found = Judged.of(np.array([0, 1]), truth, truth, scores)
+        expected = theirs.average_precision_score(truth == found.rare, scores[:, found.rare])
+        assert metric_named("average_precision").score(found) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("name", [metric.name for metric in OF_CLASSES])
 def test_a_constant_is_the_best_of_all_constants(name):
     found = judged(k=3)

@@ -180,7 +180,7 @@ def test_target_may_be_a_column_and_other_columns_are_ignored():
     table = Table([extra, penguins.target, *penguins.columns])
     subject = Subject(model_of("tree"), table)
     assert subject.scored is not None
-    assert subject.unused == ["extra"]
+    assert list(subject.unused) == ["extra"]
     assert subject.is_training
 
 

@@ -16,6 +16,7 @@ from margrove.data import Column, Table, as_table, read_table
 from margrove.data.dates import MOST_DAYS, date_part
 from margrove.data.formats import DateFormat, EmptyFormat, NumberFormat, format_from_json, format_to_json
 from margrove.errors import InputError, MissingExtraError
+from margrove.tree.words import amount_text
 
 N = 400
 
@@ -104,6 +105,16 @@ def test_dates_are_shown_within_the_calendar():
     assert [times.show(19724 + s / 86_400) for s in (0, 60, 61.5)] == [
         f"2024-01-02 00:0{s}" for s in ("0", "1", "1:01")
     ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"), [("$", "-$1,234.5"), ("€", "-1,234.5 €"), ("%", "-1,234.5 %"), ("", "-1,234.5")]
+)
+def test_numbers_have_their_unit_where_english_puts_it(unit, shown):
+    form = NumberFormat(unit=unit)
+    assert form.show(-1234.5) == shown
+    assert amount_text(-1234.0, form, digits=4) == shown.replace(".5", "")
+    assert NumberFormat(thousands=",", unit=unit).parse(form.show(1234.5)) == 1234.5
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,7 @@ def report(
     format: Annotated[
         str, typed.of_output(metavar="html|json|md", help="A self-contained page, plain data or Markdown.")
     ] = "html",
+    metric: typed.Metric = None,
     is_opened: typed.Opened = False,
     cells: typed.CellOptions,
     shown: typed.ShownOptions,
@@ -185,7 +186,7 @@ def report(
     from margrove.app.report.command import report as work
 
     shown.check_output(output, "report", "report.html")
-    work(shown.screen(output), model, cells.reading(file), output, format, is_opened=is_opened)
+    work(shown.screen(output), model, cells.reading(file), output, format, metric, is_opened=is_opened)
 
 
 @app.command(

@@ -106,7 +106,15 @@ def auto(
     return trained.model
 
 
-def report(model: Any, X: Any, y: Any = None, path: str | Path | None = None, *, format: str = "html") -> str:
+def report(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    path: str | Path | None = None,
+    *,
+    format: str = "html",
+    metric: str | None = None,
+) -> str:
     """Write a report of a fitted model on a table, for a reader without mathematics.
 
     Parameters
@@ -119,6 +127,8 @@ def report(model: Any, X: Any, y: Any = None, path: str | Path | None = None, *,
     path : str or Path, optional
         The file to write. None: only the text is returned.
     format : {"html", "json", "md"}
+    metric : str, optional
+        As of `margrove.auto`. None: that of the training, or the default for these classes or numbers.
 
     Returns
     -------
@@ -138,7 +148,10 @@ def report(model: Any, X: Any, y: Any = None, path: str | Path | None = None, *,
     table = as_table(X)
     if y is not None or (known is not None and known in table):
         table = _with_target(table, known if y is None else y)
-    content = in_format(report_of(model, table), format)
+    try:
+        content = in_format(report_of(model, table, metric), format)
+    except ParameterError as error:
+        raise ParameterError(_in_python(str(error))) from None
     if path is not None:
         write_content(content, path)
     return content.decode()

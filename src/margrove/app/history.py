@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.app.estimate.learning_curve import Point
-from margrove.app.estimate.metrics import Metric, metric_named
+from margrove.app.estimate.metrics import Judged, Metric, metric_named, rarest
 from margrove.data import Column, Table
 from margrove.errors import ParameterError
 from margrove.run.checkpoint import fingerprint
@@ -60,6 +60,14 @@ class ScoredRows:
             return False
         is_share = self.scores.min() >= 0 and self.scores.max() <= 1
         return bool(is_share and np.allclose(self.scores.sum(axis=1), 1.0, atol=1e-6))
+
+    @property
+    def judged(self) -> Judged:
+        """The same, for a metric."""
+        if self.classes is None:
+            return Judged(self.truth, self.predicted, means=self.truth.mean())
+        rare = rarest(np.bincount(self.truth, minlength=len(self.classes)))
+        return Judged(self.truth, self.predicted, self.scores, np.array(self.classes), rare)
 
     @property
     def never(self) -> tuple[str, ...]:

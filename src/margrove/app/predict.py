@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.estimate.metrics import Judged
-from margrove.app.estimate.numbers import deviation_of
+from margrove.app.estimate.classes import classes_by
+from margrove.app.estimate.metrics import Judged, Metric
+from margrove.app.estimate.numbers import deviation_of, numbers_by
 from margrove.app.files import check_output, write_content
-from margrove.app.history import History, has_rows
+from margrove.app.history import History
 from margrove.app.images.models import opened
 from margrove.app.models import features_of, format_of, is_classifier, last_step_of, target_of
 from margrove.app.options.table import STANDARD_STREAM, Reading
@@ -25,10 +26,10 @@ from margrove.app.screen.console import Screen, put
 from margrove.app.screen.display import percent
 from margrove.app.screen.progress import metered
 from margrove.app.show import expectation_words, history_of
-from margrove.boost.classifier import AdaBoostClassifier
 from margrove.certificate import at_the_end
 from margrove.data import Table
 from margrove.data.dialect import EVIDENT
+from margrove.data.formats import Format
 from margrove.errors import ParameterError
 from margrove.explanation import counted, explanation_of
 from margrove.transfer.pictures import PictureFolder
@@ -126,12 +127,12 @@ def predict(screen: Screen, model_path: str, reading: Reading, output: str, want
 
 
 def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: WantedOptions) -> Predictions:
-    target = target_of(model)
-    truth = None
+    target, history = target_of(model), History(history_of(model))
+    truth, is_of_training = None, False
     if target is not None and target in table:
         truth, table = table[target], table.without(target)
-    left_out = History(history_of(model)).left_out
-    table = table.select([name for name in table.names if name not in left_out])
+        is_of_training = history.has_rows_of(table.with_target(truth)) is True
+    table = table.select([name for name in table.names if name not in history.left_out])
     features = features_of(model, table)
     labels = np.asarray(model.predict(features))
     names, scores = _beside(model, features, wanted)
@@ -139,22 +140,33 @@ def _predicted(model: Any, table: Table, kept: Mapping[str, list[Any]], wanted: 
     predictions = Predictions(target or UNNAMED_TARGET, labels, scores, names, kept, reasons)
     if truth is None:
         return predictions
-    history, known = history_of(model), ~truth.is_missing
-    is_of_training = history is not None and has_rows(history.get("fingerprint"), table, truth)
+    known = ~truth.is_missing
     predictions = replace(predictions, is_of_training=is_of_training)
     n, has = int(known.sum()), f"Compared with {target!r} in the table: "
     if n and is_classifier(last_step_of(model)):
         # As text: a file of zeros and ones may be numbers here and yes/no there.
-        accuracy = float(np.mean(labels[known].astype(str) == truth.take(known).labels().astype(str)))
-        words = f"{has}{percent(accuracy)} of {counted(n, 'prediction')} {'is' if n == 1 else 'are'} correct"
+        found, values = truth.take(known).labels().astype(str), labels[known].astype(str)
+        judged = Judged.of(np.concatenate([found, last_step_of(model).classes_.astype(str)]), found, values)
+        accuracy = float(np.mean(found == values))
+        words = f"{percent(accuracy)} of {counted(n, 'prediction')} {'is' if n == 1 else 'are'} correct"
+        words = f"{has}{_by_metric(history.metric, judged)}{words}"
         return replace(predictions, measures={"accuracy": accuracy}, words=words)
     if n and truth.kind == "numeric" and not hasattr(last_step_of(model), "offset_"):
         numbers = np.asarray(truth.values[known], np.float64)
         judged = Judged(numbers, np.asarray(labels[known], np.float64), means=numbers.mean())
         off = deviation_of(judged, truth.format)
         measures = {"accuracy": None, "r2": off.r2, "mean_absolute_error": off.mean_absolute_error}
-        return replace(predictions, measures=measures, words=f"{has}{off.words} over {counted(n, 'row')}")
+        words = f"{has}{_by_metric(history.metric, judged, truth.format)}{off.words} over {counted(n, 'row')}"
+        return replace(predictions, measures=measures, words=words)
     return predictions
+
+
+def _by_metric(metric: Metric | None, judged: Judged, form: Format | None = None) -> str:
+    """Return the score by the metric of the training; nothing if it is shown anyway, or needs more than predictions."""
+    if metric is None or metric.name in ("accuracy", "r2", "mae") or not metric.can_score(judged):
+        return ""
+    task = numbers_by(metric.name, form) if metric.is_of_numbers else classes_by(metric.name)
+    return f"{task.named(metric.score(judged))}; "
 
 
 def _reasons(model: Any, table: Table) -> list[str]:
@@ -193,8 +205,9 @@ def _beside(model: Any, features: Any, wanted: WantedOptions) -> tuple[tuple[str
     if not is_classifier(learner) or not hasattr(model, "predict_proba"):
         problem = f"--probabilities: this {type(learner).__name__} has none."
         raise ParameterError(f"{problem} Train it with --probabilities, or use --scores.")
-    if isinstance(learner, AdaBoostClassifier):
-        problem = "--probabilities: those of AdaBoost are not calibrated"
+    shares = explanation_of(learner).mere_shares
+    if shares:
+        problem = f"--probabilities: this {type(learner).__name__} has only {shares}, not calibrated"
         raise ParameterError(f"{problem}. Train it with --probabilities, or use --scores.")
     names = tuple(f"probability {label}" for label in learner.classes_)
     return names, np.asarray(model.predict_proba(features), np.float64)

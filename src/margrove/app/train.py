@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
+import numpy as np
+
 from margrove.app import provenance
 from margrove.app.choose.candidates import CANDIDATES, LEAST_LIMIT
 from margrove.app.choose.contest import fairly_judged, meets_on_sample
@@ -30,7 +32,7 @@ from margrove.app.estimate.classes import CLASSES
 from margrove.app.estimate.learning_curve import Point
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Estimate
-from margrove.app.estimate.words import tell_estimate
+from margrove.app.estimate.words import never_words, tell_estimate
 from margrove.app.files import check_destination, check_report, report_path, write_model
 from margrove.app.history import rows_fingerprint
 from margrove.app.models import last_step_of, learned, plain_parameters
@@ -55,6 +57,7 @@ from margrove.explanation import explanation_of
 from margrove.run.progress import Course
 from margrove.status import Status
 
+_HARDLY, _LOOKED_AT = 0.1, 5_000  # of a class's rows are predicted as it: then the model is asked about so many rows
 _REPORT_SHARE, _MOST_REPORT = 0.15, 5.0  # of the budget, and in seconds: what ``--model auto`` keeps for the report
 
 
@@ -352,9 +355,26 @@ def _fit(
     if not proof.is_left_out:
         # The file stores the recomputed certificate, not the solver's own.
         learner.certificate_ = proof.certificate
+    warnings += _never_predicted(training, model, table, decision.estimate)
     if explanation_of(learner).status == Status.INTERRUPTED:
         screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
     return model, proof, warnings
+
+
+def _never_predicted(training: Training, model: Any, table: Table, estimate: Estimate) -> list[str]:
+    """Return a warning of classes that the models of the estimate hardly predicted, and the model on all rows never."""
+    labels, found = training.kind.labels(table), estimate.predicted
+    if training.kind.is_number or found is None or estimate.never:
+        return []
+    classes, counts = np.unique(labels[found.rows], return_counts=True)
+    n_predicted = np.array([np.count_nonzero(found.values == label) for label in classes])
+    is_rare = n_predicted < _HARDLY * counts
+    if not is_rare.any():
+        return []
+    rows = training.kind.sample(labels, _LOOKED_AT, training.seed)
+    predicted = np.unique(np.asarray(model.predict(table.take(rows).with_target(None))))
+    never = np.setdiff1d(classes[is_rare], predicted).astype(str).tolist()
+    return [never_words(never, "training rows")] if never else []
 
 
 def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:

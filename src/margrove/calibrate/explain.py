@@ -9,7 +9,7 @@ from margrove.certificate import at_the_end
 from margrove.explanation import Explanation, explanation_of
 
 _AS_IT_IS = (
-    *("is_vote", "is_convex", "takes_tables"),  # not has_rules: rules would leave the calibration out
+    *("is_convex", "takes_tables"),  # not has_rules: rules would leave the calibration out
     *("solve", "columns", "data", "importances", "weights", "grades"),
 )
 _OF_ROWS = ("lead", "path_tests", "votes", "support", "share_alike", "is_trained_on")

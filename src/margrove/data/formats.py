@@ -24,6 +24,7 @@ from margrove.data.written import (
 
 Order = Literal["ymd", "dmy", "mdy"]
 
+_IN_FRONT = ("$", "£", "¥", "₹")  # units that stand in front of the number in English
 _EPOCH = datetime(1970, 1, 1)  # in UTC, as all dates are
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, where Python's calendar ends
 _TWO_DIGIT_YEARS = 50  # 00 to 49 are 2000 to 2049, 50 to 99 are 1950 to 1999
@@ -39,15 +40,19 @@ class NumberFormat:
 
     def show(self, value: float) -> str:
         """Return a number with its unit, for people: ``1,234.5 €``."""
-        digits = f"{value:,.10g}"
-        if not self.unit:
-            return digits
-        return f"{digits}%" if self.unit == "%" else f"{digits} {self.unit}"
+        return self.with_unit(f"{value:,.10g}")
+
+    def with_unit(self, digits: str) -> str:
+        """Return written digits with the unit beside them: ``5 €``, ``5 %``, ``−$5``."""
+        if not self.unit.endswith(_IN_FRONT):
+            return f"{digits} {self.unit}".rstrip()
+        sign = digits[: not digits[:1].isdigit()]
+        return f"{sign}{self.unit}{digits.removeprefix(sign)}"
 
     @property
     def sample(self) -> str:
         """A cell of this format."""
-        return f"1{self.thousands}234{self.decimal}5{self.unit and f' {self.unit}'}"
+        return self.with_unit(f"1{self.thousands}234{self.decimal}5")
 
     def parse(self, text: str) -> float:
         """Return the number that a cell of this format spells, or NaN."""

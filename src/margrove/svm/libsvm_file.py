@@ -170,7 +170,7 @@ def _check_is_known_there(model: Any) -> None:
     kind = type(model)
     if kind not in _SVM_TYPES:
         names = [known.__name__ for known in _SVM_TYPES]
-        problem = f"LIBSVM supports only kernel support vector machines, and this is a {kind.__name__}"
+        problem = f"LIBSVM supports only kernel support vector machines, not {kind.__name__}"
         cure = Advice(
             "Train one",
             InPython(f" of {', '.join(names)}", ": ", Setting("model", "svm")),

@@ -44,8 +44,10 @@ class TreeExplanation(Explanation):
         return ModelSummary("rules", (), tree.get_n_leaves(), int(tree.nodes_.n_rows[0]), tree=summary)
 
     def description(self) -> str:
-        size = counted(self.model.get_n_leaves(), "rule")
-        return f"A decision tree: a sequence of tests that ends at one of {size}."
+        n = self.model.get_n_leaves()
+        if n == 1:
+            return "A decision tree without any test: it predicts the same for every row."
+        return f"A decision tree: a sequence of tests that ends at one of {n:,} rules."
 
     def importances(self, names: Sequence[str], deviations: Callable[[], NDArray[np.float64]]) -> dict[str, float]:
         return shares_of_gain(self.model, self.model.nodes_)
@@ -75,7 +77,8 @@ class TreeExplanation(Explanation):
             return f"{n}, {number_text(float(tree.value[node, 0]), getattr(self.model, 'target_format_', None))}"
         shares = tree.value[node] / tree.value[node].sum()
         best = int(shares.argmax())
-        return f"{n}, {100 * shares[best]:.0f} % {clip(self.classes[best], 30)!r}"
+        by_weight = " by weight" if tree.is_weighted else ""
+        return f"{n}, {100 * shares[best]:.0f} % {clip(self.classes[best], 30)!r}{by_weight}"
 
     def share_alike(self, rows: Any) -> NDArray[np.float64]:
         n_rows = self.model.nodes_.n_rows

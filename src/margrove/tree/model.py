@@ -100,6 +100,12 @@ class TreeModel(TreeArrays):
         inner = ~self.is_leaf
         return not (inner.any() and np.isnan(self.n_tests[inner]).all() and np.isnan(self.n_candidates[inner]).all())
 
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Whether rows weigh differently, so that shares by weight are no shares of rows."""
+        even = self.n_rows * (self.weight[0] / self.n_rows[0])
+        return not np.allclose(self.weight, even, rtol=1e-9, atol=0)
+
     @property
     def n_leaves(self) -> int:
         """The number of leaves."""

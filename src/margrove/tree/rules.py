@@ -146,7 +146,6 @@ def tree_rules(
     labels = labels_of(model, classes)
     p_of_node = None if labels is None else root_p_values(model)
     share_of_class = None if labels is None else shares(model)
-    is_weighted = not np.allclose(model.weight, model.n_rows * (model.weight[0] / model.n_rows[0]), rtol=1e-9, atol=0)
     rules, written = [], []
     for place in places(model, max_depth):
         node = place.node
@@ -163,7 +162,7 @@ def tree_rules(
                 p_value=None if p_of_node is None else float(p_of_node[node]),
                 spread=None if spread is None else float(spread[node]),
                 nodes_below=int(model.end[node]) - node - 1,
-                is_weighted=is_weighted,
+                is_weighted=model.is_weighted,
                 form=form,
             )
             rules.append(rule)

@@ -174,8 +174,8 @@ def amount_text(number: float, form: Format | None = None, digits: int = 3) -> s
     """Return an amount of a column with a few digits and its unit: 9,630, 0.0123, 21,900 €; of dates in days."""
     rough = float(f"{number:.{digits}g}")
     text = f"{rough:,.0f}" if 1e3 <= abs(rough) < 1e15 else f"{rough:.{digits}g}"
-    if isinstance(form, NumberFormat) and form.unit:
-        return f"{text}%" if form.unit == "%" else f"{text} {form.unit}"
+    if isinstance(form, NumberFormat):
+        return form.with_unit(text)
     return f"{text} days" if isinstance(form, DateFormat) else text
 
 

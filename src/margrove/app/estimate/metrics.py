@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.metrics import average_precision_score
 
 from margrove.calibrate.threshold import FORMULAS, f1_of_classes
 from margrove.errors import ParameterError, did_you_mean
@@ -98,6 +97,16 @@ class Metric:
                 raise ParameterError(f"the learner has no {self.needs}, and {self.words} needs them.")
         return float(self.of(judged))
 
+    def can_score(self, judged: Judged, *, is_required: bool = False) -> bool:
+        """Return whether there are the scores, and the classes, that the metric needs; raise if it is required."""
+        try:
+            self.score(judged)
+        except ParameterError:
+            if is_required:
+                raise
+            return False
+        return True
+
     def class_weights(self, classes: NDArray[Any]) -> dict[Any, float] | None:
         """Return what an error on a row of each class costs on average; None for a metric that is not of costs."""
         if self.costs is None:
@@ -148,8 +157,14 @@ def _each(of: Callable[[Floats, NDArray[np.bool_]], Floats], otherwise: float, j
 
 
 def _average_precision(scores: Floats, is_it: NDArray[np.bool_]) -> Floats:
-    pairs = zip(is_it.T, scores.T, strict=True)
-    return np.array([average_precision_score(is_it, f) if is_it.any() else np.nan for is_it, f in pairs])
+    """Return Σ (Rᵢ − Rᵢ₋₁) Pᵢ for each class, over recall and precision at each score; NaN of a class without rows."""
+    found = []
+    for f, own in zip(scores.T, is_it.T, strict=True):
+        order = np.argsort(-f, kind="stable")
+        hits, is_last = np.cumsum(own[order]), np.append(np.diff(f[order]) != 0, True)  # of equal scores the last
+        precision = hits[is_last] / (1 + np.flatnonzero(is_last))
+        found.append(np.diff(hits[is_last], prepend=0) @ precision / hits[-1] if own.any() else np.nan)
+    return np.array(found)
 
 
 def _f1(judged: Judged) -> float:

@@ -37,6 +37,9 @@ class Numbers(Task):
     def __init__(self, metric: Metric, form: Format | None = None) -> None:
         super().__init__(metric)
         self.form = form
+        self.is_other = metric.name not in ("r2", "mae")  # than those that are always shown
+        error = metric.words if self.is_other else "mean absolute error"
+        self.columns = ("R²\n(95 % interval)", error.replace(" ", "\n"))
 
     too_few = "there are too few rows"
     splitter = KFold
@@ -44,7 +47,7 @@ class Numbers(Task):
     not_below = "errors below are not"
     heading = "Error on unseen {}s"
     prefix = ""
-    columns, size_column = ("R²\n(95 % interval)", "mean absolute\nerror"), "size"
+    size_column = "size"
     without_estimate = "Errors:"
     searched = "is compared with default parameters; `margrove train` searches its C."
     useless = "None is useful: the best is no better than predicting the mean or the median."
@@ -131,7 +134,7 @@ class Numbers(Task):
         if estimate.deviation is None:
             return "-" if estimate.value is None else f"R² {estimate.value:.3f}"
         error = f"mean absolute error {estimate.deviation.error_text}"
-        if estimate.score is not None and self.metric.name not in ("r2", "mae"):
+        if estimate.score is not None and self.is_other:
             error = f"{self.named(estimate.score)}; {error}"
         if estimate.value is None:
             return error
@@ -139,11 +142,11 @@ class Numbers(Task):
         return f"R² {estimate.value:.3f}{ends}; {error}"
 
     def cells(self, estimate: Estimate, decimals: int) -> tuple[str, ...]:
-        if estimate.deviation is None:
+        if estimate.deviation is None or estimate.score is None:
             return "-", "-"
         ends = "" if estimate.interval is None else " ({:.3f} … {:.3f})".format(*estimate.interval)
         r2 = "-" if estimate.value is None else f"{estimate.value:.3f}{ends}"
-        return r2, estimate.deviation.error_text
+        return r2, self.number(estimate.score) if self.is_other else estimate.deviation.error_text
 
     def rank(self, estimate: Estimate) -> tuple[float, ...]:
         """Order by the score, or where the target does not vary by the error."""

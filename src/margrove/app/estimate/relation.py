@@ -36,7 +36,7 @@ def relation_of_classes(parts: Sequence[Judged], seed: int) -> str:
     value, p = _tested(auc, [len(part.truth) for part in parts], len(classes), seed)
     what, test = "scores" if has_scores else "predictions", f"ROC AUC {value:.2f}, p = {p:.2g}"
     if p <= LEVEL:
-        return f"Its {what} are related to the target, though ({test} by a permutation test)."
+        return f"Nevertheless, its {what} are related to the target ({test} by a permutation test)."
     return f"A permutation test finds no relation of its {what} to the target ({test})."
 
 
@@ -48,7 +48,7 @@ def relation_of_numbers(truth: NDArray[np.float64], values: NDArray[np.float64],
     size = float(np.sqrt((off**2).sum() * (centred**2).sum()))
     value, p = _tested(lambda orders: float(off @ centred[orders[0]]) / size, [len(truth)], 1, seed)
     if p <= LEVEL:
-        return f"Its predictions are correlated with the target, though (r = {value:.2f}, p = {p:.2g})."
+        return f"Nevertheless, its predictions are correlated with the target (r = {value:.2f}, p = {p:.2g})."
     return f"A permutation test finds no correlation of its predictions with the target (r = {value:.2f}, p = {p:.2g})."
 
 

@@ -28,7 +28,7 @@ def tell_estimate(
     task, value, ends = estimate.task, estimate.value, estimate.interval
     screen.heading(task.heading.format(noun))
     if estimate.never:
-        screen.warn(never_words(estimate.never, noun))
+        screen.warn(never_words(estimate.never, f"unseen {noun}s"))
     if estimate.rounds:
         how = how or how_words(estimate, noun)
         screen.say(Text.assemble((task.words(estimate), "bold"), f"  ({how})"), indent=2)
@@ -41,10 +41,10 @@ def tell_estimate(
         screen.say(advice or useless, style="yellow", indent=2)
 
 
-def never_words(classes: Sequence[str], noun: str = "row") -> str:
+def never_words(classes: Sequence[str], rows: str = "unseen rows") -> str:
     """Return that a model predicts none of these classes."""
     names, them = some([repr(name) for name in classes], 5), "this class" if len(classes) == 1 else "these classes"
-    return f"This model never predicts {names}: it assigns all unseen {noun}s of {them} to others."
+    return f"This model never predicts {names}: it assigns all {rows} of {them} to others."
 
 
 def how_words(estimate: Estimate, noun: str = "row") -> str:

@@ -52,7 +52,7 @@ Task = Annotated[
     str | None,
     of_learning(
         metavar="classify|regress",
-        help="Whether the target is a class, or a number (which linear, tree and adaboost predict). Default: inferred.",
+        help="Whether the target is a class or a number. Default: inferred.",
     ),
 ]
 Param = Annotated[
@@ -65,7 +65,7 @@ Metric = Annotated[
         metavar="NAME",
         help="What models are chosen and judged by: accuracy, balanced_accuracy, f1, roc_auc, average_precision, "
         "log_loss, or costs such as cost:Yes>No=10,No>Yes=1; of numbers r2, mae, rmse or pinball:0.9. Default: r2; "
-        "accuracy, or balanced_accuracy where a class is rare.",
+        "accuracy, or balanced_accuracy where a class is rare; of a report that of the training.",
     ),
 ]
 Balanced = Annotated[

@@ -20,7 +20,14 @@ _SMALL = 100_000  # bytes: smaller reports are given in kilobytes
 
 
 def report(
-    screen: Screen, model_path: str, reading: Reading, output: str | None, format: str, *, is_opened: bool
+    screen: Screen,
+    model_path: str,
+    reading: Reading,
+    output: str | None,
+    format: str,
+    metric: str | None,
+    *,
+    is_opened: bool,
 ) -> None:
     """Read a model and a table, write the report of both, and perhaps open it."""
     check_format(format)
@@ -31,7 +38,12 @@ def report(
     model, pictures, reading = opened(model_path, reading)
     with metered(screen, "preparing the report"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = report_of(model, reading.unlabelled()) if pictures is None else report_of_pictures(model, pictures)
+        if pictures is None:
+            found = report_of(model, reading.unlabelled(), metric)
+        elif metric is not None:
+            raise ParameterError("--metric: a report of pictures is by accuracy. Leave it out.")
+        else:
+            found = report_of_pictures(model, pictures)
         content = in_format(found, format)
     for message in warnings_in_shell(caught):
         screen.warn(message)

@@ -141,8 +141,7 @@ def _explained(subject: Subject, kind: str, place: int) -> ExplainedRow:
     else:
         assert subject.scores is not None
         code, scores = int(subject.predicted[place]), subject.scores[place]
-        # Shares of votes are no probabilities: those of AdaBoost are shown as what they are.
-        has_probability = hasattr(subject.model, "predict_proba") and not explanation.is_vote
+        has_probability = hasattr(subject.model, "predict_proba") and not explanation.mere_shares
         probability = float(scores[code]) if has_probability else None
         other = int(np.where(np.arange(len(scores)) == code, -np.inf, scores).argmax())
         if truth is not None and truth in classes and classes.index(truth) != code:

@@ -64,7 +64,7 @@ class Findings:
 def evidence_of(subject: Subject, folds: ReportFolds) -> Evidence | None:
     """Return the best evidence available; None if neither the table nor the training record has any."""
     scored, recorded = subject.scored, subject.history.estimate
-    metric = subject.history.metric
+    metric = subject.metric
     on_table = None if scored is None else quality_of(scored, metric=metric)
     if scored is not None and not subject.is_training:
         if subject.are_few and recorded is not None:
@@ -119,10 +119,14 @@ def _beside_few(subject: Subject, scored: ScoredRows, recorded: RecordedEstimate
 def _recorded(subject: Subject, found: RecordedEstimate, on_table: Quality | None) -> Evidence:
     held_out = found.held_out
     scored = None if held_out is None or held_out.classes != subject.classes else held_out  # or of another model
-    ours = None if scored is None else quality_of(scored, metric=subject.history.metric)
-    noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
-    noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
-    filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
-    quality = Quality(found.measure, found.value, **filled)
+    ours = None if scored is None else quality_of(scored, metric=subject.metric)
+    trained_by, given = subject.history.metric, subject.metric
+    if ours is not None and subject.classes and trained_by is not None and trained_by.name != given.name:
+        quality = ours
+    else:
+        noted = {name: getattr(found, name) for name in ("low", "high", "baseline", "baseline_class")}
+        noted |= {"typical_error": found.mean_absolute_error, "baseline_error": None}
+        filled = {name: getattr(ours, name, None) if value is None else value for name, value in noted.items()}
+        quality = Quality(found.measure, found.value, **filled, other={} if ours is None else ours.other)
     words = sentence(found.words) or "Estimated during training, on rows that the tested model had not seen."
     return Evidence("record", quality, words, scored, on_table, found.n_tested)

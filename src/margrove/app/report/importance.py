@@ -7,19 +7,23 @@ table is that of the training, models with the same settings are fitted and scor
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.app.estimate.metrics import ACCURACY, R2, Judged, Metric, rarest
+from margrove.app.estimate.metrics import R2, Metric
+from margrove.app.history import ScoredRows
 from margrove.app.models import features_of
 from margrove.app.report.held_out import N_FOLDS, FoldPart, ReportFolds
-from margrove.app.report.model_on_table import Subject, codes_of
+from margrove.app.report.model_on_table import Subject, codes_of, predictions_of
 from margrove.data import Table
+from margrove.data.formats import Format
 from margrove.errors import MargroveError
 from margrove.run.progress import Progress, report
+from margrove.tree.words import amount_text
 
 _MOST_COLUMNS = 200  # with more, none is shuffled or scored
 _NOTHING = 5e-4  # of a score: less is no loss
@@ -56,11 +60,22 @@ class Importances:
     by: Literal["loss", "own", "gain"]  # the measure of the order and the shares
     rows_words: str = ""  # the rows on which columns were shuffled
     metric: Metric = R2  # of the loss
+    form: Format | None = None  # of a target of numbers
 
     @property
     def falls(self) -> str:
         """The loss in words: "accuracy falls", "cost per row rises"."""
         return f"{self.metric.words} {'rises' if self.metric.is_loss else 'falls'}"
+
+    def loss_text(self, loss: float) -> str:
+        """Return a loss: in points of a share, in the unit of the target, or as a number."""
+        if self.metric.is_share:
+            text = f"{100 * loss:.1f} points"
+        elif self.metric.is_loss and self.metric.is_of_numbers:
+            text = amount_text(loss, self.form)
+        else:
+            text = f"{loss:.3f}"
+        return text if any(digit in text for digit in "123456789") else text.removeprefix("-")
 
     def share(self, column: ColumnImportance) -> float:
         """Return the importance of a column relative to the largest."""
@@ -76,8 +91,7 @@ def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
     names = [name for name in subject.sample.names if name not in subject.dropped]
     is_many = len(names) > _MOST_COLUMNS or subject.sample.sparse is not None
     own = subject.explanation.importances(subject.input_names, lambda: _deviations(subject.encoded()))
-    metric = _metric_of(subject)
-    losses, rows_words = ({}, "") if is_many else _losses(subject, folds, metric)
+    losses, rows_words, least = ({}, "", 0.0) if is_many else _losses(subject, folds)
     gains = {} if is_many else _gains(subject)
     columns = [
         ColumnImportance(name, losses.get(name), own.get(name), *gains.get(name, (None, None, None)))
@@ -85,9 +99,9 @@ def importances_of(subject: Subject, folds: ReportFolds) -> Importances | None:
     ]
     for by in ("loss", "own", "gain"):
         values = [getattr(column, by) or 0.0 for column in columns]
-        if max(values, default=0.0) > (_NOTHING if by == "loss" else 0.0):
+        if max(values, default=0.0) > (least if by == "loss" else 0.0):
             columns.sort(key=lambda column: -(getattr(column, by) or 0.0))
-            return Importances(tuple(columns), by, rows_words, metric)
+            return Importances(tuple(columns), by, rows_words, subject.metric, subject.form)
     return None
 
 
@@ -115,21 +129,12 @@ def _gains(subject: Subject) -> dict[str, tuple[float, float, float]]:
     return dict(zip(table.names, numbers, strict=True))
 
 
-def _metric_of(subject: Subject) -> Metric:
-    """Return the metric of the loss: that of the training if it needs predictions of classes alone, else accuracy; of
-    numbers R²."""
-    metric = subject.history.metric
-    if subject.classes is None:
-        return R2
-    return ACCURACY if metric is None or metric.needs != "predictions" else metric
-
-
-def _losses(subject: Subject, folds: ReportFolds, metric: Metric) -> tuple[dict[str, float], str]:
-    """Shuffle each column a few times; return the loss of the score for each, and the rows that were predicted again,
-    in words. Nothing where the truth is not known."""
-    scored, table = subject.scored, subject.sample
+def _losses(subject: Subject, folds: ReportFolds) -> tuple[dict[str, float], str, float]:
+    """Shuffle each column a few times; return the loss of the score for each, the rows that were predicted again, in
+    words, and the least loss that counts. Nothing where the truth is not known."""
+    scored, table, metric = subject.scored, subject.sample, subject.metric
     if scored is None:
-        return {}, ""
+        return {}, "", 0.0
     n_predictions = min(_PREDICTIONS, _KERNEL_VALUES // max(1, len(getattr(subject.learner, "support_", ()))))
     most = min(_ROWS, max(_LEAST_ROWS, n_predictions // (_REPEATS * table.n_columns)))
     parts = _new_parts(folds, most) if subject.is_training else []
@@ -140,29 +145,26 @@ def _losses(subject: Subject, folds: ReportFolds, metric: Metric) -> tuple[dict[
         rows = table.take(subject.scored_places[places])
         parts = [FoldPart(subject.model, rows, scored.truth[places])]
     truth = np.concatenate([part.truth for part in parts])
-    spread = float(((truth - truth.mean()) ** 2).sum()) if scored.classes is None else 1.0
-    if spread == 0:
-        return {}, ""
+    if scored.classes is None and np.ptp(truth) == 0:
+        return {}, "", 0.0
 
-    judged = Judged(truth, truth, rare=rarest(np.bincount(truth.astype(np.intp))) if scored.classes else 0)
+    def score(changed: Callable[[FoldPart], Table]) -> float:
+        found = [
+            _predicted(part, changed(part), scored.classes, has_scores=metric.needs != "predictions") for part in parts
+        ]
+        values, scores = (np.concatenate(each) for each in zip(*found, strict=True))
+        return metric.score(ScoredRows(scored.classes, truth, values, scores).judged)
 
-    def score(predicted: list[NDArray[Any]]) -> float:
-        found = np.concatenate(predicted)
-        if scored.classes is None:
-            return 1 - float(((truth - found) ** 2).sum()) / spread
-        classes = np.array(scored.classes)
-        return metric.score(replace(judged, values=codes_of(found, scored.classes), classes=classes))
-
-    before = score([_predicted(part, part.table) for part in parts])
+    before = score(lambda part: part.table)
     generator = np.random.default_rng(0)
 
     def shuffled(name: str) -> float:
         report(Progress("report", 0))  # each takes its time, so a watcher may end it in between
-        return score([_predicted(part, _shuffled(part.table, name, generator)) for part in parts])
+        return score(lambda part: _shuffled(part.table, name, generator))
 
     names = [name for name in table.names if name not in subject.dropped]
     losses = {name: before - float(np.mean([shuffled(name) for _ in range(_REPEATS)])) for name in names}
-    return losses, f"{len(truth):,} rows{how}"
+    return losses, f"{len(truth):,} rows{how}", _NOTHING * (abs(before) if metric.is_loss else 1.0)
 
 
 def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:
@@ -172,10 +174,15 @@ def _shuffled(table: Table, name: str, generator: np.random.Generator) -> Table:
     return Table(columns, source=table.source, absent_is_zero=table.absent_is_zero)
 
 
-def _predicted(part: FoldPart, table: Any) -> NDArray[Any]:
+def _predicted(part: FoldPart, table: Table, classes: list[str] | None, *, has_scores: bool) -> tuple[Any, Any]:
+    """Return the predictions, and the score of each class; no scores where they are not needed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # levels that these models have not seen
-        return np.asarray(part.model.predict(features_of(part.model, table)))
+        features = features_of(part.model, table)
+        if has_scores:
+            return predictions_of(part.model, features)
+        values = np.asarray(part.model.predict(features))
+    return (values if classes is None else codes_of(values, classes)), np.zeros((len(values), 0))
 
 
 def _new_parts(folds: ReportFolds, most: int) -> list[FoldPart]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,10 @@ from numpy.typing import NDArray
 
 from margrove.app.estimate.classes import classes_by
 from margrove.app.estimate.intervals import wilson
-from margrove.app.estimate.metrics import ACCURACY, Judged, Metric, rarest
+from margrove.app.estimate.metrics import ACCURACY, Metric
 from margrove.app.estimate.numbers import NUMBERS
 from margrove.app.estimate.task import Predicted
 from margrove.app.history import ScoredRows
-from margrove.errors import ParameterError
 
 _MOST_POINTS = 120  # of a curve: more cannot be seen
 _BINS = 10  # of a calibration
@@ -35,6 +35,7 @@ class Quality:
     baseline_class: str | None = None
     typical_error: float | None = None  # of a regressor: the mean absolute error
     baseline_error: float | None = None  # of a regressor: that of always predicting the median
+    other: Mapping[str, float] = field(default_factory=dict)  # of a regressor: by the metric it was chosen by
 
     @property
     def interval_words(self) -> str:
@@ -55,21 +56,19 @@ class Quality:
 def quality_of(scored: ScoredRows, n_rounds: int = 1, metric: Metric | None = None) -> Quality | None:
     """Return the score of classes, by default accuracy, or R², with its interval; None if all targets are the same
     number. ``n_rounds`` is the number of models that predicted, each for rows that the others were trained on."""
-    truth, n = scored.truth, len(scored.truth)
+    truth, n, judged = scored.truth, len(scored.truth), scored.judged
     if scored.classes is None:
         beside = {"means": np.full(n, truth.mean()), "medians": np.full(n, np.median(truth))}
         numbers = NUMBERS.scored(truth, [Predicted(np.arange(n), scored.predicted, "", None, **beside)], n_rounds, 0)
         if numbers["value"] is None:
             return None
         (low, high), off = numbers["interval"] or (None, None), numbers["deviation"]
-        return Quality("R²", numbers["value"], low, high, 0.0, None, off.mean_absolute_error, off.of_median)
-    metric = ACCURACY if metric is None or (scored.scores is None and metric.needs != "predictions") else metric
-    task, rare = classes_by(metric.name), rarest(np.bincount(truth, minlength=len(scored.classes)))
-    judged = Judged(truth, scored.predicted, scored.scores, np.array(scored.classes), rare)
-    try:
-        found = task.judged([judged], judged, n_rounds)
-    except ParameterError:  # its scores are no probabilities: accuracy
-        return quality_of(scored, n_rounds)
+        is_other = metric is not None and metric.name not in ("r2", "mae")
+        other = {metric.words: metric.natural(metric.score(judged))} if metric is not None and is_other else {}
+        return Quality("R²", numbers["value"], low, high, 0.0, None, off.mean_absolute_error, off.of_median, other)
+    if metric is None or not metric.can_score(judged):
+        metric = ACCURACY
+    found = classes_by(metric.name).judged([judged], judged, n_rounds)
     low, high = sorted(map(metric.natural, found["interval"])) if found["interval"] else (None, None)
     value, baseline = metric.natural(found["value"]), metric.natural(found["baseline"])
     return Quality(metric.words, value, low, high, baseline, found["baseline_class"])

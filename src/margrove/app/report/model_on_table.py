@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.app.estimate.metrics import ACCURACY, BALANCED, R2, RARE, Metric, metric_named
 from margrove.app.history import History, ScoredRows
 from margrove.app.models import columns_of, encoder_of, features_of, format_of, last_step_of, target_of, uncalibrated
 from margrove.certificate import Certificate, at_the_end
-from margrove.data import Table
+from margrove.data import Column, Table
 from margrove.data.alignment import with_trained_parts
 from margrove.data.columns import clip
-from margrove.data.inspection import LEAST_WORDS, mean_words
+from margrove.data.inspection import LEAST_WORDS, is_identifier, mean_words
 from margrove.data.sample import read_points
-from margrove.errors import InputError
+from margrove.errors import InputError, ParameterError
 from margrove.explanation import explanation_of
 from margrove.status import Status
 
@@ -38,7 +39,7 @@ class Subject:
     """A fitted model, and a table of rows that it predicts. The target of the table may be set, be one of its columns,
     or be absent."""
 
-    def __init__(self, model: Any, table: Table) -> None:
+    def __init__(self, model: Any, table: Table, metric: str | None = None) -> None:
         self.model, self.learner, self.explanation = model, uncalibrated(last_step_of(model)), explanation_of(model)
         self.classes = self.explanation.classes  # None for numbers, and for a model of one class
         self.certificate: Certificate | None = getattr(last_step_of(model), "certificate_", None)
@@ -51,7 +52,8 @@ class Subject:
             self.n_training_rows = self.certificate.n_rows
         self.encoder = encoder_of(model)
         left_out = [] if self.encoder is None else self.encoder.dropped_
-        self.dropped = {str(c["name"]): _why_dropped(table, c) for c in left_out}
+        self.dropped = {str(c["name"]): str(c["why"]) for c in left_out}
+        self.dropped |= {c.name: _why_left_out(c, self.dropped[c.name]) for c in table if c.name in self.dropped}
 
         # The table: all rows, the columns that the model takes, the target apart.
         name = target_of(model)
@@ -61,7 +63,8 @@ class Subject:
         self.form = format_of(model) if table.target is None else table.target.format  # of a target of numbers
         table = with_trained_parts(table, columns_of(model) or ())
         needed = [str(column) for column in getattr(model, "feature_names_in_", ())]
-        self.unused = [column for column in table.names if column not in set(needed)] if needed else []
+        unused = [column for column in table if column.name not in set(needed)] if needed else []
+        self.unused = {c.name: _why_left_out(c, "identifier" if is_identifier(c) else "") for c in unused}
         self.table = table.select([column for column in needed if column in table]) if self.unused else table
         self.source = Path(table.source).name or table.source
         self.n_columns = self.table.n_columns - len(self.dropped)
@@ -93,6 +96,23 @@ class Subject:
         if is_known.any():
             some = None if self.scores is None else self.scores[is_known]
             self.scored = ScoredRows(self.classes, truth[is_known], self.predicted[is_known], some, self.rows[is_known])
+        self.metric = self._metric(metric)
+
+    def _metric(self, given: str | None) -> Metric:
+        """Return what the model is judged by: the metric asked for, or that of the training; or by default balanced
+        accuracy if the rarer of two classes has few rows, accuracy, or R²."""
+        is_number = self.classes is None
+        metric = self.history.metric if given is None else metric_named(given)
+        if metric is None or metric.is_of_numbers is not is_number:
+            if given is not None and self.explanation.task != "novelty":
+                kind = "classes" if is_number else "numbers"
+                raise ParameterError(f"--metric is {given!r}, which is of {kind}, and the model predicts no {kind}.")
+            counts = np.zeros(0) if is_number or self.scored is None else np.bincount(self.scored.truth, minlength=2)
+            is_rare = len(counts) == 2 and 0 < counts.min() < RARE * counts.sum()
+            return R2 if is_number else BALANCED if is_rare else ACCURACY
+        if self.scored is None or metric.can_score(self.scored.judged, is_required=given is not None):
+            return metric
+        return ACCURACY
 
     def _has_training_rows(self) -> bool | None:
         """Compare the table with what the model keeps of its training rows: their number, the columns of an encoder, or
@@ -167,11 +187,9 @@ class Subject:
         return not len(places) or not abs(found - vectors).max() > 0
 
 
-def _why_dropped(table: Table, column: dict[str, Any]) -> str:
-    """Return "constant", "identifier" or "free text", for a column that the encoder leaves out."""
-    name, why = str(column["name"]), str(column["why"])
-    is_text = why == "identifier" and name in table and mean_words(table[name]) >= LEAST_WORDS
-    return "free text" if is_text else why
+def _why_left_out(column: Column, why: str) -> str:
+    """Return why a column is left out: "constant", "identifier" or "free text"; empty of one that is only not used."""
+    return "free text" if why == "identifier" and mean_words(column) >= LEAST_WORDS else why
 
 
 def predictions_of(model: Any, features: Any) -> tuple[NDArray[Any], NDArray[np.float64] | None]:

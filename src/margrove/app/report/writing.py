@@ -47,47 +47,14 @@ DETAILS: tuple[SectionMaker, ...] = (
 
 
 def write_report(model: Any, table: Table, path: str | Path, format: str = "html") -> None:
-    """Write a report of a model on a table, for a reader without mathematics.
-
-    Parameters
-    ----------
-    model : a fitted estimator of Margrove's, or a ``Pipeline`` of a `TableEncoder` and one
-        As `margrove train` saves it. Its ``training_record_``, where it has one, describes the training.
-    table : Table
-        Rows to predict, with the true values as its target where they are known. With more than 20,000 rows the report
-        covers a sample, and states so.
-    path : str or Path
-        The file; one that exists is replaced in one step.
-    format : {"html", "json", "md"}
-        One HTML page that needs nothing else, plain data, or Markdown.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such format.
-    InputError
-        If the table lacks a column that the model needs, or the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from margrove import DecisionTreeClassifier, load_penguins
-    >>> from margrove.app.report import write_report
-    >>> penguins = load_penguins()
-    >>> model = DecisionTreeClassifier(max_depth=2).fit(penguins, penguins.labels())
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(model, penguins, Path(folder) / "penguins.md", format="md")
-    ...     print((Path(folder) / "penguins.md").read_text(encoding="utf-8").splitlines()[0])
-    # How 'species' is predicted
-    """
+    """Write a report of a model on a table, in one of the `FORMATS`; a file that exists is replaced in one step."""
     check_format(format)
     write_content(in_format(report_of(model, table), format), path)
 
 
-def report_of(model: Any, table: Table) -> Report:
-    """Return the report of a fitted model on the rows of a table."""
-    subject = Subject(model, table)
+def report_of(model: Any, table: Table, metric: str | None = None) -> Report:
+    """Return the report of a fitted model on some rows, judged by a metric, by default that of the training."""
+    subject = Subject(model, table, metric)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the subject keeps the warnings of these rows
         folds = ReportFolds(subject.model, subject.table)

@@ -79,7 +79,7 @@ def data_section(found: Findings) -> Section:
         "rows": table.n_rows,
         "columns": columns,
         "classes": [{"label": name, "rows": n} for name, n in classes.items()],
-        "unused_columns": subject.unused,
+        "unused_columns": list(subject.unused),
         "notes": list(table.notes),
         "warnings": subject.warnings,
     }
@@ -100,7 +100,8 @@ def _extent(subject: Subject) -> str:
     for name, why in subject.dropped.items():
         text += f"; {name!r} is left out ({f'{why}; --text uses its words' if why == 'free text' else why})"
     if subject.unused:
-        names = ", ".join(repr(clip(name, 30)) for name in subject.unused[:8])
+        named = [f"{clip(name, 30)!r}{why and f' ({why})'}" for name, why in subject.unused.items()]
+        names = ", ".join(named[:8])
         text += f"; left out: {names}{' …' if len(subject.unused) > 8 else ''}"
     text += "."
     if not subject.is_whole:
@@ -176,7 +177,7 @@ def mistakes_section(found: Findings) -> Section | None:
         data: dict[str, Any] = {"on": on, "rows": len(off), "rows_tested": evidence.n_tested}
         data |= {"mean_absolute_error": float(off.mean()), "largest_error": float(off.max())}
         return Section("mistakes", "Errors of the estimates", [Words(f"Evaluated on {rows}."), *warning, *charts], data)
-    blocks, data = _of_classes(scored, rows, is_vote=subject.explanation.is_vote)
+    blocks, data = _of_classes(scored, rows, subject.explanation.mere_shares)
     if evidence.origin == "record" and hasattr(subject.model, "predict_proba") and not scored.has_probabilities:
         blocks.append(note(_NO_CALIBRATION))
     if evidence.is_partial:
@@ -185,7 +186,7 @@ def mistakes_section(found: Findings) -> Section | None:
     return Section("mistakes", "Correct and wrong predictions", [*warning, *blocks], data)
 
 
-def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[list[Block], dict[str, Any]]:
+def _of_classes(scored: ScoredRows, rows_words: str, mere_shares: str) -> tuple[list[Block], dict[str, Any]]:
     assert scored.classes is not None
     classes, counts = scored.classes, confusion(scored)
     blocks: list[Block] = []
@@ -202,8 +203,8 @@ def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[
     bins = calibration(scored)
     if len(bins) > 1:
         blocks.append(calibration_chart(bins))
-        if is_vote:
-            blocks.append(note("The probabilities of a vote come from shares of votes and are usually too low."))
+        if mere_shares:
+            blocks.append(note(f"These probabilities are {mere_shares}, which are not calibrated."))
     data = {
         "rows": len(scored.truth),
         "confusion": {"classes": classes, "counts": counts.tolist()},
@@ -216,11 +217,11 @@ def _of_classes(scored: ScoredRows, rows_words: str, *, is_vote: bool) -> tuple[
 
 def scores_section(found: Findings) -> Section | None:
     """Return a table of the importance of each column by each measure."""
-    subject, importances = found.subject, found.importances
+    importances = found.importances
     if importances is None:
         return None
     measures: list[tuple[str, Callable[[ColumnImportance], str]]] = [
-        ("shuffled", lambda c: "" if c.loss is None else _loss_text(c.loss, is_share=subject.classes is not None)),
+        ("shuffled", lambda c: "" if c.loss is None else importances.loss_text(c.loss)),
         ("in the model", lambda c: percent(c.own)),
         ("gain (bits)", lambda c: digits(c.gain, 3)),
         ("gain ratio", lambda c: digits(c.gain_ratio, 3)),
@@ -245,11 +246,6 @@ def scores_section(found: Findings) -> Section | None:
         note(" ".join(words)),
     ]
     return Section("scores", "Scores of each column", blocks, {"columns": [asdict(c) for c in importances.columns]})
-
-
-def _loss_text(loss: float, *, is_share: bool) -> str:
-    text = f"{100 * loss:.1f} points" if is_share else f"{loss:.3f}"
-    return text.removeprefix("-") if float(text.split()[0]) == 0 else text
 
 
 def certificate_section(found: Findings) -> Section | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from margrove.app.estimate.intervals import MAYBE_NO_BETTER
+from margrove.app.estimate.metrics import BALANCED
 from margrove.app.estimate.words import never_words
 from margrove.app.history import ScoredRows
 from margrove.app.report.blocks import Bar, Bars, Block, Figure, Folded, Headline, Section, Words, note
@@ -24,6 +25,10 @@ from margrove.tree.words import amount_text
 
 _SHOWN_COLUMNS = 8
 _NAMED_COLUMNS = 3  # in the summary
+_BALANCED_WORDS = (
+    "Balanced accuracy is the mean over the classes of the share of their rows that is predicted correctly, so a rare "
+    "class counts as much as a frequent one."
+)
 _LEAST_SHARE = 0.01  # of the largest importance: less is not named
 
 
@@ -33,6 +38,8 @@ def summary_section(found: Findings) -> Section:
     blocks: list[Block] = [Words(_purpose(subject), "lead")]
     if evidence is not None and evidence.scored is not None and evidence.scored.never:
         blocks.append(Words(never_words(evidence.scored.never), "warning"))
+    elif subject.scored is not None and subject.scored.never and not subject.are_few:
+        blocks.append(Words(never_words(subject.scored.never, "rows"), "warning"))
     if subject.explanation.task == "novelty":
         n_unusual = int((subject.predicted < 0).sum())
         sample = "" if subject.is_whole else f", a sample of the {subject.table.n_rows:,} in the table,"
@@ -87,6 +94,7 @@ def _quality_words(quality: Quality, form: Format | None) -> str:
         if quality.typical_error is not None and quality.baseline_error is not None:
             off, usual = amount_text(quality.typical_error, form), amount_text(quality.baseline_error, form)
             text += f" Its mean absolute error is {off}; always predicting the median would have {usual}."
+        text += "".join(f" Its {name} is {amount_text(value, form)}." for name, value in quality.other.items())
         return text
     if quality.measure != "accuracy":
         ends = f" (95 % interval: {quality.interval_words})" if quality.low is not None else ""
@@ -125,6 +133,8 @@ def quality_section(found: Findings) -> Section | None:
         if quality.measure != "accuracy":
             share = share_words(float(scored.is_right.mean()))
             blocks.append(Words(f"Of {evidence.rows_words}, {share} are predicted correctly (accuracy)."))
+        if quality.measure == BALANCED.words:
+            blocks.append(Words(_BALANCED_WORDS))
         blocks.append(Words(_mistakes(evidence, scored)))
     blocks.append(Words(evidence.description, "note" if evidence.is_unbiased else "warning"))
     seen = evidence.on_training
@@ -132,8 +142,8 @@ def quality_section(found: Findings) -> Section | None:
         on = "them" if subject.is_whole else f"a sample of {len(subject.rows):,} of them"
         measured = f"On {on} its {seen.measure} is {_value_text(seen, seen.value)}"
         text = (
-            f"This table contains the training rows. {measured}, which is too optimistic because it has seen their "
-            "true values."
+            f"This table contains the training rows. {measured}. A score on rows whose true values a model has seen is "
+            "usually too optimistic."
         )
         blocks.append(note(text))
     left_out = {"of classes that the model has never seen": subject.n_unknown_class}
@@ -173,6 +183,7 @@ def _score_blocks(quality: Quality, form: Format | None) -> list[Block]:
         Figure("R²: share of the variance explained", f"{quality.value:.2f}", interval),
         Figure("mean absolute error", amount_text(ours, form)),
         Figure("the same, always the median", amount_text(usual, form), is_faint=True),
+        *(Figure(name, amount_text(value, form)) for name, value in quality.other.items()),
     ]
     most = max(ours, usual) or 1.0
     bars = [
@@ -235,7 +246,7 @@ def matters_section(found: Findings) -> Section | None:
 def _importance_text(importances: Importances, column: ColumnImportance) -> str:
     value = float(getattr(column, importances.by) or 0.0)
     if importances.by == "loss":
-        return f"{100 * value:.1f} points" if importances.metric.is_share else f"{value:.2f}"
+        return importances.loss_text(value)
     return f"{100 * value:.1f} %" if importances.by == "own" else f"{value:.3f} bits"
 
 
