@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import pkgutil
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 import margrove.engine
 from margrove.advice import Advice, Setting
 from margrove.data.memory import free_memory
+from margrove.data.partitions import Partitions, kind_of_collection
 from margrove.data.rows import Home
 from margrove.errors import EngineError, MissingExtraError, ParameterError, check_choice, shown
 from margrove.problem import Problem
@@ -53,7 +55,7 @@ _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITION
 _MOST_CACHE = 4 << 30  # bytes: default upper limit of the kernel cache
 _SMALL_CACHE = 1 << 26  # bytes: assumed to be free; a query takes about a millisecond
 
-_ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
+_ANNOUNCED = {"gpu": "the GPU engine"}
 _DEFAULT, _LAST = "native", "reference"
 _added: dict[str, Engine] = {}
 
@@ -178,6 +180,11 @@ class Engine:
         check_capabilities(self, needs(effort))
         solution: S = solver(self, problem, effort)
         return solution
+
+    def partitions(self, X: Any, y: Any, sample_weight: Any) -> AbstractContextManager[Partitions]:
+        """Give a table as partitions on workers, for an engine that leaves rows there."""
+        check_capabilities(self, [Capability.PARTITIONED])
+        raise NotImplementedError(f"the engine {self.name!r} makes no partitions")
 
     def kernel_sums(
         self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
@@ -330,6 +337,22 @@ def fitted_by(model: Any) -> Engine:
     if isinstance(given, Engine) and given.name == name:
         return given
     return (_present(name) if name in folders() or name in _added else None) or named(_DEFAULT)
+
+
+def partitioning(given: str | Engine, X: Any) -> Engine | None:
+    """Return the engine that fits X in partitions: the one given if it does that, for "auto" one that does if X is a
+    Dask collection; None if X is in memory and stays here. Raise `EngineError` for a collection on another engine."""
+    engine, kind = _given(given), kind_of_collection(X)
+    if engine is not None and Capability.PARTITIONED in engine.can:
+        return engine
+    if kind is None:
+        return None
+    if engine is not None:
+        words = f" reads rows in memory, and X is {kind}. Use "
+        raise EngineError(
+            Advice(Setting("engine", engine.name), words, Setting("engine", "dask"), ", or X.compute().")
+        )
+    return next(each for each in map(named, names()) if Capability.PARTITIONED in each.can)
 
 
 def name_of(given: str | Engine) -> str:

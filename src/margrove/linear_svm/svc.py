@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.partitions import Partitions
 from margrove.data.sample import (
     Sample,
     check_class_weights,
@@ -29,9 +30,10 @@ from margrove.data.sample import (
 from margrove.errors import ParameterError, check_choice
 from margrove.estimator import checked, estimator
 from margrove.linear.problem import machine_names
-from margrove.linear_svm.chunks import read_chunked_sample
+from margrove.linear_svm.chunks import ChunkedSample, read_chunked_sample
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
 from margrove.linear_svm.machine import carried
+from margrove.linear_svm.partitions import read_partitioned_sample
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
@@ -161,6 +163,9 @@ class LinearSVC(ClassifierMixin, Streaming):
         ([0, 1], True)
         """
         return self._fit_chunks(partial(read_chunked_sample, self, chunks, classes, is_first=True), max_passes)
+
+    def _read_partitions(self, parts: Partitions) -> ChunkedSample:
+        return read_partitioned_sample(self, parts, is_first=True)
 
     @available_if(learns_pieces)
     def partial_fit(

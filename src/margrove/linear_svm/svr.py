@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from margrove.data.partitions import Partitions
 from margrove.data.sample import read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
-from margrove.linear_svm.chunks import read_chunked_values
+from margrove.linear_svm.chunks import ChunkedSample, read_chunked_values
+from margrove.linear_svm.partitions import read_partitioned_values
 from margrove.linear_svm.problem import LinearProblem, Loss
 from margrove.linear_svm.streaming import Streaming, learns_pieces
 from margrove.svm.problem import check_costs
@@ -85,6 +87,9 @@ class LinearSVR(RegressorMixin, Streaming):
         array([1.5])
         """
         return self._fit_chunks(partial(read_chunked_values, self, chunks, is_first=True), max_passes)
+
+    def _read_partitions(self, parts: Partitions) -> ChunkedSample:
+        return read_partitioned_values(self, parts, is_first=True)
 
     @available_if(learns_pieces)
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
