@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
 
 _WAIT = 0.05  # seconds between two looks at Ctrl-C and the time limit
 _MOST_LOSSES = 5  # of one partition: each time Dask has given it up, by default after the death of four workers
-_PATIENCE = 60  # seconds without a worker that could take rows from memory
+_PATIENCE = 60  # seconds without a worker, before the fit ends
+_LOOK = 2.0  # seconds between two looks at whether there are workers
 _CELLS = 1 << 21  # numbers of a partition of rows from memory: 16 MB of float64
 _LEAST_PARTITIONS = 8  # of rows from memory, so that a few workers have something to do
 
-Start = Callable[[int], "Future"]
+Start = Callable[[int], "Future"]  # submits the making of a partition
 
 
 def check_extra() -> None:
@@ -70,6 +72,8 @@ def connected(address: str | None) -> Iterator[Client]:
         # Only this machine can connect, and the workers end with this process.
         local = distributed.LocalCluster(host="127.0.0.1", processes=True, threads_per_worker=1, dashboard_address=None)
         with local, distributed.Client(local, set_as_default=False) as client:
+            workers = len(local.workers)
+            local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too
             check_workers(client)
             yield client
     else:
@@ -106,98 +110,112 @@ def _cannot_import(subject: str, error: BaseException) -> EngineError:
     return EngineError(f"{subject} cannot import margrove ({error}). Install it there: pip install 'margrove[dask]'.")
 
 
-class DaskPartitions:
-    """Partitions as keys on a cluster. ``start(p)`` submits the making of partition p."""
+class Key:
+    """A result on the cluster, and how it is made: ``make`` submits it, at once and again whenever Dask has lost it."""
 
-    def __init__(self, client: Client, names: Sequence[str], start: Start) -> None:
-        self.names = tuple(names)
-        self._client, self._start = client, start
-        self._futures: list[Future | None] = [None] * len(self.names)
+    def __init__(self, name: str, make: Callable[[], Future]) -> None:
+        self.name, self._make = name, make
+        self._future: Future | None = make()
 
-    def run(self, function: Callable[..., Any], *shared: Any) -> Iterator[list[Any] | None]:
-        """Yield None until all results are there, then these, in the order of the partitions."""
+    def future(self) -> Future:
+        """Return the future, submitted again if Dask has lost it."""
+        if self._future is None or _is_lost(self._future):
+            self._future = self._make()
+        return self._future
+
+    def release(self) -> None:
+        """Let Dask forget the result. What needs it later makes it again."""
+        self._future = None
+
+
+class Tasks:
+    """Tasks on a cluster, which are computed again as long as workers die."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def submit(self, name: str, function: Callable[..., Any], *given: Any) -> Key:
+        """Return the key of ``function(*given)``, where keys, also those in lists, stand for their results."""
+
+        def make() -> Future:
+            return self.client.submit(_applied, function, *map(_futures_of, given), pure=False)
+
+        return Key(name, make)
+
+    def results(self, keys: Sequence[Key]) -> Iterator[list[Any] | None]:
+        """Yield None, about twenty times a second, until all results are there, then these, in the order of the keys.
+        Raise the error of the first key that has one."""
         from distributed import wait
 
-        asked = [self._submit(p, function, shared) for p in range(len(self.names))]
-        losses = [0] * len(asked)
+        losses, seen = [0] * len(keys), time.monotonic()
         while True:
+            futures = [key.future() for key in keys]
             try:
-                wait(asked, timeout=_WAIT)
-                found = self._client.gather(asked)
+                wait(futures, timeout=_WAIT)
+                found = self.client.gather(futures)
             except TimeoutError:
+                seen = self._check_workers(seen)
                 yield None
             except Exception:
-                _check_connection(self._client)
-                lost = [p for p, future in enumerate(asked) if _is_lost(future)]
-                for p in lost:
-                    losses[p] += 1
-                    asked[p] = self._again(p, asked[p], losses[p], function, shared)
+                check_connection(self.client)
+                lost = [place for place, future in enumerate(futures) if _is_lost(future)]
+                for place in lost:
+                    losses[place] += 1
+                    if losses[place] > _MOST_LOSSES:
+                        raise _given_up(keys[place].name, futures[place]) from None
                 if not lost:
-                    self._raise_first(asked)
+                    _raise_first(keys, futures)
                     raise
             else:
                 yield found
                 return
 
-    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return ``function(partition, *shared)`` of every partition, in their order."""
-        found = None
-        for found in self.run(function, *shared):  # noqa: B007
-            pass
-        assert found is not None
-        return found
-
-    def derive(self, function: Callable[..., Any], *shared: Any) -> Self:
-        """Return new partitions, which stay on the workers."""
-        made = type(self)(self._client, self.names, lambda p: self._submit(p, function, shared))
-        made._keep()
-        self._futures = [None] * len(self.names)  # Dask knows how to make them again
-        return made
-
-    def _keep(self) -> None:
-        for p in range(len(self.names)):
-            self._future(p)
-
-    def _future(self, p: int) -> Future:
-        """Return the partition, submitted again if Dask has lost it."""
-        future = self._futures[p]
-        if future is None or _is_lost(future):
-            future = self._futures[p] = self._start(p)
-        return future
-
-    def _submit(self, p: int, function: Callable[..., Any], shared: tuple[Any, ...]) -> Future:
-        return self._client.submit(_applied, self._future(p), function, shared, pure=False)
-
-    def _again(
-        self, p: int, future: Future, losses: int, function: Callable[..., Any], shared: tuple[Any, ...]
-    ) -> Future:
-        """Submit anew what Dask has given up."""
-        if losses > _MOST_LOSSES:
-            raise EngineError(
-                f"{self.names[p]} cannot be computed: Dask has given it up {losses} times ({_reason(future)}). If "
-                "workers ran out of memory, use smaller partitions, or give the workers more."
-            )
-        return self._submit(p, function, shared)
-
-    def _raise_first(self, asked: Sequence[Future]) -> None:
-        """Raise the error of the first partition that has one."""
-        for name, future in zip(self.names, asked, strict=True):
-            if future.status == "error":
-                error = future.exception()
-                if isinstance(error, ModuleNotFoundError):
-                    raise _cannot_import("a worker", error) from error
-                if isinstance(error, OSError):
-                    raise InputError(
-                        f"{name} cannot be read ({error})", cure="Every worker must be able to read every partition."
-                    ) from error
-                raise error
+    def _check_workers(self, seen: float) -> float:
+        """Raise `EngineError` if there have been no workers for too long; ``seen`` is when there were some."""
+        now = time.monotonic()
+        if now - seen < _LOOK or self.client.nthreads():
+            return seen if now - seen < _LOOK else now
+        if now - seen > _PATIENCE:
+            raise _no_workers()
+        return seen
 
 
-def _check_connection(client: Client) -> None:
+def _futures_of(given: Any) -> Any:
+    if isinstance(given, Key):
+        return given.future()
+    return [_futures_of(each) for each in given] if isinstance(given, list) else given
+
+
+def check_connection(client: Client) -> None:
     """Raise `EngineError` if the scheduler is gone."""
     if client.status != "running":
         address = client.scheduler.address if client.scheduler else "its address is unknown"
         raise EngineError(f"the connection to the Dask scheduler ({address}) is lost. Start the cluster and fit again.")
+
+
+def _no_workers() -> EngineError:
+    return EngineError(f"the Dask cluster has had no worker for {_PATIENCE} seconds. Start some, and fit again.")
+
+
+def _given_up(name: str, future: Future) -> EngineError:
+    why = future.exception() if future.status == "error" else "it was lost with the worker that held it"
+    return EngineError(
+        f"{name} cannot be computed: Dask has given it up {_MOST_LOSSES + 1} times ({why}). If workers ran out of memory, "
+        "use smaller partitions, or give the workers more."
+    )
+
+
+def _raise_first(keys: Sequence[Key], futures: Sequence[Future]) -> None:
+    for key, future in zip(keys, futures, strict=True):
+        if future.status != "error":
+            continue
+        error = future.exception()
+        if isinstance(error, ModuleNotFoundError):
+            raise _cannot_import("a worker", error) from error
+        if isinstance(error, OSError):
+            problem = f"{key.name} cannot be read ({error})"
+            raise InputError(problem, cure="Every worker must be able to read every partition.") from error
+        raise error
 
 
 def _is_lost(future: Future) -> bool:
@@ -209,14 +227,46 @@ def _is_lost(future: Future) -> bool:
     return future.status == "error" and isinstance(future.exception(), KilledWorker)
 
 
-def _reason(future: Future) -> str:
-    return str(future.exception()) if future.status == "error" else "it was lost with the worker that held it"
-
-
-def _applied(partition: Any, function: Callable[..., Any], shared: tuple[Any, ...]) -> Any:
+def _applied(function: Callable[..., Any], *given: Any) -> Any:
     # One thread of BLAS: sums then have the same bits on every worker.
     with blas_held_back():
-        return function(partition, *shared)
+        return function(*given)
+
+
+class DaskPartitions:
+    """Partitions as keys on a cluster."""
+
+    def __init__(self, tasks: Tasks, keys: Sequence[Key]) -> None:
+        self.tasks, self.keys = tasks, list(keys)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What messages call each partition."""
+        return tuple(key.name for key in self.keys)
+
+    def run(self, function: Callable[..., Any], *shared: Any) -> Iterator[list[Any] | None]:
+        """Yield None until all results are there, then these, in the order of the partitions."""
+        return self.tasks.results([self.tasks.submit(key.name, function, key, *shared) for key in self.keys])
+
+    def map(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return ``function(partition, *shared)`` of every partition, in their order."""
+        return last_of(self.run(function, *shared))
+
+    def derive(self, function: Callable[..., Any], *shared: Any) -> Self:
+        """Return new partitions, which stay on the workers. Those they are made of are forgotten."""
+        made = type(self)(self.tasks, [self.tasks.submit(key.name, function, key, *shared) for key in self.keys])
+        for key in self.keys:
+            key.release()
+        return made
+
+
+def last_of(results: Iterator[list[Any] | None]) -> list[Any]:
+    """Return the results when all are there."""
+    found = None
+    for found in results:  # noqa: B007
+        pass
+    assert found is not None
+    return found
 
 
 # Where partitions come from
@@ -234,9 +284,7 @@ def partitions_of(client: Client, X: Any, y: Any, sample_weight: Any) -> DaskPar
         names, start = _from_files(client, X, y, sample_weight)
     else:
         names, start = _from_memory(client, X, y, sample_weight)
-    found = DaskPartitions(client, names, start)
-    found._keep()
-    return found
+    return DaskPartitions(Tasks(client), [Key(name, partial(start, p)) for p, name in enumerate(names)])
 
 
 def _from_collection(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str], Start]:
@@ -258,7 +306,7 @@ def _from_collection(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[
         given = [each for each in (parts[p], *own.values()) if hasattr(each, "key")]
         ready = iter(client.compute(given))
         taken = [next(ready) if hasattr(each, "key") else each for each in (parts[p], *own.values())]
-        return client.submit(_part_of_collection, *taken, names[p], pure=False)
+        return client.submit(_applied, _part_of_collection, *taken, names[p], pure=False)
 
     return names, start
 
@@ -337,7 +385,7 @@ def _from_files(client: Client, X: Any, target: Any, weight: Any) -> tuple[list[
     pieces = [piece for path in paths for piece in _pieces(path)]
 
     def start(p: int) -> Future:
-        return client.submit(_part_of_file, pieces[p], target, weight, pure=False)
+        return client.submit(_applied, _part_of_file, pieces[p], target, weight, pure=False)
 
     return [piece.name for piece in pieces], start
 
@@ -410,7 +458,6 @@ def _scattered(client: Client, part: Part) -> Future:
         try:
             return client.scatter(part, hash=False, timeout=_PATIENCE)
         except OSError as error:  # TimeoutError and Dask's CommClosedError are of this kind
-            _check_connection(client)
+            check_connection(client)
             if time.monotonic() - begun > _PATIENCE:
-                words = f"the Dask cluster has had no worker for {_PATIENCE} seconds. Start some, and fit again."
-                raise EngineError(words) from error
+                raise _no_workers() from error

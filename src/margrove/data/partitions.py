@@ -7,10 +7,13 @@ of workers. `margrove.data.dask_partitions` implements them on Dask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
+import numpy as np
+
+from margrove.data.columns import MISSING, Column
 from margrove.data.rows import Matrix
 from margrove.data.stream import numbers_of_table
 from margrove.data.table import Table
@@ -66,6 +69,48 @@ class Part:
         line = None if self.file is None else line_of_row(self.file, row)
         problem = "the cell is missing" if line is not None else f"{self.name}: the cell of row {row} is missing"
         return InputError(problem, file=self.file, line=line, column=column, cure="Fill it, or remove the row.")
+
+
+def stacked(tables: Sequence[Table]) -> Table:
+    """Return tables of the same columns as one, without a target: the rows of the first, then those of the next."""
+    first = tables[0]
+    if all(table.block is not None for table in tables):
+        return Table(block=np.concatenate([table.block for table in tables]), names=first.names, source=first.source)
+    columns = [_stacked([table[name] for table in tables], [table.source for table in tables]) for name in first.names]
+    return Table(columns, source=first.source)
+
+
+def _stacked(parts: Sequence[Column], sources: Sequence[str]) -> Column:
+    """Return the parts of a column as one. One whose cells are all missing may be of any kind."""
+    known = [place for place, part in enumerate(parts) if part.n_missing < len(part)]
+    model = parts[known[0]] if known else parts[0]
+    for place in known:
+        if parts[place].kind != model.kind:
+            raise InputError(
+                f"the column is {parts[place].shown_kind} here, and {model.shown_kind} in {sources[known[0]]}",
+                file=sources[place],
+                column=model.name,
+                cure="Write it alike everywhere.",
+            )
+    levels = {level for place in known for level in parts[place].levels}
+    if model.kind != "category":
+        gap = np.nan if model.kind == "numeric" else MISSING
+        empty = model.values.dtype.type(gap)
+        values = [part.values if part.kind == model.kind else np.full(len(part), empty) for part in parts]
+        return replace(model, values=np.concatenate(values))
+    if len({type(level) for level in levels}) > 1:
+        kinds = ", ".join(sorted({type(level).__name__ for level in levels}))
+        raise InputError(f"the categories are of several types: {kinds}", column=model.name, cure="Use one type.")
+    ordered = tuple(sorted(levels))  # type: ignore[type-var]
+    place_of = {level: code for code, level in enumerate(ordered)}
+    values = []
+    for part in parts:
+        if part.kind != "category":
+            values.append(np.full(len(part), MISSING, dtype=np.int32))
+            continue
+        recode = np.array([place_of.get(level, MISSING) for level in part.levels] + [MISSING], dtype=np.int32)
+        values.append(recode[part.values])
+    return replace(model, values=np.concatenate(values), levels=ordered)
 
 
 class Partitions(Protocol):
