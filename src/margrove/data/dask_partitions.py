@@ -23,7 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.frames import as_array, is_frame
-from margrove.data.partitions import Part, kind_of_collection
+from margrove.data.lazy import kind_of_collection
+from margrove.data.partitions import Part
 from margrove.data.readers import read_table
 from margrove.data.table import Table
 from margrove.data.target import choose_target
@@ -342,7 +343,9 @@ def _part_of_collection(X: Any, y: Any, weight: Any, name: str) -> Part:
     X, weight = _taken_out(X, weight)
     for what, each in (("y", y), ("sample_weight", weight)):
         if each is not None and len(each) != X.shape[0]:
-            raise InputError(f"{name} has {X.shape[0]} rows, and that of {what} has {len(each)}", cure="Each row needs one.")
+            raise InputError(
+                f"{name} has {X.shape[0]} rows, and that of {what} has {len(each)}", cure="Each row needs one."
+            )
     return Part(X, y, weight, name)
 
 
@@ -374,7 +377,8 @@ def _from_files(client: Client, X: Any, target: Any, weight: Any) -> tuple[list[
     for name, given in (("y", target), ("sample_weight", weight)):
         if not (isinstance(given, str) or (given is None and name == "sample_weight")):
             raise InputError(
-                f"X names files and {name} is of type {type(given).__name__}", cure=f"Pass the name of a column as {name}."
+                f"X names files and {name} is of type {type(given).__name__}",
+                cure=f"Pass the name of a column as {name}.",
             )
     if isinstance(X, list | tuple):
         paths = [os.path.abspath(each) for each in X]

@@ -19,27 +19,6 @@ from margrove.data.stream import numbers_of_table
 from margrove.data.table import Table
 from margrove.errors import InputError
 
-_WORDS = {"Array": "a dask array", "DataFrame": "a dask data frame", "Series": "a dask series"}
-
-
-def kind_of_collection(X: Any) -> str | None:
-    """Return the kind of a Dask collection in words; None for anything else."""
-    if not hasattr(type(X), "__dask_graph__"):
-        return None
-    name = type(X).__name__
-    return _WORDS.get(name, f"a dask {name}")
-
-
-def refuse_collection(learner: str, **given: Any) -> None:
-    """Raise `InputError` if an argument is a Dask collection: its rows are not in memory."""
-    for name, X in given.items():
-        kind = kind_of_collection(X)
-        if kind is not None:
-            raise InputError(
-                f"{name} is {kind}, and this method of {learner} reads rows that are in memory",
-                cure=f"Use {name}.compute() if it fits into memory.",
-            )
-
 
 @dataclass(frozen=True)
 class Part:

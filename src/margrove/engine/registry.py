@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 import margrove.engine
 from margrove.advice import Advice, Setting
+from margrove.data.lazy import kind_of_collection
 from margrove.data.memory import free_memory
-from margrove.data.partitions import Partitions, kind_of_collection
+from margrove.data.partitions import Partitions
 from margrove.data.rows import Home
 from margrove.errors import EngineError, MissingExtraError, ParameterError, check_choice, shown
 from margrove.problem import Problem
@@ -332,11 +333,13 @@ def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | N
 
 def fitted_by(model: Any) -> Engine:
     """Return the engine that a fitted model predicts with: the one that fitted it if it is here, the native one
-    otherwise. All give the same predictions."""
+    otherwise, and for rows in memory after a fit over partitions. All give the same predictions."""
     given, name = model.engine, model.engine_
     if isinstance(given, Engine) and given.name == name:
-        return given
-    return (_present(name) if name in folders() or name in _added else None) or named(_DEFAULT)
+        found: Engine | None = given
+    else:
+        found = _present(name) if name in folders() or name in _added else None
+    return named(_DEFAULT) if found is None or Capability.PARTITIONED in found.can else found
 
 
 def partitioning(given: str | Engine, X: Any) -> Engine | None:
@@ -349,9 +352,7 @@ def partitioning(given: str | Engine, X: Any) -> Engine | None:
         return None
     if engine is not None:
         words = f" reads rows in memory, and X is {kind}. Use "
-        raise EngineError(
-            Advice(Setting("engine", engine.name), words, Setting("engine", "dask"), ", or X.compute().")
-        )
+        raise EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "dask"), ", or X.compute()."))
     return next(each for each in map(named, names()) if Capability.PARTITIONED in each.can)
 
 

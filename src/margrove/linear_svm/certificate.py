@@ -29,12 +29,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
+from margrove.data.dask_partitions import connected, partitions_of
+from margrove.data.lazy import kind_of_collection
 from margrove.data.rows import Matrix, Partitioned
 from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
 from margrove.linear_svm.chunks import ChunkedSample, read_chunked_sample, read_chunked_values
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, stated_problem, weights_of
+from margrove.linear_svm.partitions import read_partitioned_sample, read_partitioned_values
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     CrammerSingerProblem,
@@ -240,6 +243,8 @@ class _Sums:
 @_QUIETLY
 def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
+    if kind_of_collection(X) is not None:
+        return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     codes = codes_of(y, model.classes_)
     costs = costs_of_classes(model, model.classes_, codes, own)
@@ -252,6 +257,8 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
 @_QUIETLY
 def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear regression by support vectors, Margrove's, or scikit-learn's of a squared loss."""
+    if kind_of_collection(X) is not None:
+        return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     problem = stated_problem(model, X, [np.asarray(y, dtype=np.float64)], [float(model.C) * own])
     return certify_problem(model, problem, ("regression",))
@@ -279,6 +286,20 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     names = machine_names(sample.classes) if len(sample.classes) else ("regression",)
     parts = (stated_problem(model, block.X, block.target, block.cost) for block in sample.rows.blocks())
     return _certify(model, parts, sample.rows.n, names)
+
+
+def _certify_collection(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """Judge a linear SVM of ours on a Dask collection, where it lies, by the current client."""
+    is_classifier = hasattr(model, "classes_")
+    if (is_classifier and is_joint(model)) or hasattr(model, "dual_coef_") or not hasattr(model, "gap_"):
+        problem = f"this {type(model).__name__} cannot be certified over partitions: it was fitted in memory"
+        raise InputError(problem, cure="Pass rows in memory: X.compute().")
+    with connected(None) as client:
+        parts = partitions_of(client, X, y, sample_weight)
+        if is_classifier:
+            sample = read_partitioned_sample(model, parts, model.classes_, is_first=False)
+            return certify_partitioned(model, sample, machine_names(model.classes_))
+        return certify_partitioned(model, read_partitioned_values(model, parts, is_first=False), ("regression",))
 
 
 @_QUIETLY

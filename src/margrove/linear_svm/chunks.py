@@ -101,7 +101,9 @@ class Masses:
         found = _ordered(self._mass, among) if known is None else known
         for label in _keys(found):
             if label not in self._mass:
-                cure = "Remove it from classes, or add rows of it." if is_first else "The model was fitted on rows of it."
+                cure = (
+                    "Remove it from classes, or add rows of it." if is_first else "The model was fitted on rows of it."
+                )
                 raise InputError(f"the {among} contain no row of class {shown(label)}", cure=cure)
         masses = np.array([self._mass[label] for label in _keys(found)])
         check_class_weights(model.class_weight, found)

@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from margrove.data.partitions import Part, Partitions
 from margrove.data.rows import Matrix, Partitioned
-from margrove.data.table import Table
 from margrove.data.sample import check_class_weights, codes_of, read_chunk, take_columns_of
+from margrove.data.table import Table
 from margrove.errors import InputError
 from margrove.linear_svm.chunks import (
     ChunkedSample,
@@ -65,9 +65,7 @@ def read_partitioned_values(model: Any, parts: Partitions, *, is_first: bool) ->
     return ChunkedSample(rows, *sums.start(model, rows.n, rows.d, among="partition"))
 
 
-def _looked_at(
-    model: Any, parts: Partitions, look: Callable[..., _Look], *shared: Any, is_first: bool
-) -> list[_Look]:
+def _looked_at(model: Any, parts: Partitions, look: Callable[..., _Look], *shared: Any, is_first: bool) -> list[_Look]:
     """Return what each partition has, and note its columns on the model."""
     looks: list[_Look] = parts.map(look, _reader(model, is_first=is_first), is_first, *shared)
     first = None

@@ -140,9 +140,7 @@ class Streaming(LinearSupportVectorMachine):
         if self.penalty == "l1":
             raise ParameterError(f"penalty is 'l1', which {which} not support. Use penalty='l2'.")
         if is_joint(self):
-            raise ParameterError(
-                f"multi_class is {self.multi_class!r}, which {which} not support. Use 'ovr'."
-            )
+            raise ParameterError(f"multi_class is {self.multi_class!r}, which {which} not support. Use 'ovr'.")
 
     def _solve_piece(
         self, X: Matrix, targets: NDArray[np.float64], costs: NDArray[np.float64]

@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.data.partitions import Partitions
 from margrove.data.sample import (
     Sample,
@@ -208,13 +209,20 @@ class LinearSVC(ClassifierMixin, Streaming):
             check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))
         return known
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> Any:
         """Return f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            tail = () if len(self.classes_) == 2 else (len(self.classes_),)
+            return predicted_lazily(self, "decision_function", X, np.float64, *tail)
         values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Any:
         """Return the class of each row."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, self.classes_.dtype)
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])

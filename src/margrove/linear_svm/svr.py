@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.data.partitions import Partitions
 from margrove.data.sample import read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
@@ -102,8 +104,11 @@ class LinearSVR(RegressorMixin, Streaming):
         self._keep_piece(self._solve_piece(X, targets, costs[None]), len(z))
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike) -> Any:
         """Return f(x) of each row."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, np.float64)
         return self._machine_values(X).ravel()
 
     def _check(self) -> None:

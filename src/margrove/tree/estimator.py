@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.formats import Format
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.data.table import note_target
 from margrove.engine import Effort, Engine, choose, fitted_by
 from margrove.engine.registry import partitioning
@@ -208,7 +209,9 @@ class DecisionTree(TreeParameters):
         for name, asked in is_asked.items():
             if asked:
                 value = shown(getattr(self, name))
-                raise ParameterError(f"{name} is {value}, which engine='dask' does not do. Leave it out, or fit in memory.")
+                raise ParameterError(
+                    f"{name} is {value}, which engine='dask' does not do. Leave it out, or fit in memory."
+                )
 
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)
@@ -337,9 +340,12 @@ class DecisionTree(TreeParameters):
         """The leaf of each row: its number in ``nodes_``. The input is always checked."""
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
-    def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
+    def predict(self, X: Any, check_input: bool = True) -> Any:
         """The heaviest class of the row's leaf, the first of equals; for regression the mean (or median). The input is
         always checked."""
+        if kind_of_collection(X) is not None and self._n_targets == 1:
+            dtype = np.float64 if self._labels() is None else self.classes_.dtype
+            return predicted_lazily(self, "predict", X, dtype)
         return self._predicted(self.apply(X))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:

@@ -24,7 +24,9 @@ from margrove.errors import InputError
 from margrove.tree.problem import Cells, TreeColumn
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells
 
-MOST_PIECES = 4000  # parts of the table that are regrouped, partitions × groups of columns: tasks of about a millisecond
+MOST_PIECES = (
+    4000  # parts of the table that are regrouped, partitions × groups of columns: tasks of about a millisecond
+)
 MOST_GROUPS = 64  # of columns
 _NOTED = ("n_features_in_", "feature_names_in_", "target_", "target_format_")
 

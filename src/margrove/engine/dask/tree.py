@@ -165,7 +165,9 @@ class SpreadTree:
         if self.root.arrays is None:  # interrupted early
             growth = replace(problem.growth, min_samples_split=problem.n_rows + 1)
             key, first = self.rows.numbered()[0]
-            leaf = submit("the root", _best_tests, key, first, self.rows.sample, self.place, [0], problem.n_classes, growth)
+            leaf = submit(
+                "the root", _best_tests, key, first, self.rows.sample, self.place, [0], problem.n_classes, growth
+            )
             self.root.arrays = last_of(self.tasks.results([leaf]))[0][0].arrays
         arrays, places = _assembled(self.root)
         bare = TreeProblem(
@@ -309,9 +311,7 @@ def _small(arrays: Arrays, first: int) -> Arrays:
     return arrays
 
 
-def _branches(
-    cells: Cells, first: int, place: NDArray[Any], splits: dict[int, Arrays]
-) -> dict[int, NDArray[Any]]:
+def _branches(cells: Cells, first: int, place: NDArray[Any], splits: dict[int, Arrays]) -> dict[int, NDArray[Any]]:
     """Return the branch of each row of these nodes, whose tests are on these columns."""
     found = {}
     for number, arrays in splits.items():
@@ -329,9 +329,7 @@ def _model(arrays: Arrays, cells: Cells) -> TreeModel:
     return TreeModel(columns=cells.columns, impurity=np.zeros(len(arrays["feature"])), **kept)
 
 
-def _moved(
-    place: NDArray[Any], branches: list[dict[int, NDArray[Any]]], first_child: dict[int, int]
-) -> NDArray[Any]:
+def _moved(place: NDArray[Any], branches: list[dict[int, NDArray[Any]]], first_child: dict[int, int]) -> NDArray[Any]:
     """Return the node of every row after these splits."""
     most = max(first_child.values()) + max(int(each.max()) for found in branches for each in found.values())
     moved = place.astype(np.uint16 if most < 1 << 16 else np.int32)
