@@ -201,8 +201,8 @@ def _no_workers() -> EngineError:
 def _given_up(name: str, future: Future) -> EngineError:
     why = future.exception() if future.status == "error" else "it was lost with the worker that held it"
     return EngineError(
-        f"{name} cannot be computed: Dask has given it up {_MOST_LOSSES + 1} times ({why}). If workers ran out of memory, "
-        "use smaller partitions, or give the workers more."
+        f"{name} cannot be computed: Dask has given it up {_MOST_LOSSES + 1} times ({why}). If workers ran out of "
+        "memory, use smaller partitions, or give the workers more."
     )
 
 
@@ -323,7 +323,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> Any:
     if kind is None:
         raise InputError(
             f"X is {kind_of_collection(X)} and {name} is of type {type(given).__name__}",
-            cure=f"Pass {name} as a Dask collection with the partitions of X, or as the name of a column of a data frame.",
+            cure=f"Pass {name} as a Dask collection partitioned as X is, or as the name of a column of a data frame.",
         )
     if hasattr(given, "chunks") and hasattr(X, "chunks"):
         if given.shape[0] != X.shape[0]:
@@ -449,7 +449,8 @@ def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str]
     def start(p: int) -> Future:
         rows = slice(*bounds[p])
         own = nw.from_native(X)[rows].to_native() if is_frame(X) else X[rows]
-        part = Part(own, *(None if each is None else each[rows] for each in beside), names[p])
+        own_y, own_weight = (None if each is None else each[rows] for each in beside)
+        part = Part(own, own_y, own_weight, names[p])
         return _scattered(client, part)
 
     return names, start

@@ -80,7 +80,7 @@ def _stacked(parts: Sequence[Column], sources: Sequence[str]) -> Column:
     if len({type(level) for level in levels}) > 1:
         kinds = ", ".join(sorted({type(level).__name__ for level in levels}))
         raise InputError(f"the categories are of several types: {kinds}", column=model.name, cure="Use one type.")
-    ordered = tuple(sorted(levels))  # type: ignore[type-var]
+    ordered = tuple(sorted(levels))
     place_of = {level: code for code, level in enumerate(ordered)}
     values = []
     for part in parts:

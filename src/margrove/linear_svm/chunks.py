@@ -101,9 +101,8 @@ class Masses:
         found = _ordered(self._mass, among) if known is None else known
         for label in _keys(found):
             if label not in self._mass:
-                cure = (
-                    "Remove it from classes, or add rows of it." if is_first else "The model was fitted on rows of it."
-                )
+                cure = "Remove it from classes, or add rows of it."
+                cure = cure if is_first else "The model was fitted on rows of it."
                 raise InputError(f"the {among} contain no row of class {shown(label)}", cure=cure)
         masses = np.array([self._mass[label] for label in _keys(found)])
         check_class_weights(model.class_weight, found)
@@ -117,7 +116,7 @@ class Masses:
 def mass_by_label(y: NDArray[Any], own: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return the labels of some rows, sorted, and the weight of each."""
     labels, codes = np.unique(y, return_inverse=True)
-    return labels, np.bincount(codes, weights=own, minlength=len(labels))
+    return labels, np.bincount(codes, weights=own, minlength=len(labels)).astype(np.float64)
 
 
 def read_chunked_values(model: Any, chunks: Any, *, is_first: bool) -> ChunkedSample:

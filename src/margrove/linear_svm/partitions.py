@@ -76,7 +76,7 @@ def _looked_at(model: Any, parts: Partitions, look: Callable[..., _Look], *share
             first = each.reader
             continue
         names = [getattr(reader, "feature_names_in_", None) for reader in (first, each.reader)]
-        if first.n_features_in_ != each.reader.n_features_in_ or not np.array_equal(*map(_listed, names)):
+        if first.n_features_in_ != each.reader.n_features_in_ or _listed(names[0]) != _listed(names[1]):
             raise InputError(
                 f"{name} has the columns {_columns(each.reader)}, and the first has {_columns(first)}",
                 cure="All partitions need the same columns, in the same order.",

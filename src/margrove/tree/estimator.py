@@ -188,30 +188,26 @@ class DecisionTree(TreeParameters):
 
     def _check_spread(self) -> None:
         """Raise `ParameterError` for what a tree over partitions does not do."""
-        histogram = self.thresholds if self.thresholds == "histogram" else None
+        own = self.categorical_features
         is_asked = {
             "split_score": self.split_score != "gain",
             "splitter": self.splitter != "best",
-            "thresholds": histogram is not None,
+            "thresholds": self.thresholds != "exact",
             "max_features": self.max_features is not None,
             "max_leaf_nodes": self.max_leaf_nodes is not None,
             "random_state": self.random_state is not None,
             "complexity": self.complexity > 0,
             "monotonic_cst": self.monotonic_cst is not None,
             "split_values": self.split_values is not None,
-            "categorical_features": self.categorical_features not in (None, "from_dtype")
-            if isinstance(self.categorical_features, str | None)
-            else True,
+            "categorical_features": not (own is None or (isinstance(own, str) and own == "from_dtype")),
             "prune": self.prune == "reduced_error",
             "ccp_alpha": self._is_alpha_chosen,
             "criterion": self._settled_criterion() == "gaussian_entropy",
         }
         for name, asked in is_asked.items():
             if asked:
-                value = shown(getattr(self, name))
-                raise ParameterError(
-                    f"{name} is {value}, which engine='dask' does not do. Leave it out, or fit in memory."
-                )
+                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
 
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from margrove.data.dask_partitions import DaskPartitions, Key, Tasks, last_of
 from margrove.data.frames import as_table
-from margrove.data.partitions import Part, stacked
+from margrove.data.partitions import Part, Partitions, stacked
 from margrove.data.rows import Home
 from margrove.data.sample import read_features
 from margrove.data.table import Table, note_target
@@ -24,9 +24,7 @@ from margrove.errors import InputError
 from margrove.tree.problem import Cells, TreeColumn
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells
 
-MOST_PIECES = (
-    4000  # parts of the table that are regrouped, partitions × groups of columns: tasks of about a millisecond
-)
+MOST_PIECES = 4000  # partitions × groups of columns: each is a task of about a millisecond
 MOST_GROUPS = 64  # of columns
 _NOTED = ("n_features_in_", "feature_names_in_", "target_", "target_format_")
 
@@ -71,8 +69,9 @@ class _Look:
     noted: dict[str, Any]  # what the copy of the model noted
 
 
-def read_spread(model: Any, parts: DaskPartitions, wishes: ColumnWishes) -> SpreadSample:
+def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes) -> SpreadSample:
     """Regroup a table in partitions and read it. Runs in this process; the model notes the columns."""
+    assert isinstance(parts, DaskPartitions)
     reader = clone(model).set_params(engine="native")
     named = zip(parts.names, parts.map(_looked_at, reader), strict=True)
     looks = {name: look for name, look in named if look is not None}

@@ -45,7 +45,8 @@ class Dask(Engine):
         check_extra()
         if self.address is not None and (not isinstance(self.address, str) or not self.address):
             raise ParameterError(
-                f"address is {shown(self.address)}; it must be that of a scheduler, 'local', or None for the current client."
+                f"address is {shown(self.address)}; it must be that of a scheduler, 'local', or None for the current "
+                "client."
             )
 
     @contextmanager

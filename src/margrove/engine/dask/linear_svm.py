@@ -25,7 +25,8 @@ class PartitionNewton(BlockNewton):
         rows = self.problem.rows
         assert isinstance(rows, Partitioned)
         self._clear(live)
-        asked = replace(self.problem, rows=None), rows.d, [_without_sums(machine) for machine in live]
+        nowhere: Chunked[RowBlock] = Chunked(0, rows.d, False, _no_blocks)
+        asked = replace(self.problem, rows=nowhere), [_without_sums(machine) for machine in live]
         found = None
         for found in rows.parts.run(_pass_over, *asked):
             if found is None:
@@ -43,10 +44,14 @@ def _without_sums(machine: NewtonMachine) -> NewtonMachine:
     return bare
 
 
-def _pass_over(block: RowBlock, problem: StreamProblem, d: int, live: list[NewtonMachine]) -> list[PassSums]:
+def _no_blocks() -> Iterator[RowBlock]:
+    return iter(())
+
+
+def _pass_over(block: RowBlock, problem: StreamProblem, live: list[NewtonMachine]) -> list[PassSums]:
     """Return the sums of a pass over one partition."""
     own: list[Any] = [copy(machine) for machine in live]  # other threads of the worker have the same machines
-    rows: Chunked[RowBlock] = Chunked(block.X.shape[0], d, False, lambda: iter([block]))
+    rows: Chunked[RowBlock] = Chunked(block.X.shape[0], problem.rows.d, False, lambda: iter([block]))
     return BlockNewton(replace(problem, rows=rows)).sums_of(own)
 
 

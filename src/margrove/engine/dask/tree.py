@@ -37,8 +37,10 @@ FEW_CELLS = 1 << 24  # whose growing takes about 0.8 GB
 Arrays = dict[str, NDArray[Any]]
 Waiting = Generator[None, None, list[Any]]
 _ALONE = Effort(n_jobs=1)  # Dask runs as many tasks at a time as a worker has threads
-_PER_NODE = ("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "least", "most", "gain")
-_PER_NODE += ("n_tests", "n_candidates", "n_levels", "association", "inverse_weight", "value")
+_PER_NODE = (
+    *("feature", "threshold", "missing_branch", "default_branch", "n_rows", "weight", "least", "most", "gain"),
+    *("n_tests", "n_candidates", "n_levels", "association", "inverse_weight", "value"),
+)
 
 
 @dataclass
@@ -165,9 +167,8 @@ class SpreadTree:
         if self.root.arrays is None:  # interrupted early
             growth = replace(problem.growth, min_samples_split=problem.n_rows + 1)
             key, first = self.rows.numbered()[0]
-            leaf = submit(
-                "the root", _best_tests, key, first, self.rows.sample, self.place, [0], problem.n_classes, growth
-            )
+            asked = self.rows.sample, self.place, [0], problem.n_classes, growth
+            leaf = submit("the root", _best_tests, key, first, *asked)
             self.root.arrays = last_of(self.tasks.results([leaf]))[0][0].arrays
         arrays, places = _assembled(self.root)
         bare = TreeProblem(
@@ -385,7 +386,7 @@ def _leaves(
     """Return the leaf of every row in the whole tree."""
     first = np.zeros(max(places) + 1, np.int32)
     first[list(places)] = list(places.values())
-    leaf = first[place]
+    leaf: NDArray[np.int32] = first[place]
     for number, arrays in zip(numbers, below, strict=True):
         rows = _rows_at(place, number)
         leaf[slice(None) if rows is None else rows] += arrays["leaf"]
