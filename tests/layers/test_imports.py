@@ -32,8 +32,8 @@ LAYERS = (
     "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
     "tree.held_out tree.partitions tree.path tree.words tree.rules tree.export tree.c_source tree.python_source "
-    "tree.sklearn_tree tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source forest.course "
-    "forest.checkpointing "
+    "tree.sklearn_tree tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source "
+    "forest.course forest.checkpointing "
     "boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
     "calibrate.threshold select.selector select.scores transfer/",

@@ -71,7 +71,8 @@ def connected(address: str | None) -> Iterator[Client]:
         yield client
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
-        local = distributed.LocalCluster(host="127.0.0.1", processes=True, threads_per_worker=1, dashboard_address=None)
+        how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
+        local = distributed.LocalCluster(**how)
         with local, distributed.Client(local, set_as_default=False) as client:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too
