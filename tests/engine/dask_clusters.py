@@ -62,4 +62,5 @@ def dying(cluster: LocalCluster, rng: np.random.Generator, seconds: float) -> It
 
 def bits_of_tree(tree: Any) -> dict[str, bytes]:
     """Return the arrays of a tree as bytes, by name."""
-    return {each.name: getattr(tree, each.name).tobytes() for each in fields(tree) if each.name != "columns"}
+    arrays = {each.name: getattr(tree, each.name) for each in fields(tree) if each.name != "columns"}
+    return {name: b"" if array is None else array.tobytes() for name, array in arrays.items()}

@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from sklearn.base import clone
-from tests.engine.dask_clusters import SETTINGS, bits_of_tree, processes
+from tests.engine.dask_clusters import SETTINGS, bits_of_tree, processes, threads
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, LinearSVC, LinearSVR, certify
 from margrove.data import dask_partitions
@@ -31,10 +31,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(n_workers=2, processes=False, threads_per_worker=1, **SETTINGS) as cluster,
-        Client(cluster) as own,
-    ):
+    with threads(2) as own:
         yield own
 
 
@@ -248,6 +245,7 @@ def test_a_file_that_cannot_be_read_again_is_named(client, tmp_path, table):
             parts.map(lambda part: part.X.n_rows)
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_its_workers_ends_with_its_name(monkeypatch):
     monkeypatch.setattr(dask_partitions, "_MOST_LOSSES", 1)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), processes(1) as (_, client):

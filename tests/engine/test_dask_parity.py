@@ -8,9 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
-from tests.engine.dask_clusters import bits_of_tree
+from tests.engine.dask_clusters import bits_of_tree, threads
 
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor, LinearSVC, LinearSVR, certify, load_penguins
+from margrove import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    LinearSVC,
+    LinearSVR,
+    RandomForestClassifier,
+    certify,
+    load_penguins,
+)
 from margrove.engine.dask import tree as spread
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.status import Status
@@ -22,10 +31,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module", autouse=True)
 def client():
-    with (
-        LocalCluster(n_workers=2, processes=False, threads_per_worker=1, **SETTINGS) as cluster,
-        Client(cluster) as own,
-    ):
+    with threads(2) as own:
         yield own
 
 
@@ -188,6 +194,29 @@ def test_what_a_tree_over_partitions_lacks_is_named(settings):
     (name,) = settings
     with pytest.raises(ParameterError, match=f"{name} is .*, which engine='dask' does not support"):
         DecisionTreeClassifier(engine="dask", **settings).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
+def test_forests_have_the_same_trees(kind):
+    X, y = load_wine(return_X_y=True)
+    dX, dy = da.from_array(X, chunks=(50, 13)), da.from_array(y, chunks=50)
+    expected = kind(n_estimators=70, max_depth=4, random_state=3).fit(X, y)
+    forest = kind(n_estimators=70, max_depth=4, random_state=3).fit(dX, dy)
+    assert forest.engine_ == "dask"
+    assert forest.model_.n_trees == 70
+    for t in range(70):
+        assert bits_of_tree(forest.model_.tree(t)) == bits_of_tree(expected.model_.tree(t))
+    assert np.array_equal(forest.predict(dX).compute(), expected.predict(X))
+    assert certify(forest, X, y).holds
+    frame = pd.DataFrame({"x": X[:, 0], "word": np.array(["a", "b", None], dtype=object)[y]})
+    expected = kind(n_estimators=3, random_state=0).fit(frame, X[:, 1] > 2)
+    forest = kind(n_estimators=3, random_state=0).fit(dd.from_pandas(frame.assign(y=X[:, 1] > 2), npartitions=2), "y")
+    assert np.array_equal(forest.predict(frame), expected.predict(frame))
+
+
+def test_what_a_forest_over_partitions_lacks_is_named():
+    with pytest.raises(ParameterError, match="oob_score is True, which engine='dask' does not support"):
+        RandomForestClassifier(oob_score=True, engine="dask").fit(*load_iris(return_X_y=True))
 
 
 def test_sparse_rows_are_refused_by_trees(rng):

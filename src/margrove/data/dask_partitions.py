@@ -68,7 +68,8 @@ def connected(address: str | None) -> Iterator[Client]:
                 "dask.distributed.Client(address), or name the cluster: engine=margrove.engine.Dask(address='local')."
             ) from error
         check_workers(client)
-        yield client
+        with client.as_current():
+            yield client
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
         how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
@@ -77,7 +78,8 @@ def connected(address: str | None) -> Iterator[Client]:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too
             check_workers(client)
-            yield client
+            with client.as_current():
+                yield client
     else:
         try:
             client = distributed.Client(address, set_as_default=False)
@@ -87,7 +89,8 @@ def connected(address: str | None) -> Iterator[Client]:
             ) from error
         with client:
             check_workers(client)
-            yield client
+            with client.as_current():
+                yield client
 
 
 def check_workers(client: Client) -> None:
@@ -124,6 +127,11 @@ class Key:
         if self._future is None or _is_lost(self._future):
             self._future = self._make()
         return self._future
+
+    @property
+    def is_there(self) -> bool:
+        """True if the result has been computed and is not lost."""
+        return self._future is not None and self._future.status == "finished"
 
     def release(self) -> None:
         """Let Dask forget the result. What needs it later makes it again."""
@@ -326,10 +334,14 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> Any:
             f"X is {kind_of_collection(X)} and {name} is of type {type(given).__name__}",
             cure=f"Pass {name} as a Dask collection partitioned as X is, or as the name of a column of a data frame.",
         )
+    if getattr(given, "ndim", 1) != 1:
+        raise InputError(
+            f"{name} has shape {given.shape}", cure="Pass one column: several targets need rows in memory."
+        )
     if hasattr(given, "chunks") and hasattr(X, "chunks"):
         if given.shape[0] != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows and {name} has {given.shape[0]}", cure="Each row needs one.")
-        given = given.ravel().rechunk((X.chunks[0],))
+        given = given.rechunk((X.chunks[0],))
     parts = given.to_delayed()
     parts = parts.ravel().tolist() if hasattr(parts, "ravel") else list(parts)
     if len(parts) != n_partitions:

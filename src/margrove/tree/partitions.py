@@ -69,8 +69,10 @@ class _Look:
     noted: dict[str, Any]  # what the copy of the model noted
 
 
-def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes) -> SpreadSample:
-    """Regroup a table in partitions and read it. Runs in this process; the model notes the columns."""
+def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes, owner: Any = None) -> SpreadSample:
+    """Regroup a table in partitions and read it as a tree does. Runs in this process; the tree, or the owner it reads
+    for, notes the columns."""
+    owner = model if owner is None else owner
     assert isinstance(parts, DaskPartitions)
     reader = clone(model).set_params(engine="native")
     named = zip(parts.names, parts.map(_looked_at, reader), strict=True)
@@ -86,8 +88,8 @@ def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes) -> SpreadSa
                 cure="All partitions need the same columns, in the same order.",
             )
     for name in _NOTED:
-        vars(model).pop(name, None)
-    vars(model).update(first_look.noted)
+        vars(owner).pop(name, None)
+    vars(owner).update(first_look.noted)
     tasks, d = parts.tasks, len(names)
     n_groups = max(1, min(d, MOST_GROUPS, MOST_PIECES // len(parts.keys)))
     first = np.linspace(0, d, n_groups + 1).astype(int).tolist()

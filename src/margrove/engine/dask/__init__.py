@@ -56,5 +56,6 @@ class Dask(Engine):
             yield partitions_of(client, X, y, sample_weight)
 
 
-from margrove.engine.dask import linear_svm as _linear_svm  # noqa: E402, F401  (register their solvers)
+from margrove.engine.dask import forest as _forest  # noqa: E402, F401  (register their solvers)
+from margrove.engine.dask import linear_svm as _linear_svm  # noqa: E402, F401
 from margrove.engine.dask import tree as _tree  # noqa: E402, F401
