@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -46,10 +47,8 @@ Start = Callable[[int], "Future"]  # submits the making of a partition
 
 def check_extra() -> None:
     """Raise `MissingExtraError` unless Dask is installed."""
-    try:
-        import distributed  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("engine='dask' needs dask and distributed: pip install 'margrove[dask]'") from error
+    if find_spec("distributed") is None:
+        raise MissingExtraError("engine='dask' needs dask and distributed: pip install 'margrove[dask]'")
 
 
 @contextmanager

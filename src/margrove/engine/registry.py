@@ -58,6 +58,7 @@ _SMALL_CACHE = 1 << 26  # bytes: assumed to be free; a query takes about a milli
 
 _ANNOUNCED = {"gpu": "the GPU engine"}
 _DEFAULT, _LAST = "native", "reference"
+_FOR_PARTITIONS = "dask"  # solves nothing else, and loading it takes a while
 _added: dict[str, Engine] = {}
 
 Solver = Callable[[E, P, Effort], Any]
@@ -149,7 +150,7 @@ class Engine:
     can: ClassVar[frozenset[Capability]] = frozenset()
 
     def _solver(self, problem: Problem[Any]) -> Callable[..., Any] | None:
-        home = getattr(getattr(problem, "rows", None), "home", Home.MEMORY)
+        home = _home(problem)
         if home in _READS and _READS[home] not in self.can:
             return None
         own = _solvers.get(self.name, {})
@@ -230,6 +231,11 @@ class Engine:
         return free_memory()
 
 
+def _home(problem: Problem[Any]) -> Home:
+    home: Home = getattr(getattr(problem, "rows", None), "home", Home.MEMORY)
+    return home
+
+
 @cache
 def folders() -> tuple[str, ...]:
     """Return the names of Margrove's own engines."""
@@ -306,7 +312,11 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
     if engine is not None and not or_any:
         raise cannot_solve(engine, problem)
     is_known = False
-    for group in ([name for name in names() if name != _LAST], [_LAST]):  # the reference is loaded if no other can
+    left_out = () if _home(problem) is Home.PARTITIONS else (_FOR_PARTITIONS,)
+    for group in (
+        [name for name in names() if name not in (_LAST, *left_out)],
+        [_LAST],
+    ):  # the reference is loaded if no other can
         present = [found for name in group if (found := _present(name)) is not None]
         engines = [each for each in present if each.solves(problem)]
         able = [each for each in engines if wanted <= each.can]
