@@ -245,8 +245,9 @@ def _applied(function: Callable[..., Any], *given: Any) -> Any:
 class DaskPartitions:
     """Partitions as keys on a cluster."""
 
-    def __init__(self, tasks: Tasks, keys: Sequence[Key]) -> None:
+    def __init__(self, tasks: Tasks, keys: Sequence[Key], bounds: Sequence[tuple[int, int]] = ()) -> None:
         self.tasks, self.keys = tasks, list(keys)
+        self.bounds = tuple(bounds)  # the first row of each, and one past the last, where they come from memory
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -287,13 +288,14 @@ def partitions_of(client: Client, X: Any, y: Any, sample_weight: Any) -> DaskPar
     X is a Dask array or data frame with y and sample_weight partitioned alike; a list of files or a pattern; or rows in
     memory. Of a frame and of files y and sample_weight may be the names of columns.
     """
+    bounds: list[tuple[int, int]] = []
     if kind_of_collection(X) is not None:
         names, start = _from_collection(client, X, y, sample_weight)
     elif _is_files(X):
         names, start = _from_files(client, X, y, sample_weight)
     else:
-        names, start = _from_memory(client, X, y, sample_weight)
-    return DaskPartitions(Tasks(client), [Key(name, partial(start, p)) for p, name in enumerate(names)])
+        names, start, bounds = _from_memory(client, X, y, sample_weight)
+    return DaskPartitions(Tasks(client), [Key(name, partial(start, p)) for p, name in enumerate(names)], bounds)
 
 
 def _from_collection(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str], Start]:
@@ -436,7 +438,7 @@ def _part_of_file(piece: _Piece, target: str, weight: str | None) -> Part:
     return Part(table, table.labels(), weights, piece.name, piece.path)
 
 
-def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str], Start]:
+def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str], Start, list[tuple[int, int]]]:
     """Rows of this process, which it keeps: Dask cannot make them again."""
     if isinstance(X, Table):
         if y is None:
@@ -465,7 +467,7 @@ def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str]
         part = Part(own, own_y, own_weight, names[p])
         return _scattered(client, part)
 
-    return names, start
+    return names, start, bounds
 
 
 def _scattered(client: Client, part: Part) -> Future:

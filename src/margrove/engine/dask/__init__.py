@@ -39,7 +39,7 @@ class Dask(Engine):
 
     address: str | None = None
     name = "dask"
-    can = frozenset({Capability.TIME_LIMIT, Capability.PARTITIONED})
+    can = frozenset({Capability.TIME_LIMIT, Capability.CHECKPOINT, Capability.PARTITIONED})
 
     def __post_init__(self) -> None:
         check_extra()
@@ -58,4 +58,5 @@ class Dask(Engine):
 
 from margrove.engine.dask import forest as _forest  # noqa: E402, F401  (register their solvers)
 from margrove.engine.dask import linear_svm as _linear_svm  # noqa: E402, F401
+from margrove.engine.dask import svm as _svm  # noqa: E402, F401
 from margrove.engine.dask import tree as _tree  # noqa: E402, F401
