@@ -10,7 +10,7 @@ import pytest
 from distributed import Client
 from tests.engine.dask_clusters import dying, processes
 
-from margrove import DecisionTreeClassifier, LinearSVC, save
+from margrove import SVC, DecisionTreeClassifier, LinearSVC, RandomForestClassifier, save
 from margrove.engine.dask import tree as spread
 from margrove.errors import EngineError
 
@@ -41,7 +41,11 @@ def _small_nodes(monkeypatch):
 
 
 def _models():
-    return [LinearSVC(loss="hinge", engine="dask", tol=1e-6), DecisionTreeClassifier(engine="dask", max_depth=6)]
+    return [
+        LinearSVC(loss="hinge", engine="dask", tol=1e-6),
+        DecisionTreeClassifier(engine="dask", max_depth=6),
+        RandomForestClassifier(n_estimators=12, max_depth=6, engine="dask"),
+    ]
 
 
 def _bytes(model, table, folder):
@@ -54,31 +58,38 @@ def test_without_a_client_the_error_says_how_to_get_one():
         LinearSVC(engine="dask").fit(*_table())
 
 
-def _killed(tables, folder, schedules):
-    """Fit each model on each table while workers die; return how many died."""
+def _killed(fits, folder, schedules):
+    """Fit each model on its table while workers die; return how many died."""
     n_killed = 0
     with processes(2) as (cluster, client):
         cluster.adapt(minimum=2, maximum=2)  # Dask gives up a worker that dies while it starts
-        for model in _models():
-            for table in tables:
-                began = time.monotonic()
-                expected = _bytes(model, table, folder)
-                seconds = time.monotonic() - began
-                for seed in schedules:
-                    with dying(cluster, np.random.default_rng(seed), seconds) as killed:
-                        assert _bytes(model, table, folder) == expected, f"schedule {seed}"
-                    n_killed += len(killed)
-                    client.wait_for_workers(2)
+        for model, table in fits:
+            began = time.monotonic()
+            expected = _bytes(model, table, folder)
+            seconds = time.monotonic() - began
+            for seed in schedules:
+                with dying(cluster, np.random.default_rng(seed), seconds) as killed:
+                    assert _bytes(model, table, folder) == expected, f"schedule {seed}"
+                n_killed += len(killed)
+                client.wait_for_workers(2)
     return n_killed
 
 
+def _kernel_machine(tables):
+    X, y = tables[1]
+    return SVC(C=10, engine="dask"), (X[:1500], y[:1500])
+
+
 def test_models_have_the_same_bytes_when_workers_die(tables, tmp_path):
-    assert _killed(tables, tmp_path, range(1)) + _killed(tables[:1], tmp_path, range(1, 2)) > 0
+    linear, tree, _ = _models()
+    fits = [(linear, tables[0]), (linear, tables[1]), (tree, tables[0]), (tree, tables[1]), _kernel_machine(tables)]
+    assert _killed(fits, tmp_path, range(1)) > 0
 
 
 @pytest.mark.slow
 def test_models_have_the_same_bytes_in_200_schedules(tables, tmp_path):
-    assert _killed(tables, tmp_path, range(50)) > 50
+    fits = [*((model, table) for model in _models() for table in tables), _kernel_machine(tables)]
+    assert _killed(fits, tmp_path, range(29)) > 50
 
 
 @pytest.mark.slow

@@ -75,7 +75,9 @@ class BlockSMO:
 
     def __init__(self, problem: DualProblem, parts: DaskPartitions) -> None:
         self.problem, self.tasks = problem, parts.tasks
-        self.machines = [_Machine(k, dual, dual.alpha.copy(), -dual.y * dual.p) for k, dual in enumerate(problem.machines)]
+        self.machines = [
+            _Machine(k, dual, dual.alpha.copy(), -dual.y * dual.p) for k, dual in enumerate(problem.machines)
+        ]
         has_hulls = any(dual.hulls for dual in problem.machines)
         self.largest_diagonal = float(problem.kernel.diagonal(problem.X).max()) if has_hulls else 0.0
         self.n_rounds = 0
@@ -98,7 +100,8 @@ class BlockSMO:
             if not live:
                 return
             live = live[turn % len(live) :] + live[: turn % len(live)]
-            taken, room = [], MOST_CHANGED
+            taken: list[_Machine] = []
+            room = MOST_CHANGED
             for machine in live:
                 size = min(WORKING_SET, len(machine.alpha))
                 if taken and size > room:
@@ -170,12 +173,11 @@ class BlockSMO:
         is_new[kept] = False
         # The pair that violates most is always in the set, be it new or not.
         for part in parts:
-            chosen += [_first(np.where(up & part, -machine.v, np.inf), 1), _first(np.where(low & part, machine.v, np.inf), 1)]
-            is_new[np.concatenate(chosen)] = False
-            chosen.append(_first(np.where(up & part & is_new, -machine.v, np.inf), each))
-            is_new[chosen[-1]] = False
-            chosen.append(_first(np.where(low & part & is_new, machine.v, np.inf), each))
-            is_new[chosen[-1]] = False
+            up_keys, low_keys = np.where(up & part, -machine.v, np.inf), np.where(low & part, machine.v, np.inf)
+            chosen += [_first(up_keys, 1), _first(low_keys, 1)]
+            for keys in (up_keys, low_keys):
+                is_new[np.concatenate(chosen)] = False
+                chosen.append(_first(np.where(is_new, keys, np.inf), each))
         found = np.concatenate([*chosen, kept])
         _, first = np.unique(found, return_index=True)
         return found[np.sort(first)][::-1]  # those of today at the end, which the next set keeps
@@ -292,9 +294,12 @@ def _given(asked: Any) -> Any:
 
 def _sums(shard: _Shard, asked: Sequence[tuple[int, Matrix, Array]], kernel: Kernel) -> list[Array]:
     """Return Σ Δβ_s K(x_i, x_s) of each machine for its rows of one partition."""
-    found, alone = [], Effort(n_jobs=1)
+    found: list[Array] = []
     for number, support, beta in asked:
         own = shard.rows[number]
         points = shard.X if own is None else shard.X[own]
-        found.append(Native().kernel_sums(kernel, points, support, beta[None], alone)[:, 0] if points.shape[0] else np.empty(0))
+        sums = np.empty((0, 1))
+        if points.shape[0]:
+            sums = Native().kernel_sums(kernel, points, support, beta[None], Effort(n_jobs=1))
+        found.append(sums[:, 0])
     return found
