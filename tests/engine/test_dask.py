@@ -201,6 +201,9 @@ def test_what_does_not_fit_together_is_named(client, table):
         LinearSVC(engine="dask").fit(X, y[:3])
     with pytest.raises(ParameterError, match="penalty is 'l1', which engine='dask' does not support"):
         LinearSVC(penalty="l1", engine="dask").fit(X, y)
+    for name, value in {"solver": "descent", "dual": True, "warm_start": True}.items():
+        with pytest.raises(ParameterError, match=f"{name} is .*, which engine='dask' does not support"):
+            LinearSVC(engine="dask", **{name: value}).fit(X, y)
     with pytest.raises(EngineError, match="too large a Hessian"):
         LinearSVC(engine="dask").fit(np.ones((4, 2001)) * np.arange(4)[:, None], [0, 0, 1, 1])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -9,9 +11,10 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
 from tests.engine.dask_clusters import threads
 
-from margrove import SVC, SVR, Checkpoint, NuSVC, NuSVR, OneClassSVM, certify
+from margrove import SVC, SVR, Checkpoint, LinearSVC, NuSVC, NuSVR, OneClassSVM, certify
 from margrove.engine.dask import svm as spread
 from margrove.errors import ConvergenceWarning, EngineError, InfeasibleError, InputError
+from margrove.run.progress import watched
 from margrove.status import Status
 
 pytestmark = pytest.mark.filterwarnings(
@@ -129,6 +132,23 @@ def test_a_fit_that_is_out_of_time_keeps_what_it_has(small_sets, limit):
     found = certify(model, X, y)
     assert found["equality residual"] < 1e-9  # α is feasible, and b its own
     assert not found.holds
+
+
+def test_ctrl_c_keeps_the_model(small_sets):
+    X, y = _classes()
+    models = [SVC(C=1000.0, engine="dask", tol=1e-9), LinearSVC(C=1000.0, loss="hinge", engine="dask", tol=1e-12)]
+    for model in models:
+        seen = []
+
+        def interrupt(progress, seen=seen):
+            seen.append(progress)
+            if len(seen) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+        with watched(interrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
+            model.fit(X, y)
+        assert model.status_ is Status.INTERRUPTED
+        assert set(model.predict(X)) <= {0, 1}
 
 
 def test_a_limit_of_steps_ends_the_fit(small_sets):

@@ -35,6 +35,8 @@ from margrove.run.threads import blas_held_back
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+# Ctrl-C in a terminal reaches all processes that were started there. It is for this one to handle.
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _WAIT = 0.05  # seconds between two looks at Ctrl-C and the time limit
 _MOST_LOSSES = 5  # of one partition: each time Dask has given it up, by default after the death of four workers
 _PATIENCE = 60  # seconds without a worker, before the fit ends
@@ -72,7 +74,7 @@ def connected(address: str | None) -> Iterator[Client]:
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
         how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
-        local = distributed.LocalCluster(**how)
+        local = distributed.LocalCluster(**how, preload=_DEAF)
         with local, distributed.Client(local, set_as_default=False) as client:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too

@@ -117,7 +117,7 @@ ccp_alpha, monotonic_cst, categorical, categorical_features, split_values
     checkpoint : path or Checkpoint, optional
         The file in which the trees grown so far are kept; a later fit of the same data continues from it.
     engine : str or Engine
-        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from margrove.certificate import Certificate, Claim, keep_certificate, per_machi
 from margrove.data.partitions import Partitions
 from margrove.data.rows import Chunked, Matrix
 from margrove.engine import Effort, Engine, choose
-from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
+from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller, shown
 from margrove.estimator import estimator, fitted
 from margrove.linear_svm.certificate import certify_partitioned, solver_certificate
 from margrove.linear_svm.chunks import ChunkedSample
@@ -66,6 +66,14 @@ class Streaming(LinearSupportVectorMachine):
     def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a table in partitions, and certify the model there."""
         self._check_streamed(self.max_iter, "engine='dask' does")
+        is_asked = {
+            "solver" if self.dual == "auto" else "dual": self._settled_solver(1) not in ("auto", "newton"),
+            "warm_start": self.warm_start,
+        }
+        for name, asked in is_asked.items():
+            if asked:
+                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
         started = time.monotonic()
         with engine.partitions(X, y, sample_weight) as parts:
             sample = self._read_partitions(parts)

@@ -97,7 +97,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        Where it runs: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------

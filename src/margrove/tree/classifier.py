@@ -136,7 +136,7 @@ min_impurity_decrease, class_weight
         Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then become leaves;
         folds not yet run are ignored.
     engine : str or Engine
-        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------
