@@ -270,6 +270,18 @@ def test_a_worker_without_margrove_is_named(table):
         LinearSVC(engine="dask").fit(*table)
 
 
+def test_a_cluster_without_workers_is_waited_for_and_named(table, monkeypatch):
+    monkeypatch.setattr(dask_partitions, "_PATIENCE", 0.2)
+    with threads(0), pytest.raises(EngineError, match=r"the Dask cluster has had no worker for 0.2 seconds"):
+        LinearSVC(engine="dask").fit(*table)
+
+
+def test_workers_of_another_version_are_named(client, table, monkeypatch):
+    monkeypatch.setattr(dask_partitions, "eval", lambda text: "0.0.1", raising=False)
+    with pytest.raises(EngineError, match=r"the worker .* has margrove 0.0.1, and this process has .*Install the same"):
+        LinearSVC(engine="dask").fit(*table)
+
+
 def test_a_cluster_of_this_machine_is_started_and_stopped(table):
     model = LinearSVC(engine=Dask("local")).fit(*table)
     assert np.allclose(model.coef_, LinearSVC().fit(*table).coef_, atol=1e-6)

@@ -98,14 +98,16 @@ def check_workers(client: Client) -> None:
     """Raise `EngineError` unless there are workers, and all have this version of Margrove."""
     import margrove
 
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise _no_workers() from error
     # By a function of the standard library, which a worker can load without Margrove.
     found = client.run(eval, "__import__('margrove').__version__", on_error="return")
-    if not found:
-        raise EngineError("the Dask cluster has no workers. Start some, or wait: client.wait_for_workers(1).")
     for worker, version in sorted(found.items()):
-        if isinstance(version, Exception):
+        if isinstance(version, ImportError):
             raise _cannot_import(f"the worker {worker}", version)
-        if version != margrove.__version__:
+        if isinstance(version, str) and version != margrove.__version__:  # otherwise the worker is gone
             raise EngineError(
                 f"the worker {worker} has margrove {version}, and this process has {margrove.__version__}. "
                 "Install the same version everywhere."
