@@ -12,10 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from margrove.data.dask_partitions import check_extra, connected, partitions_of
 from margrove.data.partitions import Partitions
-from margrove.engine.registry import Capability, Engine
+from margrove.engine.registry import Capability, Engine, default
 from margrove.errors import ParameterError, shown
+from margrove.run.effort import Effort
+from margrove.svm.kernels import Kernel, Matrix
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,11 @@ class Dask(Engine):
                 f"address is {shown(self.address)}; it must be that of a scheduler, 'local', or None for the current "
                 "client."
             )
+
+    def kernel_sums(
+        self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
+    ) -> NDArray[np.float64]:
+        return default().kernel_sums(kernel, points, support, beta, effort)  # of rows in memory
 
     @contextmanager
     def partitions(self, X: Any, y: Any, sample_weight: Any) -> Iterator[Partitions]:
