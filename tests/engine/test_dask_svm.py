@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
 from tests.engine.dask_clusters import threads
 
-from margrove import SVC, SVR, Checkpoint, LinearSVC, NuSVC, NuSVR, OneClassSVM, certify
+from margrove import SVC, SVCCV, SVR, Checkpoint, LinearSVC, NuSVC, NuSVR, OneClassSVM, certify
 from margrove.engine.dask import svm as spread
 from margrove.errors import ConvergenceWarning, EngineError, InfeasibleError, InputError
 from margrove.run.progress import watched
@@ -149,6 +149,18 @@ def test_ctrl_c_keeps_the_model(small_sets):
             model.fit(X, y)
         assert model.status_ is Status.INTERRUPTED
         assert set(model.predict(X)) <= {0, 1}
+
+
+@pytest.mark.parametrize("gammas", [[0.05, 0.5], [0.1]])
+def test_searches_share_out_their_units(gammas):
+    X, y = _classes()
+    expected = SVCCV(Cs=[0.1, 10.0], gammas=gammas, cv=3).fit(X, y)
+    search = SVCCV(Cs=[0.1, 10.0], gammas=gammas, cv=3, engine="dask").fit(X, y)
+    assert search.best_params_ == expected.best_params_
+    assert np.array_equal(search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    assert search.best_estimator_.engine_ == "dask"
+    with pytest.raises(InputError, match="X is a dask array"):
+        SVCCV(Cs=[0.1], gammas=gammas, engine="dask").fit(da.from_array(X, chunks=(100, 6)), y)
 
 
 def test_a_limit_of_steps_ends_the_fit(small_sets):

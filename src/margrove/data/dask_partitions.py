@@ -469,13 +469,13 @@ def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str]
         own = nw.from_native(X)[rows].to_native() if is_frame(X) else X[rows]
         own_y, own_weight = (None if each is None else each[rows] for each in beside)
         part = Part(own, own_y, own_weight, names[p])
-        return _scattered(client, part)
+        return scattered(client, part)
 
     return names, start, bounds
 
 
-def _scattered(client: Client, part: Part) -> Future:
-    """Send some rows to a worker, to another one if it dies meanwhile."""
+def scattered(client: Client, part: Any) -> Future:
+    """Send what only this process has to a worker, to another one if it dies meanwhile."""
     begun = time.monotonic()
     while True:
         try:

@@ -68,5 +68,6 @@ class Dask(Engine):
 
 from margrove.engine.dask import forest as _forest  # noqa: E402, F401  (register their solvers)
 from margrove.engine.dask import linear_svm as _linear_svm  # noqa: E402, F401
+from margrove.engine.dask import search as _search  # noqa: E402, F401
 from margrove.engine.dask import svm as _svm  # noqa: E402, F401
 from margrove.engine.dask import tree as _tree  # noqa: E402, F401
