@@ -13,6 +13,13 @@ from typing import Any
 import numpy as np
 from distributed import Client, LocalCluster, Status
 
+# Warnings of Dask that are no fault of ours: sockets left to the garbage collector, a slow disk, large tables.
+OF_DASK = (
+    "ignore:unclosed:ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+    "ignore:Creating scratch directories:UserWarning",
+    "ignore:Sending large graph:UserWarning",
+)
 SETTINGS: dict[str, Any] = {"dashboard_address": "127.0.0.1:0", "silence_logs": 60}
 
 

@@ -16,17 +16,14 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from sklearn.base import clone
-from tests.engine.dask_clusters import SETTINGS, bits_of_tree, processes, threads
+from tests.engine.dask_clusters import OF_DASK, SETTINGS, bits_of_tree, processes, threads
 
 from margrove import SVC, DecisionTreeClassifier, DecisionTreeRegressor, LinearSVC, LinearSVR, certify
 from margrove.data import dask_partitions
 from margrove.engine import Dask
 from margrove.errors import EngineError, InputError, MissingExtraError, ParameterError
 
-# Dask leaves sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 
 
 @pytest.fixture(scope="module")

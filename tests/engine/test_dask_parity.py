@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
-from tests.engine.dask_clusters import bits_of_tree, threads
+from tests.engine.dask_clusters import OF_DASK, bits_of_tree, threads
 
 from margrove import (
     DecisionTreeClassifier,
@@ -24,9 +24,7 @@ from margrove.engine.dask import tree as spread
 from margrove.errors import ConvergenceWarning, InputError, ParameterError
 from margrove.status import Status
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
-from tests.engine.dask_clusters import threads
+from tests.engine.dask_clusters import OF_DASK, threads
 
 from margrove import SVC, SVCCV, SVR, Checkpoint, LinearSVC, NuSVC, NuSVR, OneClassSVM, certify
 from margrove.engine.dask import svm as spread
@@ -17,9 +17,7 @@ from margrove.errors import ConvergenceWarning, EngineError, InfeasibleError, In
 from margrove.run.progress import watched
 from margrove.status import Status
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 
 
 @pytest.fixture(scope="module", autouse=True)

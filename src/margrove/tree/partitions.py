@@ -28,6 +28,7 @@ MOST_PIECES = 4000  # partitions × groups of columns: each is a task of about a
 MOST_GROUPS = 64  # of columns
 FEWEST_GROUPS = 4  # so that a few workers share the work
 GROUP_CELLS = 1 << 20  # of a group: a search in them takes much longer than a task costs
+MOST_GROUP_CELLS = 1 << 23  # of a group of several columns: 64 MB
 _NOTED = ("n_features_in_", "feature_names_in_", "target_", "target_format_")
 
 
@@ -110,8 +111,8 @@ def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes, owner: Any 
 
 def _n_groups(n: int, d: int, n_partitions: int) -> int:
     """Return how many groups the columns make."""
-    wanted = max(FEWEST_GROUPS, n * d // GROUP_CELLS)
-    return max(1, min(d, wanted, MOST_GROUPS, MOST_PIECES // n_partitions))
+    wanted = min(max(FEWEST_GROUPS, n * d // GROUP_CELLS), MOST_GROUPS, max(1, MOST_PIECES // n_partitions))
+    return min(d, max(wanted, n * d // MOST_GROUP_CELLS))
 
 
 def _some(names: tuple[str, ...]) -> str:
