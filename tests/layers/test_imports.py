@@ -23,7 +23,7 @@ LAYERS = (
     "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
     "*.stream_problem *.search_problem *.r2 *.impurity *.association *.predictor",
     "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks "
-    "*.out_of_bag",
+    "*.out_of_bag linear_svm.partitions",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
     "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "
@@ -31,9 +31,9 @@ LAYERS = (
     "linear.centroid linear.least_squares linear.perceptron linear.kernel_perceptron linear.classifier "
     "linear_svm.svc linear_svm.svr linear_svm.machine linear_svm.path linear_svm.streaming linear_svm.search "
     "tree.classifier tree.regressor tree.stump tree.estimator tree.settings tree.reading tree.prune "
-    "tree.held_out tree.path tree.words tree.rules tree.export tree.c_source tree.python_source tree.sklearn_tree "
-    "tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source forest.course "
-    "forest.checkpointing "
+    "tree.held_out tree.partitions tree.path tree.words tree.rules tree.export tree.c_source tree.python_source "
+    "tree.sklearn_tree tree.sql_source forest.classifier forest.regressor forest.estimator forest.c_source "
+    "forest.course forest.checkpointing "
     "boost.classifier boost.regressor boost.ensemble boost.fitting boost.base multiclass.classifiers "
     "multiclass.coded multiclass.machines multiclass.decoding calibrate.classifier calibrate.probability "
     "calibrate.threshold select.selector select.scores transfer/",

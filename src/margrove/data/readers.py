@@ -94,6 +94,12 @@ def read_table(
     return refuse_unlabelled(table, drop_unlabelled=drop_unlabelled, line_of=line_of)
 
 
+def line_of_row(source: Source, row: int) -> int | None:
+    """Return the line of a file in which a row stands, counted from 1; None where rows have no lines."""
+    line_of = _read(source, False, TextOptions())[1]
+    return None if line_of is None else line_of(row)
+
+
 def read_with_cells(source: Source, columns: Sequence[str] | None, **how: Any) -> tuple[Table, dict[str, list[Any]]]:
     """Read a table without a target, as `read_table` does, and the cells of some columns (None: of all) to be written
     again: of delimited text as they stand there. ``how`` are the fields of `TextOptions`."""

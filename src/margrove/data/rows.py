@@ -3,7 +3,7 @@
 ==========  =====================================================================================
 in memory   one matrix, dense or CSR: `InMemory`
 in chunks   blocks that are read again for each pass, one at a time: `Chunked`
-partitions  blocks that stay where they are, on workers; an engine for them brings its own `Rows`
+partitions  blocks that stay where they are, on the workers of a cluster: `Partitioned`
 ==========  =====================================================================================
 
 An engine says with its capabilities where rows may be. A problem on rows is a `RowsProblem`.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 from margrove.errors import EngineError
 from margrove.problem import Problem
+
+if TYPE_CHECKING:
+    from margrove.data.partitions import Partitions
 
 Matrix: TypeAlias = Any  # a dense array or a SciPy CSR matrix of shape (n, d)
 S = TypeVar("S", covariant=True)
@@ -129,6 +132,30 @@ class Chunked(Generic[M]):
     def blocks(self) -> Iterator[M]:
         """Start a new pass."""
         return self.walk()
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """Rows in partitions, of which none comes here: a function is sent to each instead."""
+
+    parts: Partitions  # of blocks, which have their rows in ``X``
+    sizes: tuple[int, ...]  # rows of each
+    d: int
+    is_sparse: bool
+    home: ClassVar[Home] = Home.PARTITIONS
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return sum(self.sizes)
+
+    def take(self, index: NDArray[np.integer[Any]]) -> Matrix:
+        """Raise `EngineError`, as `blocks`."""
+        raise EngineError("rows in partitions stay on their workers. Use an engine that reads them there.")
+
+    def blocks(self) -> Iterator[Any]:
+        """Raise `EngineError`: these rows are not read one block after the other."""
+        raise EngineError("rows in partitions stay on their workers. Use an engine that reads them there.")
 
 
 @dataclass(frozen=True)

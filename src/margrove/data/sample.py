@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from margrove.advice import Advice, InPython, Setting, Value
 from margrove.data.columns import is_missing, is_number
 from margrove.data.frames import as_array, as_features, as_table, check_sparse, is_frame
+from margrove.data.lazy import refuse_collection
 from margrove.data.rows import Matrix
 from margrove.data.table import Table
 from margrove.errors import InputError, ParameterError, as_input_error, check_number, listed, shown
@@ -74,6 +75,7 @@ def read_features(
     """Return X as a table, for estimators that take columns of any kind: a frame or `Table` as it is, anything else
     through scikit-learn's checks. ``names`` are those of training; None in training itself, which stores those of X.
     ``may_be_infinite`` skips the search for infinite numbers, which takes a pass over all of them."""
+    refuse_collection(type(estimator).__name__, X=X)
     reset = names is None
     read = as_features if may_be_infinite else as_table
     if isinstance(X, Table) or is_frame(X):
@@ -156,6 +158,7 @@ def _as_values(learner: str, y: NDArray[Any]) -> NDArray[np.float64]:
 
 def _validated(estimator: BaseEstimator, *given: Any, **how: Any) -> Any:
     """Apply scikit-learn's checks; the error about a cell that is NaN or infinite names its place."""
+    refuse_collection(type(estimator).__name__, **dict(zip(("X", "y"), given, strict=False)))
     if sp.issparse(given[0]):
         check_sparse(given[0])
     try:

@@ -4,6 +4,7 @@
 native        the C++ core: several threads, GIL released, in slices of time
 reference     ``reference.py`` of the family: plain NumPy, for checking and for learning
 stream        linear SVMs over rows that come in chunks, pass by pass
+dask          linear SVMs, trees and forests over tables on the workers of a Dask cluster
 auto          the fastest of those that can solve the problem
 ============  =====================================================================
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import pkgutil
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from enum import Enum, auto
 from functools import cache
 from importlib import import_module
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 
 import margrove.engine
 from margrove.advice import Advice, Setting
+from margrove.data.lazy import kind_of_collection
 from margrove.data.memory import free_memory
+from margrove.data.partitions import Partitions
 from margrove.data.rows import Home
 from margrove.errors import EngineError, MissingExtraError, ParameterError, check_choice, shown
 from margrove.problem import Problem
@@ -53,8 +56,9 @@ _READS = {Home.CHUNKS: Capability.CHUNKED, Home.PARTITIONS: Capability.PARTITION
 _MOST_CACHE = 4 << 30  # bytes: default upper limit of the kernel cache
 _SMALL_CACHE = 1 << 26  # bytes: assumed to be free; a query takes about a millisecond
 
-_ANNOUNCED = {"gpu": "the GPU engine", "dask": "the Dask engine"}
+_ANNOUNCED = {"gpu": "the GPU engine"}
 _DEFAULT, _LAST = "native", "reference"
+_FOR_PARTITIONS = "dask"  # solves nothing else, and loading it takes a while
 _added: dict[str, Engine] = {}
 
 Solver = Callable[[E, P, Effort], Any]
@@ -146,7 +150,7 @@ class Engine:
     can: ClassVar[frozenset[Capability]] = frozenset()
 
     def _solver(self, problem: Problem[Any]) -> Callable[..., Any] | None:
-        home = getattr(getattr(problem, "rows", None), "home", Home.MEMORY)
+        home = _home(problem)
         if home in _READS and _READS[home] not in self.can:
             return None
         own = _solvers.get(self.name, {})
@@ -178,6 +182,11 @@ class Engine:
         check_capabilities(self, needs(effort))
         solution: S = solver(self, problem, effort)
         return solution
+
+    def partitions(self, X: Any, y: Any, sample_weight: Any) -> AbstractContextManager[Partitions]:
+        """Give a table as partitions on workers, for an engine that leaves rows there."""
+        check_capabilities(self, [Capability.PARTITIONED])
+        raise NotImplementedError(f"the engine {self.name!r} makes no partitions")
 
     def kernel_sums(
         self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort
@@ -220,6 +229,11 @@ class Engine:
     def memory(self) -> int:
         """Return the bytes that are free where the engine works: of main memory."""
         return free_memory()
+
+
+def _home(problem: Problem[Any]) -> Home:
+    home: Home = getattr(getattr(problem, "rows", None), "home", Home.MEMORY)
+    return home
 
 
 @cache
@@ -298,7 +312,11 @@ def choose(given: str | Engine, problem: Problem[Any], effort: Effort | None = N
     if engine is not None and not or_any:
         raise cannot_solve(engine, problem)
     is_known = False
-    for group in ([name for name in names() if name != _LAST], [_LAST]):  # the reference is loaded if no other can
+    left_out = () if _home(problem) is Home.PARTITIONS else (_FOR_PARTITIONS,)
+    for group in (
+        [name for name in names() if name not in (_LAST, *left_out)],
+        [_LAST],
+    ):  # the reference is loaded if no other can
         present = [found for name in group if (found := _present(name)) is not None]
         engines = [each for each in present if each.solves(problem)]
         able = [each for each in engines if wanted <= each.can]
@@ -325,11 +343,27 @@ def solve(problem: Problem[S], engine: str | Engine = "auto", effort: Effort | N
 
 def fitted_by(model: Any) -> Engine:
     """Return the engine that a fitted model predicts with: the one that fitted it if it is here, the native one
-    otherwise. All give the same predictions."""
+    otherwise, and for rows in memory after a fit over partitions. All give the same predictions."""
     given, name = model.engine, model.engine_
     if isinstance(given, Engine) and given.name == name:
-        return given
-    return (_present(name) if name in folders() or name in _added else None) or named(_DEFAULT)
+        found: Engine | None = given
+    else:
+        found = _present(name) if name in folders() or name in _added else None
+    return named(_DEFAULT) if found is None or Capability.PARTITIONED in found.can else found
+
+
+def partitioning(given: str | Engine, X: Any) -> Engine | None:
+    """Return the engine that fits X in partitions: the one given if it does that, for "auto" one that does if X is a
+    Dask collection; None if X is in memory and stays here. Raise `EngineError` for a collection on another engine."""
+    engine, kind = _given(given), kind_of_collection(X)
+    if engine is not None and Capability.PARTITIONED in engine.can:
+        return engine
+    if kind is None:
+        return None
+    if engine is not None:
+        words = f" reads rows in memory, and X is {kind}. Use "
+        raise EngineError(Advice(Setting("engine", engine.name), words, Setting("engine", "dask"), ", or X.compute()."))
+    return next(each for each in map(named, names()) if Capability.PARTITIONED in each.can)
 
 
 def name_of(given: str | Engine) -> str:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.errors import check_choice, check_flag
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.forest.estimator import Floats, Forest
@@ -38,6 +40,9 @@ class ForestClassifier(ClassifierMixin, Forest):
     def predict_proba(self, X: Any) -> Any:
         """Return the mean over the trees of the share of each class in the row's leaf. Of several targets it is a list,
         as in scikit-learn."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict_proba", X, np.float64, len(self.classes_))
         shares = self._by_target(self._mean(X))
         return shares if self.n_outputs_ > 1 else shares[0]
 
@@ -47,8 +52,11 @@ class ForestClassifier(ClassifierMixin, Forest):
         with np.errstate(divide="ignore"):
             return [np.log(share) for share in shares] if self.n_outputs_ > 1 else np.log(shares)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """Return the class with the largest mean share, the first of equals."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, self.classes_.dtype)
         shares = self._by_target(self._mean(X))
         classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
         found = [own[share.argmax(axis=1)] for own, share in zip(classes, shares, strict=True)]
@@ -109,7 +117,7 @@ ccp_alpha, monotonic_cst, categorical, categorical_features, split_values
     checkpoint : path or Checkpoint, optional
         The file in which the trees grown so far are kept; a later fit of the same data continues from it.
     engine : str or Engine
-        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from margrove.advice import Advice, Parameter, Setting
 from margrove.certificate import Certificate
 from margrove.data.formats import Format
 from margrove.engine import Effort, Engine, choose, fitted_by
+from margrove.engine.registry import partitioning
 from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole, shown, warn_early
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.forest.c_source import to_c
@@ -24,12 +26,13 @@ from margrove.forest.certificate import solver_certificate
 from margrove.forest.checkpointing import solve_with_checkpoint
 from margrove.forest.model import ForestModel, ForestSolution, joined
 from margrove.forest.out_of_bag import OutOfBag, out_of_bag
-from margrove.forest.problem import ForestProblem
+from margrove.forest.problem import ForestProblem, SpreadForestProblem
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.status import Status
 from margrove.tree.draws import drawn_rows, tree_seed
 from margrove.tree.estimator import DecisionTree, losses_by_shuffling
 from margrove.tree.grove import Grove
+from margrove.tree.partitions import read_spread
 from margrove.tree.problem import Cells, SplitScore, Thresholds
 from margrove.tree.prune import Rule, prune
 from margrove.tree.reading import TreeSample, check_same_classes, read_cells, several_targets
@@ -90,9 +93,13 @@ class Forest(TreeParameters):
         """
         self._check()
         self._check_drawing()
+        spread = partitioning(self.engine, X)
         before = dict(vars(self))
         try:
-            self._grow(X, y, sample_weight)
+            if spread is None:
+                self._grow(X, y, sample_weight)
+            else:
+                self._grow_spread(spread, X, y, sample_weight)
         except BaseException:  # the model that there was stays
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -134,6 +141,35 @@ class Forest(TreeParameters):
             self._judge_out_of_bag(self._out_of_bag(problem, model), sample)
         if self.status_ is not Status.CONVERGED:
             n_done = model.n_trees
+            warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
+
+    def _grow_spread(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> None:
+        """Grow the forest of a table in partitions on the workers of an engine."""
+        for name in ("oob_score", "warm_start", "checkpoint", "keep_targets", "monotonic_cst"):
+            value = getattr(self, name, None)
+            if value is not None and value is not False:
+                found = f"{name} is {shown(value)}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+        self._draw_seed()
+        tree, effort, started = self._tree(None), self._effort(), time.monotonic()
+        with engine.partitions(X, y, sample_weight) as parts:
+            sample = read_spread(tree, parts, tree._wishes(), self)
+            tree._note_categories(self, sample.columns)
+            bare = TreeSample(Cells(sample.columns, sample.n_rows), np.empty(0), sample.classes, None, None)
+            problem = SpreadForestProblem(sample.rows, self._problem(tree, bare))
+            effort = effort.left(started)
+            chosen = choose(engine, problem, effort)
+            solution = chosen.solve(problem, effort)
+        self._refuse_stopped(solution, None)
+        self.model_ = self._pruned(solution.model, problem.forest)
+        self.status_, self.engine_ = solution.status, chosen.name
+        self.n_rows_, self.n_outputs_ = sample.n_rows, 1
+        if sample.classes is not None:
+            self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
+        for name in ("certificate_", "estimators_", "training_", "oob_score_", "oob_prediction_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        if self.status_ is not Status.CONVERGED:
+            n_done = self.model_.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
 
     def _further(self, problem: ForestProblem, grown: ForestModel) -> ForestProblem:

@@ -15,7 +15,7 @@ Its out-of-bag prediction for a training row is the mean over the trees that hav
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,3 +66,12 @@ class ForestProblem(Problem["ForestSolution"]):
         growth = replace(root.growth, seed=tree_seed(self.seed, t), min_weight_leaf=self.min_weight_share * total)
         cells = root.cells if len(rows) == root.cells.n_rows else root.cells.take(rows)
         return replace(root, cells=cells, target=root.target[rows], weight=weight, growth=growth)
+
+
+@dataclass(frozen=True)
+class SpreadForestProblem(Problem["ForestSolution"]):
+    """The same of rows that lie on the workers of a cluster. ``forest`` has their columns and their number, but no
+    cells, target or weights."""
+
+    rows: Any  # in partitions; the engine's own
+    forest: ForestProblem

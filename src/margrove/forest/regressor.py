@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.errors import InputError, ParameterError, check_choice, check_flag, shown
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.forest.estimator import Floats, Forest
@@ -38,8 +39,11 @@ class ForestRegressor(RegressorMixin, Forest):
     oob_prediction_: Floats = fitted()
     training_: tuple[sp.csr_array, Floats] = fitted()  # the share of each training row in each leaf; the targets
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Return the mean of what the trees predict."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, np.float64)
         mean = self._mean(X)
         return mean if self.n_outputs_ > 1 else mean[:, 0]
 

@@ -29,12 +29,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
-from margrove.data.rows import Matrix
+from margrove.data.dask_partitions import connected, partitions_of
+from margrove.data.lazy import kind_of_collection
+from margrove.data.rows import Matrix, Partitioned
 from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.linear.problem import machine_names
-from margrove.linear_svm.chunks import read_chunked_sample, read_chunked_values
+from margrove.linear_svm.chunks import ChunkedSample, read_chunked_sample, read_chunked_values
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept, stated_problem, weights_of
+from margrove.linear_svm.partitions import read_partitioned_sample, read_partitioned_values
 from margrove.linear_svm.problem import (
     ROUNDING_OF_SUMS,
     CrammerSingerProblem,
@@ -52,11 +55,16 @@ from margrove.linear_svm.problem import (
     rounding_of_losses,
 )
 from margrove.linear_svm.proximal import after_steps
+from margrove.linear_svm.stream_problem import RowBlock
 
 BLOCK_CELLS = 1 << 20  # numbers of X, or of β, held in float64 at once
 BOUND_TOLERANCE = 1e-9  # of β outside its bounds, and of Σ β, relative to the largest cost or to Σ|β|
 _ROUNDING = 1e-6  # of the gap against tol, relative to tol: two sums of the same terms in another order
 _DIGITS = 1e-13  # of the gap, which is a difference of two numbers relative to one of them
+
+# Of `_Sums`: the sums that are added over parts of the rows, and those of which the largest counts.
+_ADDED = ("loss", "rounding", "spread", "v", "total", "linear", "square", "size", "column", "errors", "margin_errors")
+_LARGEST = ("outside", "largest")
 
 # Where numbers overflow, the claims fail: no warning is needed.
 _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -149,6 +157,17 @@ class _Sums:
             found.append(after_steps(self.problem.loss, z, values, upper, self.problem.epsilon, steps[:, -1]))
         return np.array(found)
 
+    def take(self) -> dict[str, NDArray[Any]]:
+        """Return the sums alone, for `merge`."""
+        return {name: getattr(self, name) for name in (*_ADDED, *_LARGEST)}
+
+    def merge(self, sums: dict[str, NDArray[Any]]) -> None:
+        """Add the sums over further rows."""
+        for name in _ADDED:
+            setattr(self, name, getattr(self, name) + sums[name])
+        for name in _LARGEST:
+            setattr(self, name, np.maximum(getattr(self, name), sums[name]))
+
     def claims(self) -> list[Claim]:
         """Return the claims from the sums over all rows."""
         claims = self._gap_claims()
@@ -224,6 +243,8 @@ class _Sums:
 @_QUIETLY
 def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
+    if kind_of_collection(X) is not None:
+        return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     codes = codes_of(y, model.classes_)
     costs = costs_of_classes(model, model.classes_, codes, own)
@@ -236,6 +257,8 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
 @_QUIETLY
 def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear regression by support vectors, Margrove's, or scikit-learn's of a squared loss."""
+    if kind_of_collection(X) is not None:
+        return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     problem = stated_problem(model, X, [np.asarray(y, dtype=np.float64)], [float(model.C) * own])
     return certify_problem(model, problem, ("regression",))
@@ -263,6 +286,42 @@ def certify_linear_stream(model: Any, chunks: Any) -> Certificate:
     names = machine_names(sample.classes) if len(sample.classes) else ("regression",)
     parts = (stated_problem(model, block.X, block.target, block.cost) for block in sample.rows.blocks())
     return _certify(model, parts, sample.rows.n, names)
+
+
+def _certify_collection(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate:
+    """Judge a linear SVM of ours on a Dask collection, where it lies, by the current client."""
+    is_classifier = hasattr(model, "classes_")
+    if (is_classifier and is_joint(model)) or hasattr(model, "dual_coef_") or not hasattr(model, "gap_"):
+        problem = f"this {type(model).__name__} cannot be certified over partitions: it was fitted in memory"
+        raise InputError(problem, cure="Pass rows in memory: X.compute().")
+    with connected(None) as client:
+        parts = partitions_of(client, X, y, sample_weight)
+        if is_classifier:
+            sample = read_partitioned_sample(model, parts, model.classes_, is_first=False)
+            return certify_partitioned(model, sample, machine_names(model.classes_))
+        return certify_partitioned(model, read_partitioned_values(model, parts, is_first=False), ("regression",))
+
+
+@_QUIETLY
+def certify_partitioned(model: Any, sample: ChunkedSample, names: tuple[str, ...]) -> Certificate:
+    """Judge a linear SVM of ours on rows in partitions: each worker adds up its own."""
+    rows = sample.rows
+    assert isinstance(rows, Partitioned)
+    nothing = np.zeros((len(names), 0))
+    sums = _Sums(model, stated_problem(model, np.empty((0, rows.d)), nothing, nothing))
+    if sums.dual_coef is not None:
+        raise AssertionError("a fit over partitions keeps steps, not the β of rows")
+    for part in rows.parts.map(_sums_of_part, model):
+        sums.merge(part)
+    return Certificate.of(model, "recomputed", rows.n, names, sums.claims())
+
+
+@_QUIETLY
+def _sums_of_part(block: RowBlock, model: Any) -> dict[str, NDArray[Any]]:
+    problem = stated_problem(model, block.X, block.target, block.cost)
+    sums = _Sums(model, problem)
+    sums.add(problem, 0)
+    return sums.take()
 
 
 def _certify(model: Any, parts: Iterable[LinearSvmProblem], n: int, names: tuple[str, ...]) -> Certificate:

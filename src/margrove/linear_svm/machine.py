@@ -22,6 +22,7 @@ from margrove.data.rows import Matrix
 from margrove.data.sample import read_points
 from margrove.engine import Engine, choose
 from margrove.engine.estimator import RunsOnEngine
+from margrove.engine.registry import partitioning
 from margrove.errors import ParameterError, check_choice, check_flag, check_number, check_seed, check_whole, warn_early
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.linear.classifier import seeds_for
@@ -107,6 +108,8 @@ class LinearSupportVectorMachine(LinearSvmParameters):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find w and b. ``sample_weight`` multiplies C of each row."""
         self._check()
+        if (engine := partitioning(self.engine, X)) is not None:
+            return self._fit_partitions(engine, X, y, sample_weight)
         problem, labels = self._posed(X, y, sample_weight)
         asked: Problem[LinearSvmSolutions] = problem
         solution = self._solve(asked)
@@ -137,6 +140,10 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         problem, labels = reader._posed(X, y, sample_weight)
         reader.__dict__.update(labels)
         return fit_path(reader, problem, values, self._effort())
+
+    @abstractmethod
+    def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a table in partitions on the workers of an engine."""
 
     @abstractmethod
     def _posed(self, X: Any, y: Any, sample_weight: Any) -> tuple[LinearProblem, dict[str, Any]]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.data.rows import Chunked, Matrix, RowsProblem
+from margrove.data.rows import Chunked, Matrix, Partitioned, RowsProblem
 from margrove.linear_svm.problem import Loss, is_of_signs, relative_gap
 from margrove.status import Status
 
@@ -36,7 +36,7 @@ class RowBlock:
 class StreamProblem(RowsProblem["tuple[StreamSolution, ...]"]):
     """Some machines on the same rows."""
 
-    rows: Chunked[RowBlock]  # every pass gives the same rows in the same order
+    rows: Chunked[RowBlock] | Partitioned  # every pass gives the same rows in the same order
     primal_at_centre: NDArray[np.float64]  # (machines,), P where every machine begins
     spread: NDArray[np.float64]  # (machines,), about how far targets lie from each other: 1 for signs
     loss: Loss = "squared_hinge"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -13,12 +14,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from margrove.advice import Advice
-from margrove.certificate import Certificate, Claim, per_machine
+from margrove.certificate import Certificate, Claim, keep_certificate, per_machine
+from margrove.data.partitions import Partitions
 from margrove.data.rows import Chunked, Matrix
-from margrove.engine import Effort, choose
-from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller
+from margrove.engine import Effort, Engine, choose
+from margrove.errors import ConvergenceWarning, ParameterError, check_whole, level_of_caller, shown
 from margrove.estimator import estimator, fitted
-from margrove.linear_svm.certificate import solver_certificate
+from margrove.linear_svm.certificate import certify_partitioned, solver_certificate
 from margrove.linear_svm.chunks import ChunkedSample
 from margrove.linear_svm.layout import is_joint, scale_of_intercept, weights_of
 from margrove.linear_svm.machine import LinearSupportVectorMachine, print_solutions
@@ -61,6 +63,31 @@ class Streaming(LinearSupportVectorMachine):
         self._keep_stream(solutions, sample.rows.n)
         return self
 
+    def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a table in partitions, and certify the model there."""
+        self._check_streamed(self.max_iter, "engine='dask' does")
+        is_asked = {
+            "solver" if self.dual == "auto" else "dual": self._settled_solver(1) not in ("auto", "newton"),
+            "warm_start": self.warm_start,
+        }
+        for name, asked in is_asked.items():
+            if asked:
+                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+        started = time.monotonic()
+        with engine.partitions(X, y, sample_weight) as parts:
+            sample = self._read_partitions(parts)
+            solutions = self._solve_stream(sample, self.max_iter, started)
+            if len(sample.classes):
+                self.classes_ = sample.classes
+            self._keep_stream(solutions, sample.rows.n, limit="max_iter")
+            keep_certificate(self, certify_partitioned(self, sample, self._names))
+        return self
+
+    @abstractmethod
+    def _read_partitions(self, parts: Partitions) -> ChunkedSample:
+        """Read a table in partitions once, to check it and to learn its classes and columns."""
+
     def _solve_stream(self, sample: ChunkedSample, max_passes: int, started: float) -> tuple[StreamSolution, ...]:
         """Solve over all chunks. The first pass counts: it began at ``started``."""
         problem = self._stream_problem(sample, max_passes)
@@ -68,7 +95,7 @@ class Streaming(LinearSupportVectorMachine):
         if not self.verbose:
             return self._solve_chunked(problem, effort)
         name, start = type(self).__name__, time.perf_counter()
-        print(f"[{name}] {sample.rows.n} rows in chunks, {sample.rows.d} columns; loss {self.loss}")
+        print(f"[{name}] {sample.rows.n} rows {sample.rows.home.value}, {sample.rows.d} columns; loss {self.loss}")
 
         def on_progress(progress: Progress) -> None:
             gap = "" if progress.objective is None else f", relative gap {progress.objective:.3g}"
@@ -98,7 +125,7 @@ class Streaming(LinearSupportVectorMachine):
         self.engine_ = engine.name
         return solutions
 
-    def _keep_stream(self, solutions: Sequence[StreamSolution], n: int) -> None:
+    def _keep_stream(self, solutions: Sequence[StreamSolution], n: int, limit: str = "max_passes") -> None:
         """Keep the weights, the values and what gives β, so that the gap can be proved later: the steps that led to it,
         or β itself, or, of very many rows of very many columns, neither."""
         self._forget_rows()
@@ -113,17 +140,15 @@ class Streaming(LinearSupportVectorMachine):
                 own[: len(given)] = given
         elif betas:
             self.dual_coef_ = np.array(betas)
-        self._keep_values(solutions, limit="max_passes")
+        self._keep_values(solutions, limit=limit)
         self.certificate_ = solver_certificate(self, n, self._names)
 
-    def _check_streamed(self, max_passes: int) -> None:
+    def _check_streamed(self, max_passes: int, which: str = "fit_stream and partial_fit do") -> None:
         check_whole("max_passes", max_passes, least=1)
         if self.penalty == "l1":
-            raise ParameterError("penalty is 'l1', which fit_stream and partial_fit do not support. Use penalty='l2'.")
+            raise ParameterError(f"penalty is 'l1', which {which} not support. Use penalty='l2'.")
         if is_joint(self):
-            raise ParameterError(
-                f"multi_class is {self.multi_class!r}, which fit_stream and partial_fit do not support. Use 'ovr'."
-            )
+            raise ParameterError(f"multi_class is {self.multi_class!r}, which {which} not support. Use 'ovr'.")
 
     def _solve_piece(
         self, X: Matrix, targets: NDArray[np.float64], costs: NDArray[np.float64]

@@ -14,6 +14,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
+from margrove.data.partitions import Partitions
 from margrove.data.sample import (
     Sample,
     check_class_weights,
@@ -29,9 +31,10 @@ from margrove.data.sample import (
 from margrove.errors import ParameterError, check_choice
 from margrove.estimator import checked, estimator
 from margrove.linear.problem import machine_names
-from margrove.linear_svm.chunks import read_chunked_sample
+from margrove.linear_svm.chunks import ChunkedSample, read_chunked_sample
 from margrove.linear_svm.layout import costs_of_classes, is_joint, scale_of_intercept
 from margrove.linear_svm.machine import carried
+from margrove.linear_svm.partitions import read_partitioned_sample
 from margrove.linear_svm.problem import (
     PENALTIES,
     CrammerSingerProblem,
@@ -94,7 +97,7 @@ class LinearSVC(ClassifierMixin, Streaming):
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
-        Where it runs: "auto", "native", "reference", or an `Engine` object.
+        Where it runs: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------
@@ -162,6 +165,9 @@ class LinearSVC(ClassifierMixin, Streaming):
         """
         return self._fit_chunks(partial(read_chunked_sample, self, chunks, classes, is_first=True), max_passes)
 
+    def _read_partitions(self, parts: Partitions) -> ChunkedSample:
+        return read_partitioned_sample(self, parts, is_first=True)
+
     @available_if(learns_pieces)
     def partial_fit(
         self,
@@ -203,13 +209,20 @@ class LinearSVC(ClassifierMixin, Streaming):
             check_classes(known, class_weights(self.class_weight, known, np.arange(len(known)), np.ones(len(known))))
         return known
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> Any:
         """Return f(x) of each row: shape (n,) for two classes (> 0 means ``classes_[1]``), (n, classes) for more."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            tail = () if len(self.classes_) == 2 else (len(self.classes_),)
+            return predicted_lazily(self, "decision_function", X, np.float64, *tail)
         values = self._machine_values(X)
         return values.ravel() if len(self.classes_) == 2 else values
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> Any:
         """Return the class of each row."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, self.classes_.dtype)
         decision = self.decision_function(X)
         chosen = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
+from margrove.data.partitions import Partitions
 from margrove.data.sample import read_chunk, read_values, settle_weights
 from margrove.errors import check_choice, check_number
 from margrove.estimator import checked, estimator
-from margrove.linear_svm.chunks import read_chunked_values
+from margrove.linear_svm.chunks import ChunkedSample, read_chunked_values
+from margrove.linear_svm.partitions import read_partitioned_values
 from margrove.linear_svm.problem import LinearProblem, Loss
 from margrove.linear_svm.streaming import Streaming, learns_pieces
 from margrove.svm.problem import check_costs
@@ -86,6 +90,9 @@ class LinearSVR(RegressorMixin, Streaming):
         """
         return self._fit_chunks(partial(read_chunked_values, self, chunks, is_first=True), max_passes)
 
+    def _read_partitions(self, parts: Partitions) -> ChunkedSample:
+        return read_partitioned_values(self, parts, is_first=True)
+
     @available_if(learns_pieces)
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn a piece of the rows, and forget them: one step of block minimisation; see `LinearSVC.partial_fit`."""
@@ -97,8 +104,11 @@ class LinearSVR(RegressorMixin, Streaming):
         self._keep_piece(self._solve_piece(X, targets, costs[None]), len(z))
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike) -> Any:
         """Return f(x) of each row."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, np.float64)
         return self._machine_values(X).ravel()
 
     def _check(self) -> None:

@@ -83,7 +83,7 @@ class SVC(SupportVectorClassifier):
     n_jobs : int, optional
         Threads; None means all.
     engine : str or Engine
-        The engine that solves it: "auto", "native", "reference", or an `Engine` object.
+        The engine that solves it: "auto", "native", "reference", "dask", or an `Engine` object.
     precision : {"auto", "single", "double"}
         The precision of kernel values in the solver. "auto" uses single as long as it agrees with double.
     probability : bool

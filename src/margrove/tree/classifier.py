@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.errors import ParameterError, check_choice, check_number
 from margrove.estimator import checked, estimator
 from margrove.tree.estimator import DecisionTree
@@ -32,6 +34,9 @@ class TreeClassifier(ClassifierMixin, DecisionTree):
     def predict_proba(self, X: Any, check_input: bool = True) -> Any:
         """Return the share of each class in the row's leaf. With ``smoothing`` λ it is (c_k + λ)/(w + λ K). Of several
         targets it is a list, as in scikit-learn. The input is always checked."""
+        if kind_of_collection(X) is not None and self._n_targets == 1:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict_proba", X, np.float64, len(self.classes_))
         leaf, shares = self.apply(X), []
         for value in self._values_by_target():
             smoothed = value + self.smoothing
@@ -131,7 +136,7 @@ min_impurity_decrease, class_weight
         Seconds for the whole fit, the folds of ``ccp_alpha="cv"`` included. Nodes still open then become leaves;
         folds not yet run are ignored.
     engine : str or Engine
-        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,9 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.certificate import Certificate
 from margrove.data.formats import Format
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.data.table import note_target
-from margrove.engine import Effort, choose, fitted_by
-from margrove.errors import InputError, ParameterError, check_whole, warn_early
+from margrove.engine import Effort, Engine, choose, fitted_by
+from margrove.engine.registry import partitioning
+from margrove.errors import InputError, ParameterError, check_whole, shown, warn_early
 from margrove.estimator import estimator, fitted
 from margrove.status import Status
 from margrove.store.adoption import to_sklearn
@@ -28,8 +31,18 @@ from margrove.tree.certificate import solver_certificate
 from margrove.tree.export import to_c, to_dataframe, to_python, to_sql
 from margrove.tree.held_out import Grower, choose_by_folds, held_out_rows, some_rows
 from margrove.tree.model import TreeModel
+from margrove.tree.partitions import read_spread
 from margrove.tree.path import CostComplexityPath, cost_complexity_path
-from margrove.tree.problem import VALUE_CRITERIA, VARIANCE_FLOOR, Cells, Criterion, Test, TreeProblem
+from margrove.tree.problem import (
+    VALUE_CRITERIA,
+    VARIANCE_FLOOR,
+    Cells,
+    Criterion,
+    SpreadTreeProblem,
+    Test,
+    TreeColumn,
+    TreeProblem,
+)
 from margrove.tree.prune import held_out_sums, prune
 from margrove.tree.reading import (
     THIN_LEVELS,
@@ -114,6 +127,8 @@ class DecisionTree(TreeParameters):
         self._check()
         self._draw_seed()
         self.__dict__.pop("_n_targets", None)
+        if (engine := partitioning(self.engine, X)) is not None:
+            return self._fit_partitions(engine, X, y, sample_weight)
         if (several := several_targets(y)) is not None:
             y, self._n_targets = several, several.shape[1]
             chosen = "cv" if self.ccp_alpha == "cv" else None
@@ -130,14 +145,11 @@ class DecisionTree(TreeParameters):
         self.ccp_alpha_ = 0.0 if self._is_alpha_chosen else float(self.ccp_alpha)
         if self._is_alpha_chosen:  # the penalty of a leaf that does best on rows left out
             self.ccp_alpha_ = choose_by_folds(problem, cost_complexity_path(self.grown_), self._seed(), grower)
-        self.nodes_ = self._pruned(held_out, grower)
-        self.status_, self.engine_ = grower.status, grower.engine.name
+        self._keep(self._pruned(held_out, grower), grower.status, grower.engine)
         if sample.classes is not None:
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
             if sample.outputs:
                 self.n_classes_ = np.array(sample.outputs)
-        for name in ("certificate_", "tree_"):  # those of an earlier fit
-            self.__dict__.pop(name, None)
         if self.status_ is not Status.CONVERGED:
             what = "nodes still open became leaves"
             if is_grown:
@@ -145,24 +157,83 @@ class DecisionTree(TreeParameters):
             warn_early(type(self).__name__, self.status_, f": {what}")
         return self
 
+    def _keep(self, tree: TreeModel, status: Status, engine: Engine) -> None:
+        self.nodes_, self.status_, self.engine_ = tree, status, engine.name
+        for name in ("certificate_", "tree_"):  # those of an earlier fit
+            self.__dict__.pop(name, None)
+
+    def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Grow the tree of a table in partitions on the workers of an engine."""
+        self._check_spread()
+        criterion, effort = self._settled_criterion(), self._effort()
+        started = time.monotonic()
+        with engine.partitions(X, y, sample_weight) as parts:
+            sample = read_spread(self, parts, self._wishes())
+            self._note_categories(self, sample.columns)
+            growth = self._growth(criterion, sample.n_rows, len(sample.columns), sample.weight)
+            n_classes = 0 if sample.classes is None else len(sample.classes)
+            problem = SpreadTreeProblem(
+                sample.rows, sample.columns, sample.n_rows, sample.weight, sample.is_weighted, n_classes, growth
+            )
+            effort = effort.left(started)
+            chosen = choose(engine, problem, effort)
+            solution = chosen.solve(problem, effort)
+        self.grown_, self.ccp_alpha_ = solution.model, float(self.ccp_alpha)
+        self._keep(self._pruned(None), solution.status, chosen)
+        if sample.classes is not None:
+            self.classes_, self.n_classes_ = sample.classes, n_classes
+        if self.status_ is not Status.CONVERGED:
+            warn_early(type(self).__name__, self.status_, ": nodes still open became leaves")
+        return self
+
+    def _check_spread(self) -> None:
+        """Raise `ParameterError` for what a tree over partitions does not do."""
+        own = self.categorical_features
+        is_asked = {
+            "split_score": self.split_score != "gain",
+            "splitter": self.splitter != "best",
+            "thresholds": self.thresholds != "exact",
+            "max_features": self.max_features is not None,
+            "max_leaf_nodes": self.max_leaf_nodes is not None,
+            "random_state": self.random_state is not None,
+            "complexity": self.complexity > 0,
+            "monotonic_cst": self.monotonic_cst is not None,
+            "split_values": self.split_values is not None,
+            "categorical_features": not (own is None or (isinstance(own, str) and own == "from_dtype")),
+            "prune": self.prune == "reduced_error",
+            "ccp_alpha": self._is_alpha_chosen,
+            "criterion": self._settled_criterion() == "gaussian_entropy",
+        }
+        for name, asked in is_asked.items():
+            if asked:
+                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+
     def _settled_criterion(self) -> Criterion:
         return settle_criterion(self.criterion, self._criteria)
 
     def _learn(self, X: Any, owner: BaseEstimator | None = None) -> Cells:
         """Return the cells of the training table; the tree, or the owner it learns for, records the columns."""
         owner = self if owner is None else owner
-        test, why = self._categorical_test()
+        cells = learn_cells(owner, X, self._wishes())
+        note_target(owner, X)
+        self._note_categories(owner, cells.columns)
+        return cells
+
+    def _wishes(self) -> ColumnWishes:
+        test, _ = self._categorical_test()
         thin: Test | None = "one_vs_rest" if self.categorical == "auto" and test == "subset" else None
         is_priced = self.complexity > 0
-        wishes = ColumnWishes(
+        return ColumnWishes(
             test, self.categorical_features, self.split_values, self.monotonic_cst, thin, is_priced=is_priced
         )
-        cells = learn_cells(owner, X, wishes)
-        note_target(owner, X)
-        categories = [column for column in cells.columns if column.levels]
-        why_thin = _WHY_NAMES if is_priced else _WHY_THIN
+
+    def _note_categories(self, owner: Any, columns: Sequence[TreeColumn]) -> None:
+        """Record on the owner how each category is tested, and why."""
+        test, why = self._categorical_test()
+        categories = [column for column in columns if column.levels]
+        why_thin = _WHY_NAMES if self.complexity > 0 else _WHY_THIN
         owner.categorical_ = {column.name: why if column.test == test else why_thin for column in categories}
-        return cells
 
     def _categorical_test(self) -> tuple[Test, str]:
         """Return the test of categories, and the reason for it."""
@@ -265,9 +336,12 @@ class DecisionTree(TreeParameters):
         """The leaf of each row: its number in ``nodes_``. The input is always checked."""
         return self._leaves(read_cells(self, X, self._fitted_tree.columns))
 
-    def predict(self, X: Any, check_input: bool = True) -> NDArray[Any]:
+    def predict(self, X: Any, check_input: bool = True) -> Any:
         """The heaviest class of the row's leaf, the first of equals; for regression the mean (or median). The input is
         always checked."""
+        if kind_of_collection(X) is not None and self._n_targets == 1:
+            dtype = np.float64 if self._labels() is None else self.classes_.dtype
+            return predicted_lazily(self, "predict", X, dtype)
         return self._predicted(self.apply(X))
 
     def _leaves(self, cells: Cells) -> NDArray[np.int32]:

@@ -191,6 +191,19 @@ class TreeProblem(Problem["TreeSolution"]):
         return self.n_classes == 0
 
 
+@dataclass(frozen=True)
+class SpreadTreeProblem(Problem["TreeSolution"]):
+    """The same of rows that lie on the workers of a cluster, some columns of all rows at a time."""
+
+    rows: Any  # in partitions; the engine's own
+    columns: tuple[TreeColumn, ...]
+    n_rows: int
+    weight: float  # of all rows
+    is_weighted: bool  # rows have weights other than 1
+    n_classes: int
+    growth: Growth
+
+
 def check_asked(problem: TreeProblem) -> None:
     """Raise `ParameterError` for what no tree can do."""
     growth = problem.growth

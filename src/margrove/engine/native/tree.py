@@ -28,6 +28,12 @@ from margrove.tree.problem import TESTS, VARIANCE_FLOOR, Cells, Growth, TreeProb
 
 @register(NAME, TreeProblem)
 def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
+    arrays, status = grown(problem, effort)
+    return TreeSolution(finished(problem, arrays, effort.n_jobs), status)
+
+
+def grown(problem: TreeProblem, effort: Effort) -> tuple[dict[str, NDArray[Any]], Status]:
+    """Grow a tree; return its arrays as the core gives them, for `finished`."""
     growth, cells, is_regression = problem.growth, problem.cells, problem.is_regression
     check_asked(problem)
     if cells.sparse is not None and growth.criterion == "absolute_error":  # whose lists leave no row out
@@ -56,7 +62,7 @@ def _(engine: Engine, problem: TreeProblem, effort: Effort) -> TreeSolution:
         return Status.CONVERGED if is_done else None
 
     status = run_in_slices(advance, effort)
-    return TreeSolution(_finished(problem, grower.take(), effort.n_jobs), status)
+    return grower.take(), status
 
 
 @register(NAME, ColumnProblem)
@@ -171,7 +177,7 @@ def apply(model: TreeModel, cells: Cells, n_jobs: int | None = None) -> NDArray[
     return core.apply_tree_to_columns(trees_for_core(model), columns_for_core(cells), n=cells.n_rows, threads=threads)
 
 
-def _finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
+def finished(problem: TreeProblem, arrays: dict[str, NDArray[Any]], n_jobs: int | None) -> TreeModel:
     """Return the tree with value and impurity of each node, from the rows of its leaves if they are not counts."""
     m, n_classes = len(arrays["feature"]), problem.n_classes
     least, most, leaf = arrays.pop("least"), arrays.pop("most"), arrays.pop("leaf", None)

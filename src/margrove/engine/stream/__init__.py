@@ -35,11 +35,19 @@ class Stream(Engine):
     can = frozenset({Capability.TIME_LIMIT, Capability.CHUNKED})
 
 
+def is_narrow(problem: StreamProblem) -> bool:
+    """Return whether Newton's method can hold the Hessians."""
+    width = problem.rows.d + problem.has_intercept
+    return width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
+
+
 @register(Stream.name, StreamProblem)
 def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSolution, ...]:
-    width = problem.rows.d + problem.has_intercept
-    is_narrow = width <= MOST_COLUMNS and problem.n_machines * width**2 <= MOST_HESSIAN_CELLS
-    passes: Passes[Any] = BlockNewton(problem) if is_narrow else BlockDescent(problem)
+    return solve_by_passes(BlockNewton(problem) if is_narrow(problem) else BlockDescent(problem), effort)
+
+
+def solve_by_passes(passes: Passes[Any], effort: Effort) -> tuple[StreamSolution, ...]:
+    """Run passes until all machines have ended, or the effort is spent."""
     work = passes.work()
 
     def advance(seconds: float) -> Status | None:
@@ -50,7 +58,8 @@ def _(engine: Engine, problem: StreamProblem, effort: Effort) -> tuple[StreamSol
         return Status.CONVERGED
 
     def look_around() -> None:
-        report(Progress("passes", passes.n_passes, None, passes.gap(), "relative duality gap", problem.tol))
+        goal = passes.problem.tol
+        report(Progress("passes", passes.n_passes, None, passes.gap(), "relative duality gap", goal))
 
     threads = None if effort.n_jobs is None or effort.n_jobs < 0 else effort.n_jobs
     with threadpool_limits(limits=threads, user_api="blas"):

@@ -47,6 +47,12 @@ class NewtonSums:
     hessian: Array  # (width, width), Σ σ x̃ x̃ᵀ over free rows
     phi: float = 0.0
 
+    def add(self, other: NewtonSums) -> None:
+        """Add the sums over further rows."""
+        self.dual.add_sums(other.dual)
+        self.hessian += other.hessian
+        self.phi += other.phi
+
 
 @dataclass
 class NewtonMachine(StreamMachine):
@@ -68,6 +74,24 @@ class NewtonMachine(StreamMachine):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.at = self.centre
+
+
+@dataclass
+class PassSums:
+    """The sums of one machine over some of the rows of a pass."""
+
+    loss: float
+    phi_shorter: Array
+    here: NewtonSums
+    ahead: NewtonSums | None
+
+    def add_to(self, machine: NewtonMachine) -> None:
+        """Add them to those of the pass at hand."""
+        machine.loss += self.loss
+        machine.phi_shorter += self.phi_shorter
+        machine.here.add(self.here)
+        if machine.ahead is not None and self.ahead is not None:
+            machine.ahead.add(self.ahead)
 
 
 class BlockNewton(Passes[NewtonMachine]):
@@ -94,12 +118,16 @@ class BlockNewton(Passes[NewtonMachine]):
 
     # One pass over the rows
 
-    def _pass(self, live: list[NewtonMachine]) -> Iterator[None]:
+    def _clear(self, live: list[NewtonMachine]) -> None:
+        """Begin the sums of a pass."""
         for machine in live:
             machine.loss = 0.0
             machine.phi_shorter = np.zeros(len(SHORTER))
             machine.here = self._no_sums()
             machine.ahead = None if self.is_squared else self._no_sums()
+
+    def _pass(self, live: list[NewtonMachine]) -> Iterator[None]:
+        self._clear(live)
         columns, starts = self._columns(live)
         for block in self.problem.rows.blocks():
             m, d = block.X.shape
@@ -177,6 +205,12 @@ class BlockNewton(Passes[NewtonMachine]):
                 weighted *= root[:, None]
                 sums.hessian += weighted.T @ weighted
         return beta
+
+    def sums_of(self, live: list[NewtonMachine]) -> list[PassSums]:
+        """Return the sums of one pass for some machines, for another solver to add."""
+        for _ in self._pass(live):
+            pass
+        return [PassSums(each.loss, each.phi_shorter, each.here, each.ahead) for each in live]
 
     # After a pass
 

@@ -57,6 +57,12 @@ class DualSums:
                 squares = np.divide(part**2, 4 * C, out=np.zeros_like(part), where=C > 0)
                 self.square[side] += sign * float(squares.sum())
 
+    def add_sums(self, other: DualSums) -> None:
+        """Add the sums over further rows."""
+        self.v += other.v
+        self.linear += other.linear
+        self.square += other.square
+
     def dual(self, problem: StreamProblem, rho: Array) -> tuple[float, Array]:
         """Return D of β, scaled to Σ β = 0 for a free intercept, and the θ − c that it gives."""
         share = np.ones(len(self.v))

@@ -1,0 +1,117 @@
+"""Workers die while models are fitted, and the files of the models have the same bytes."""
+
+from __future__ import annotations
+
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+from tests.engine.dask_clusters import OF_DASK, dying, processes
+
+from margrove import SVC, DecisionTreeClassifier, LinearSVC, RandomForestClassifier, save
+from margrove.engine.dask import tree as spread
+from margrove.errors import EngineError
+
+pytestmark = pytest.mark.filterwarnings(*OF_DASK)
+N = 20_000
+
+
+def _table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 12))
+    return X, (X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=N) > 0).astype(int) + (X[:, 3] > 1)
+
+
+@pytest.fixture
+def tables():
+    """Rows that Dask can make again, and rows that only this process has."""
+    X, y = _table()
+    return [(da.from_array(X, chunks=(2500, 12)), da.from_array(y, chunks=2500)), (X, y)]
+
+
+@pytest.fixture(autouse=True)
+def _small_nodes(monkeypatch):
+    monkeypatch.setattr(spread, "FEW_ROWS", 1000)
+
+
+def _models():
+    return [
+        LinearSVC(loss="hinge", engine="dask", tol=1e-6),
+        DecisionTreeClassifier(engine="dask", max_depth=6),
+        RandomForestClassifier(n_estimators=12, max_depth=6, engine="dask"),
+    ]
+
+
+def _bytes(model, table, folder):
+    save(model.fit(*table), folder / "model.margrove")
+    return (folder / "model.margrove").read_bytes()
+
+
+def test_without_a_client_the_error_says_how_to_get_one():
+    with pytest.raises(EngineError, match=r"there is none. Create one first: client = dask.distributed.Client"):
+        LinearSVC(engine="dask").fit(*_table())
+
+
+def _killed(fits, folder, schedules):
+    """Fit each model on its table while workers die; return how many died."""
+    n_killed = 0
+    with processes(2) as (cluster, client):
+        cluster.adapt(minimum=2, maximum=2)  # Dask gives up a worker that dies while it starts
+        for model, table in fits:
+            began = time.monotonic()
+            expected = _bytes(model, table, folder)
+            seconds = time.monotonic() - began
+            for seed in schedules:
+                with dying(cluster, np.random.default_rng(seed), seconds) as killed:
+                    assert _bytes(model, table, folder) == expected, f"schedule {seed}"
+                n_killed += len(killed)
+                client.wait_for_workers(2)
+    return n_killed
+
+
+def _kernel_machine(tables):
+    X, y = tables[1]
+    return SVC(C=10, engine="dask"), (X[:1500], y[:1500])
+
+
+def test_models_have_the_same_bytes_when_workers_die(tables, tmp_path):
+    linear, tree, _ = _models()
+    fits = [(linear, tables[0]), (linear, tables[1]), (tree, tables[0]), (tree, tables[1]), _kernel_machine(tables)]
+    assert _killed(fits, tmp_path, range(1)) > 0
+
+
+@pytest.mark.slow
+def test_models_have_the_same_bytes_in_200_schedules(tables, tmp_path):
+    fits = [*((model, table) for model in _models() for table in tables), _kernel_machine(tables)]
+    assert _killed(fits, tmp_path, range(29)) > 50
+
+
+@pytest.mark.slow
+def test_models_have_the_same_bytes_for_any_number_of_workers(tables, tmp_path):
+    found = set()
+    for n_workers in (1, 2, 3, 7):
+        with processes(n_workers):
+            found.add(tuple(_bytes(model, tables[0], tmp_path) for model in _models()))
+    assert len(found) == 1
+
+
+@pytest.mark.slow
+def test_workers_may_join(tables, tmp_path):
+    with processes(1) as (cluster, _):
+        expected = [_bytes(model, tables[0], tmp_path) for model in _models()]
+    with processes(1) as (cluster, _):
+        cluster.scale(3)
+        assert [_bytes(model, tables[0], tmp_path) for model in _models()] == expected
+
+
+@pytest.mark.slow
+def test_a_table_three_times_as_large_as_all_memory_is_fitted():
+    limit, d = 500_000_000, 40
+    n = 3 * 2 * limit // (4 * d)
+    X = da.random.default_rng(0).random((n, d), dtype=np.float32, chunks=(1 << 16, d)) - np.float32(0.5)
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    with processes(2, memory_limit=limit):
+        model = LinearSVC(max_iter=20).fit(X, y)
+    assert model.certificate_.holds
+    assert model.certificate_.n_rows == n

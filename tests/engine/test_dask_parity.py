@@ -1,0 +1,228 @@
+"""Linear machines and trees over partitions are those of one machine, whatever the partitions are."""
+
+from __future__ import annotations
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from tests.engine.dask_clusters import OF_DASK, bits_of_tree, threads
+
+from margrove import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    LinearSVC,
+    LinearSVR,
+    RandomForestClassifier,
+    certify,
+    load_penguins,
+)
+from margrove.engine.dask import tree as spread
+from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.status import Status
+
+pytestmark = pytest.mark.filterwarnings(*OF_DASK)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client():
+    with threads(2) as own:
+        yield own
+
+
+def _ugly(n, d):
+    """Ties, a constant column, columns of other sizes, and rows that come twice."""
+    rng = np.random.default_rng(n)
+    X = np.round(rng.normal(size=(n, d)), 1) * 10.0 ** rng.integers(-2, 3, size=d)
+    X[:, 1] = 3
+    X[n // 2 :] = X[: n - n // 2]
+    return X, rng.integers(0, 3, size=n) * (X[:, 0] > 0)
+
+
+SETS = {
+    "iris": lambda: load_iris(return_X_y=True),
+    "wine": lambda: load_wine(return_X_y=True),
+    "breast cancer": lambda: load_breast_cancer(return_X_y=True),
+    "digits": lambda: load_digits(return_X_y=True),
+    "diabetes": lambda: (load_diabetes().data, load_diabetes().target > 140),
+    "ugly": lambda: _ugly(400, 5),
+    "float32": lambda: (load_iris().data.astype(np.float32), load_iris().target),
+    "whole numbers": lambda: (load_digits().data.astype(int)[:500], load_digits().target[:500]),
+    "words": lambda: (load_iris().data, load_iris().target_names[load_iris().target]),
+    "few rows": lambda: (np.arange(6.0)[:, None] ** 2, np.array([0, 0, 1, 0, 1, 1])),
+}
+
+
+# `make test` has those that take a second.
+CHOSEN = [
+    pytest.param(name, marks=[] if name in ("iris", "ugly", "words", "few rows") else pytest.mark.slow) for name in SETS
+]
+
+
+def _chunks(n):
+    """Three partitions, of which the second is small."""
+    return ((n // 2, max(1, n // 10), n - n // 2 - max(1, n // 10)),)
+
+
+def _given(name):
+    X, y = SETS[name]()
+    return X, y, da.from_array(X, chunks=(*_chunks(len(X)), X.shape[1])), da.from_array(y, chunks=_chunks(len(X)))
+
+
+@pytest.fixture
+def small_nodes(monkeypatch):
+    """Trees whose upper part has most of the nodes."""
+    monkeypatch.setattr(spread, "FEW_ROWS", 30)
+    monkeypatch.setattr(spread, "FEW_SHARE", 1000)
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_linear_machines_are_equal_within_both_gaps(name):
+    X, y, dX, dy = _given(name)
+    tol = 1e-6
+    for loss in ("squared_hinge", "hinge"):
+        expected = LinearSVC(C=0.01, loss=loss, tol=tol, max_iter=10_000).fit(X, y)
+        model = LinearSVC(C=0.01, loss=loss, tol=tol).fit(dX, dy)
+        assert model.status_ is Status.CONVERGED
+        assert model.certificate_.holds
+        assert model.certificate_.source == "recomputed"
+        assert model.classes_.tolist() == expected.classes_.tolist()
+        assert (np.abs(model.primal_ - expected.primal_) <= 2 * tol * expected.primal_).all()
+
+
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "epsilon_insensitive"])
+@pytest.mark.parametrize("is_free", [False, True])
+def test_linear_regressions_are_equal_within_both_gaps(loss, is_free):
+    X, z = load_diabetes(return_X_y=True)
+    how = {"C": 5.0, "epsilon": 3.0, "loss": loss, "tol": 1e-6, "regularize_intercept": not is_free}
+    expected = LinearSVR(**how, max_iter=10_000).fit(X, z)
+    model = LinearSVR(**how).fit(da.from_array(X, chunks=(100, 10)), da.from_array(z, chunks=100))
+    assert model.certificate_.holds
+    assert abs(model.primal_ - expected.primal_) <= 2e-6 * expected.primal_
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_trees_have_the_same_bits(name, small_nodes):
+    X, y, dX, dy = _given(name)
+    for settings in ({}, {"max_depth": 3}, {"min_samples_leaf": 5, "min_impurity_decrease": 0.002}):
+        expected = DecisionTreeClassifier(**settings).fit(X, y)
+        tree = DecisionTreeClassifier(**settings).fit(dX, dy)
+        assert tree.nodes_.columns == expected.nodes_.columns
+        assert bits_of_tree(tree.nodes_) == bits_of_tree(expected.nodes_)
+        assert tree.classes_.tolist() == expected.classes_.tolist()
+        assert certify(tree, X, y).holds
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", pytest.param("absolute_error", marks=pytest.mark.slow)])
+def test_trees_of_numbers_have_the_same_bits(criterion, small_nodes, rng):
+    X, z = load_diabetes(return_X_y=True)
+    weight = rng.uniform(0.1, 2, size=len(z))
+    dX, dz, dw = da.from_array(X, chunks=(100, 10)), da.from_array(z, chunks=100), da.from_array(weight, chunks=100)
+    for own, spread_weight in ((None, None), (weight, dw)):
+        expected = DecisionTreeRegressor(criterion=criterion, max_depth=4).fit(X, z, own)
+        tree = DecisionTreeRegressor(criterion=criterion, max_depth=4).fit(dX, dz, spread_weight)
+        assert bits_of_tree(tree.nodes_) == bits_of_tree(expected.nodes_)
+
+
+@pytest.mark.parametrize("criterion", [pytest.param("entropy", marks=pytest.mark.slow), "poisson"])
+def test_only_the_last_digits_of_gains_depend_on_where_the_upper_part_ends(criterion, small_nodes):
+    X, z = load_diabetes(return_X_y=True)
+    kind = DecisionTreeClassifier if criterion == "entropy" else DecisionTreeRegressor
+    y = z > 140 if criterion == "entropy" else z
+    expected = kind(criterion=criterion, max_depth=5).fit(X, y).nodes_
+    tree = (
+        kind(criterion=criterion, max_depth=5)
+        .fit(da.from_array(X, chunks=(100, 10)), da.from_array(y, chunks=100))
+        .nodes_
+    )
+    bits, wanted = bits_of_tree(tree), bits_of_tree(expected)
+    del bits["gain"], wanted["gain"]
+    assert bits == wanted
+    assert np.allclose(tree.gain, expected.gain, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+
+def test_tables_with_categories_and_missing_cells_give_the_same_tree(small_nodes):
+    penguins = load_penguins()
+    frame = pd.DataFrame(
+        {
+            column.name: pd.Series(column.cells(), dtype=None if column.kind == "numeric" else "str")
+            for column in penguins
+        }
+    )
+    y = penguins.labels()
+    for settings in ({}, {"categorical": "multiway"}, {"categorical": "one_vs_rest", "prune": "pessimistic"}):
+        expected = DecisionTreeClassifier(**settings).fit(frame, y)
+        for n_partitions in (1, 4):
+            tables = dd.from_pandas(frame.assign(species=y), npartitions=n_partitions)
+            tree = DecisionTreeClassifier(**settings).fit(tables, "species")
+            assert tree.nodes_.columns == expected.nodes_.columns
+            assert bits_of_tree(tree.nodes_) == bits_of_tree(expected.nodes_)
+            assert tree.categorical_ == expected.categorical_
+            assert list(tree.feature_names_in_) == list(frame.columns)
+            assert np.array_equal(tree.predict(frame), expected.predict(frame))
+
+
+def test_rows_of_weight_zero_are_left_out_of_a_tree(small_nodes, rng):
+    X, y = load_iris(return_X_y=True)
+    weight = rng.integers(0, 2, size=150).astype(float)
+    dX, dy, dw = da.from_array(X, chunks=(40, 4)), da.from_array(y, chunks=40), da.from_array(weight, chunks=40)
+    tree = DecisionTreeClassifier(class_weight="balanced").fit(dX, dy, dw)
+    expected = DecisionTreeClassifier(class_weight="balanced").fit(X, y, weight)
+    assert bits_of_tree(tree.nodes_) == bits_of_tree(expected.nodes_)
+
+
+def test_a_fit_that_is_out_of_time_keeps_what_it_has(small_nodes):
+    X, y, dX, dy = _given("wine")
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        tree = DecisionTreeClassifier(time_limit=1e-6).fit(dX, dy)
+    assert tree.status_ is Status.TIME_LIMIT
+    assert tree.nodes_.n_rows[0] == len(y)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        tree = DecisionTreeRegressor(time_limit=1e-6).fit(dX, dy)
+    assert tree.predict(X[:1]) == pytest.approx([y.mean()])
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = LinearSVC(time_limit=1e-6).fit(dX, dy)
+    assert model.status_ is Status.TIME_LIMIT
+    assert not model.certificate_.holds
+
+
+@pytest.mark.parametrize(
+    "settings", [{"max_features": 2}, {"splitter": "random"}, {"thresholds": "histogram"}, {"ccp_alpha": "cv"}]
+)
+def test_what_a_tree_over_partitions_lacks_is_named(settings):
+    (name,) = settings
+    with pytest.raises(ParameterError, match=f"{name} is .*, which engine='dask' does not support"):
+        DecisionTreeClassifier(engine="dask", **settings).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
+def test_forests_have_the_same_trees(kind):
+    X, y = load_wine(return_X_y=True)
+    dX, dy = da.from_array(X, chunks=(50, 13)), da.from_array(y, chunks=50)
+    expected = kind(n_estimators=70, max_depth=4, random_state=3).fit(X, y)
+    forest = kind(n_estimators=70, max_depth=4, random_state=3).fit(dX, dy)
+    assert forest.engine_ == "dask"
+    assert forest.model_.n_trees == 70
+    for t in range(70):
+        assert bits_of_tree(forest.model_.tree(t)) == bits_of_tree(expected.model_.tree(t))
+    assert np.array_equal(forest.predict(dX).compute(), expected.predict(X))
+    assert certify(forest, X, y).holds
+    frame = pd.DataFrame({"x": X[:, 0], "word": np.array(["a", "b", None], dtype=object)[y]})
+    expected = kind(n_estimators=3, random_state=0).fit(frame, X[:, 1] > 2)
+    forest = kind(n_estimators=3, random_state=0).fit(dd.from_pandas(frame.assign(y=X[:, 1] > 2), npartitions=2), "y")
+    assert np.array_equal(forest.predict(frame), expected.predict(frame))
+
+
+def test_what_a_forest_over_partitions_lacks_is_named():
+    with pytest.raises(ParameterError, match="oob_score is True, which engine='dask' does not support"):
+        RandomForestClassifier(oob_score=True, engine="dask").fit(*load_iris(return_X_y=True))
+
+
+def test_sparse_rows_are_refused_by_trees(rng):
+    import scipy.sparse as sp
+
+    with pytest.raises(InputError, match="engine='dask' grows trees of dense rows"):
+        DecisionTreeClassifier(engine="dask").fit(sp.csr_matrix(np.eye(20)), np.arange(20) % 2)
