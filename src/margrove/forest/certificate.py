@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from margrove.certificate import Certificate, Claim
 from margrove.forest.model import ForestModel
-from margrove.forest.out_of_bag import OutOfBag, error_interval, out_of_bag
+from margrove.forest.out_of_bag import OutOfBag, error_interval, measure_of, out_of_bag
 from margrove.forest.packed import PackedForest
 from margrove.forest.problem import ForestProblem
 from margrove.run.progress import Progress, report
@@ -53,8 +53,8 @@ def solver_certificate(model: Any) -> Certificate:
     """Return the certificate of a fitted forest with nothing recomputed."""
     claims = [Claim("trees", (float(model.model_.n_trees),))]
     if hasattr(model, "oob_score_"):
-        name = "out-of-bag R²" if model.model_.n_classes == 0 else "out-of-bag accuracy"
-        claims.append(Claim(name, (float(model.oob_score_),), words="of rows that a tree has not seen"))
+        words = "of rows that a tree has not seen"
+        claims.append(Claim(f"out-of-bag {measure_of(model)}", (float(model.oob_score_),), words=words))
     return Certificate(type(model).__name__, str(model.status_), "solver", model.n_rows_, ("forest",), tuple(claims))
 
 
@@ -192,7 +192,7 @@ def _out_of_bag_claims(model: Any, problem: ForestProblem) -> Iterator[Claim]:
     found = out_of_bag(problem, forest, lambda block: _places_of_all(forest, cells, block), rows)
     of_all = f"of {len(rows)} of {n_rows} rows"
     size = 1.0 if root.n_classes else float(np.abs(root.target).max()) or 1.0
-    off = list(_stored_otherwise(model, root, found, rows, size))
+    off = list(_stored_otherwise(model, problem, found, rows, size))
     if off:
         words = f"largest difference of what is stored, {of_all}"
         yield Claim("out-of-bag predictions and score", (max(off),), (ROUNDING,), max(off) <= ROUNDING, words)
@@ -200,15 +200,17 @@ def _out_of_bag_claims(model: Any, problem: ForestProblem) -> Iterator[Claim]:
 
 
 def _stored_otherwise(
-    model: Any, root: TreeProblem, found: OutOfBag, rows: NDArray[np.intp], size: float
+    model: Any, problem: ForestProblem, found: OutOfBag, rows: NDArray[np.intp], size: float
 ) -> Iterator[float]:
     """Yield the differences of the predictions that the fit kept, and of its score if all rows are recomputed."""
     given = model._stored_out_of_bag()
+    if given is not None and problem.rows is not None:  # no tree has seen the others, whose weight is zero
+        given = given[problem.rows]
     if given is not None:
         is_same = np.array_equal(np.isnan(given[rows]), np.isnan(found.value))
         yield float(np.nanmax(np.abs(given[rows] - found.value), initial=0.0)) / size if is_same else inf
-    if hasattr(model, "oob_score_") and len(rows) == root.cells.n_rows:
-        yield abs(float(model.oob_score_) - model._score_out_of_bag(found, root.target))
+    if hasattr(model, "oob_score_") and len(rows) == problem.root.cells.n_rows:
+        yield abs(float(model.oob_score_) - model._score_out_of_bag(found, problem.root.target))
 
 
 def _error(model: Any, problem: ForestProblem, found: OutOfBag, rows: NDArray[np.intp], of_all: str) -> Iterator[Claim]:
@@ -223,7 +225,7 @@ def _error(model: Any, problem: ForestProblem, found: OutOfBag, rows: NDArray[np
         words = f"{of_all}; exact 95 % interval {low:.4f} … {high:.4f}"
         yield Claim("out-of-bag error", (n_wrong / n_known,), words=words)
     else:
-        yield Claim("out-of-bag R²", (model._score_out_of_bag(found, target),), words=of_all)
+        yield Claim(f"out-of-bag {measure_of(model)}", (model._score_out_of_bag(found, target),), words=of_all)
 
 
 def _places_of_all(model: ForestModel, cells: Cells, block: slice) -> NDArray[np.int32]:

@@ -29,7 +29,7 @@ class ForestClassifier(ClassifierMixin, Forest):
     max_features: int | float | str | None = "sqrt"
     class_weight: Mapping[Any, float] | list[Any] | str | None = None
 
-    oob_decision_function_: Floats | list[Floats] = fitted()
+    oob_decision_function_: Floats = fitted()
 
     @property
     def _is_balanced(self) -> bool:  # type: ignore[override]
@@ -58,19 +58,26 @@ class ForestClassifier(ClassifierMixin, Forest):
         """Return the shares of each target."""
         return [shares] if self.n_outputs_ == 1 else np.split(shares, np.cumsum(self.n_classes_)[:-1], axis=1)
 
-    def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
-        self.oob_score_ = self._score_out_of_bag(found, sample.target)
-        shares = self._by_target(found.value)
-        self.oob_decision_function_ = shares if self.n_outputs_ > 1 else shares[0]
+    def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:
+        self.oob_score_ = self._score_out_of_bag(found, target)
+        shares = self._by_target(value)
+        self.oob_decision_function_ = np.stack(shares, axis=2) if self.n_outputs_ > 1 else shares[0]
 
     def _stored_out_of_bag(self) -> Floats | None:
         stored = getattr(self, "oob_decision_function_", None)
-        return np.concatenate(stored, axis=1) if isinstance(stored, list) else stored
+        return np.concatenate(np.moveaxis(stored, 2, 0), axis=1) if stored is not None and stored.ndim == 3 else stored
 
     def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
         known = found.is_known
+        codes = target.reshape(len(target), -1)[known]
         predicted = np.stack([share[known].argmax(axis=1) for share in self._by_target(found.value)], axis=1)
-        return float(np.mean(predicted == target.reshape(len(target), -1)[known]))
+        if not callable(self.oob_score):
+            return float((predicted == codes).all(axis=1).mean())  # a row counts if all its targets are right
+        classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
+        as_given = [
+            np.stack([own[k] for own, k in zip(classes, of, strict=True)], axis=1) for of in (codes.T, predicted.T)
+        ]
+        return float(self.oob_score(*(each if self.n_outputs_ > 1 else each[:, 0] for each in as_given)))
 
 
 @estimator

@@ -33,6 +33,7 @@ class ForestRegressor(RegressorMixin, Forest):
 
     criterion: str = checked(check_choice, allowed=words_of(VALUE_CRITERIA), default="squared_error")
     max_features: int | float | str | None = 1.0
+    _kept = {"oob_score": "oob_score_", "keep_targets": "training_"}  # noqa: RUF012
     keep_targets: bool = checked(check_flag, default=False)
 
     oob_prediction_: Floats = fitted()
@@ -97,17 +98,17 @@ class ForestRegressor(RegressorMixin, Forest):
         of_leaves = reached.tocsc() @ sp.diags_array(1 / np.where(total > 0, total, 1.0))
         self.training_ = of_leaves.T.tocsr(), sample.target
 
-    def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
-        self.oob_score_ = self._score_out_of_bag(found, sample.target)
-        self.oob_prediction_ = found.value if self.n_outputs_ > 1 else found.value[:, 0]
+    def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:
+        self.oob_score_ = self._score_out_of_bag(found, target)
+        self.oob_prediction_ = value if self.n_outputs_ > 1 else value[:, 0]
 
     def _stored_out_of_bag(self) -> Floats | None:
         stored = getattr(self, "oob_prediction_", None)
         return None if stored is None else stored.reshape(len(stored), -1)
 
     def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        known = found.is_known
-        return float(r2_score(target[known], found.value[known] if target.ndim > 1 else found.value[known, 0]))
+        known, score = found.is_known, self.oob_score if callable(self.oob_score) else r2_score
+        return float(score(target[known], found.value[known] if target.ndim > 1 else found.value[known, 0]))
 
 
 @estimator
