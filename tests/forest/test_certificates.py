@@ -12,6 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from margrove import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, certify, load_penguins
 from margrove.forest import certificate
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few trees
+
 
 def failed(model, X, y):
     return [claim.name for claim in certify(model, X, y).claims if claim.holds is False]

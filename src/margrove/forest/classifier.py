@@ -15,7 +15,6 @@ from margrove.forest.estimator import Floats, Forest
 from margrove.forest.out_of_bag import OutOfBag
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.problem import CLASS_CRITERIA
-from margrove.tree.reading import TreeSample
 from margrove.tree.settings import words_of
 
 
@@ -97,9 +96,10 @@ class RandomForestClassifier(ForestClassifier):
     bootstrap : bool, default=True
         Whether each tree draws its rows; otherwise it is grown from all of them.
     max_samples : int or float, optional
-        How many rows each tree draws. None: as many as there are.
-    oob_score : bool, default=False
-        Compute ``oob_score_`` and ``oob_decision_function_``, from the trees that have not seen a row.
+        How many rows each tree draws, or their share of all rows. None: as many as there are.
+    oob_score : bool or callable, default=False
+        Compute ``oob_score_`` and ``oob_decision_function_``, from the trees that have not seen a row. A function
+        ``f(y, predictions)`` computes the score instead.
     class_weight : dict, "balanced", "balanced_subsample", or list of dicts, optional
         As in scikit-learn: "balanced_subsample" weighs the rows of each tree by the sizes of the classes among them.
     warm_start : bool, default=False

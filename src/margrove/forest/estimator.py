@@ -22,6 +22,7 @@ from margrove.data.formats import Format
 from margrove.engine import Effort, Engine, choose, fitted_by
 from margrove.errors import (
     InputError,
+    MargroveWarning,
     ParameterError,
     check_flag,
     check_number,
@@ -40,6 +41,7 @@ from margrove.forest.out_of_bag import OutOfBag, out_of_bag
 from margrove.forest.problem import ForestProblem
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.status import Status
+from margrove.store.adoption import to_sklearn
 from margrove.tree.draws import drawn_rows, tree_seed
 from margrove.tree.estimator import DecisionTree, losses_by_shuffling
 from margrove.tree.grove import Grove
@@ -150,25 +152,28 @@ class Forest(TreeParameters):
             model = joined([grown.trees, model.trees], problem.root)
         self.model_, self.status_, self.engine_ = model, solution.status, engine.name
         self.n_rows_, self.n_outputs_ = sample.cells.n_rows, tree._n_targets
-        self._rows, self._n_samples_bootstrap, self._drawn_seed = sample.rows, problem.n_drawn, problem.seed
+        self._n_samples_bootstrap, self._drawn_seed = problem.n_drawn, problem.seed
+        self._sample_weight = None  # of all given rows, times the weights of their classes
+        if sample_weight is not None or getattr(tree, "class_weight", None) is not None:
+            self._sample_weight = np.zeros(cells.n_rows)
+            rows = slice(None) if problem.rows is None else problem.rows
+            self._sample_weight[rows] = 1.0 if sample.weight is None else sample.weight
         if sample.classes is not None:
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
             if sample.outputs:
                 self.n_classes_ = np.array(sample.outputs)
-        for name in ("certificate_", "estimators_"):  # those of an earlier fit
+        of_bag = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+        for name in ("certificate_", "estimators_", *of_bag):  # those of an earlier fit
             self.__dict__.pop(name, None)
         self._keep_targets(problem, sample)
         if self.oob_score:
             found = self._out_of_bag(problem, model)
-            self._set_oob_score_and_attributes(found, sample.target, self._with_ignored_rows(found.value, cells))
-            if not found.is_known.all():
-                n_known = int(np.count_nonzero(found.is_known))
-                words = f"{len(found.value) - n_known} of {len(found.value)} rows were drawn by every tree"
-                warnings.warn(
-                    f"Some inputs do not have OOB scores: {words}. Increase n_estimators.",
-                    UserWarning,
-                    stacklevel=level_of_caller(),
-                )
+            of_all = self._with_ignored_rows(found.value, problem, cells)
+            self._set_oob_score_and_attributes(found, sample.target, of_all)
+            if n_unknown := int(np.count_nonzero(~found.is_known)):
+                words = f"every tree has drawn {n_unknown} of {len(found.value)} rows. Increase n_estimators."
+                words = f"Some inputs do not have OOB scores: {words}"  # as scikit-learn says
+                warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
         if self.status_ is not Status.CONVERGED:
             n_done = model.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
@@ -182,7 +187,7 @@ class Forest(TreeParameters):
             words = f" is {self.n_estimators}; with warm_start=True it must be at least the {n_grown} trees grown."
             raise ParameterError(Advice(Parameter("n_estimators"), words))
         words = "Warm-start fitting without increasing n_estimators does not fit new trees."
-        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
+        warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
         return all(hasattr(self, name) for parameter, name in self._kept.items() if getattr(self, parameter))
 
     def _check_same(self, problem: ForestProblem, grown: ForestModel) -> None:
@@ -244,6 +249,8 @@ class Forest(TreeParameters):
 
     def _tree(self, y: Any) -> DecisionTree:
         """Return the tree that reads the table and the target, and states the problem of each tree."""
+        if sp.issparse(y):
+            raise InputError("sparse multilabel-indicator for y is not supported", cure="Use y.toarray().")
         names = self._tree_type._get_param_names()
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         if self._is_balanced:
@@ -351,8 +358,8 @@ class Forest(TreeParameters):
         the rows whose weight is not zero."""
         check_is_fitted(self)
         n, n_drawn = self._drawn
-        kept = getattr(self, "_rows", None)
-        given = np.arange(n, dtype=np.int32) if kept is None else kept.astype(np.int32)
+        weight = getattr(self, "_sample_weight", None)
+        given = np.arange(n, dtype=np.int32) if weight is None else np.flatnonzero(weight).astype(np.int32)
         seeds = [tree_seed(self._seed(), t) for t in range(self.model_.n_trees)]
         return [given.copy() if n_drawn is None else given[drawn_rows(seed, n, n_drawn)] for seed in seeds]
 
@@ -381,17 +388,14 @@ class Forest(TreeParameters):
         """Return the out-of-bag predictions of the training rows."""
         return out_of_bag(problem, model, self._places(problem.root.cells, model))
 
-    def _with_ignored_rows(self, value: Floats, cells: Cells) -> Floats:
+    def _with_ignored_rows(self, value: Floats, problem: ForestProblem, cells: Cells) -> Floats:
         """Return the out-of-bag predictions with those of the rows of weight zero, which no tree has seen."""
-        if self._rows is None:
+        if problem.rows is None:
             return value
-        is_ignored = np.ones(cells.n_rows, dtype=bool)
-        is_ignored[self._rows] = False
+        others = np.setdiff1d(np.arange(cells.n_rows), problem.rows)
         of_all = np.empty((cells.n_rows, value.shape[1]))
-        of_all[self._rows] = value
-        of_all[is_ignored] = self._engine.mean_of_trees(
-            self.model_, cells.take(np.flatnonzero(is_ignored)), self._threads
-        )
+        of_all[problem.rows] = value
+        of_all[others] = self._engine.mean_of_trees(self.model_, cells.take(others), self._threads)
         return of_all
 
     def _places(self, cells: Cells, model: ForestModel) -> Any:
@@ -455,6 +459,10 @@ class Forest(TreeParameters):
         """C functions with the predictions of this forest, and the mean shares of the classes."""
         check_is_fitted(self)
         return to_c(self, name)
+
+    def to_sklearn(self) -> Any:
+        """The same forest as scikit-learn's, which rounds cells to float32: see `margrove.to_sklearn`."""
+        return to_sklearn(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -125,8 +125,9 @@ default="squared_error"
         The number of columns that each node examines; 1.0 is all of them.
     keep_targets : bool, default=False
         Keep the training targets, for `predict_quantiles`. A model file does not hold them.
-    oob_score : bool, default=False
-        Compute ``oob_score_`` (R²) and ``oob_prediction_``, from the trees that have not seen a row.
+    oob_score : bool or callable, default=False
+        Compute ``oob_score_`` (R²) and ``oob_prediction_``, from the trees that have not seen a row. A function
+        ``f(y, predictions)`` computes the score instead.
     bootstrap, max_samples, warm_start, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
 max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical, categorical_features, split_values, \
 random_state, n_jobs, time_limit, checkpoint, engine

@@ -210,8 +210,6 @@ def read_classes(
 
 def several_targets(y: Any) -> NDArray[Any] | None:
     """Return y as an array if it has more than one column, else None."""
-    if sp.issparse(y):
-        raise InputError("sparse multilabel-indicator for y is not supported", cure="Use y.toarray().")
     if getattr(y, "ndim", 2) != 2 or isinstance(y, str):
         return None
     try:
