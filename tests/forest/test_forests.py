@@ -111,10 +111,13 @@ def test_warm_start_adds_the_trees_that_one_fit_would_have(kind):
         grown.set_params(n_estimators=5).fit(X, y)
     with pytest.raises(InputError, match="other columns or classes"):
         grown.set_params(n_estimators=9).fit(X[:, 1:], y)
+    if hasattr(grown, "classes_"):
+        with pytest.raises(InputError, match="the classes of the model are 0, 1, 2; those of y are 1, 2, 3"):
+            grown.fit(X, y + 1)
     with pytest.raises(ParameterError, match=r"random_state is 1; with warm_start=True it must be 0"):
         grown.set_params(random_state=1).fit(X, y)
-    with pytest.raises(InputError, match=r"draws \w+ of 100 rows; the trees grown before drew \w+ of"):
-        grown.set_params(random_state=None, bootstrap=True, oob_score=True, max_samples=100).fit(X[:100], y[:100])
+    with pytest.raises(InputError, match=r"draws 20 of \d+ rows; the trees grown before drew \w+ of"):
+        grown.set_params(random_state=None, bootstrap=True, oob_score=True, max_samples=20).fit(X[::2], y[::2])
     assert grown.model_.n_trees == 6
 
 
@@ -167,6 +170,17 @@ def test_rows_of_weight_zero_are_predicted_by_all_trees(kind):
     assert certify(forest, X, y, weight).holds
     found[np.flatnonzero(kept)[5]] += 0.1
     assert not certify(forest, X, y, weight).holds
+
+
+def test_the_score_of_no_row_is_nan():
+    with pytest.warns(MargroveWarning, match="every tree has drawn 1 of 1 rows"):
+        forest = RandomForestClassifier(n_estimators=2, oob_score=True).fit([[1.0]], [0])
+    assert np.isnan(forest.oob_score_)
+    assert certify(forest, [[1.0]], [0]).holds
+    X, y = load_iris(return_X_y=True)
+    forged = RandomForestClassifier(n_estimators=25, oob_score=True).fit(X, y)
+    forged.oob_score_ = np.nan
+    assert not certify(forged, X, y).holds
 
 
 def test_a_function_is_the_score():
@@ -242,8 +256,9 @@ def test_quantiles_are_those_of_the_targets_that_share_leaves():
     np.testing.assert_allclose(tree.predict_quantiles(x[:1], [0, 1])[0], [y[side].min(), y[side].max()])
     with pytest.raises(InputError, match="keep_targets=True"):
         RandomForestRegressor(n_estimators=2).fit(x, y).predict_quantiles(x)
-    with pytest.raises(ParameterError, match="from 0 to 1"):
-        forest.predict_quantiles(x, [2])
+    for wrong in ([2], ["low"], None, [np.nan]):
+        with pytest.raises(ParameterError, match="from 0 to 1"):
+            forest.predict_quantiles(x, wrong)
 
 
 def test_tables_are_taken_as_they_are():
@@ -347,6 +362,8 @@ def test_the_time_limit_keeps_the_trees_so_far(cancer):
         ({"max_samples": 0.0}, "max_samples is 0.0"),
         ({"max_samples": "all"}, "max_samples is 'all'"),
         ({"max_samples": np.inf}, "share of the rows > 0"),
+        ({"max_samples": 1e300}, "at most 2147483647 rows"),
+        ({"max_samples": 2**31}, "at most 2147483647 rows"),
         ({"max_samples": 10, "bootstrap": False}, "bootstrap=False"),
         ({"oob_score": "accuracy"}, "oob_score is 'accuracy'; it must be True or False"),
         ({"oob_score": True, "bootstrap": False}, "bootstrap=True"),

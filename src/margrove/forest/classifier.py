@@ -49,9 +49,7 @@ class ForestClassifier(ClassifierMixin, Forest):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class with the largest mean share, the first of equals."""
         shares = self._by_target(self._mean(X))
-        classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
-        found = [own[share.argmax(axis=1)] for own, share in zip(classes, shares, strict=True)]
-        return np.stack(found, axis=1) if self.n_outputs_ > 1 else np.asarray(found[0])
+        return self._labels_of(np.stack([share.argmax(axis=1) for share in shares], axis=1))
 
     def _by_target(self, shares: Floats) -> list[Floats]:
         """Return the shares of each target."""
@@ -66,17 +64,18 @@ class ForestClassifier(ClassifierMixin, Forest):
         stored = getattr(self, "oob_decision_function_", None)
         return np.concatenate(np.moveaxis(stored, 2, 0), axis=1) if stored is not None and stored.ndim == 3 else stored
 
-    def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        known = found.is_known
-        codes = target.reshape(len(target), -1)[known]
-        predicted = np.stack([share[known].argmax(axis=1) for share in self._by_target(found.value)], axis=1)
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        codes = target.reshape(len(target), -1)
+        predicted = np.stack([share.argmax(axis=1) for share in self._by_target(value)], axis=1)
         if not callable(self.oob_score):
             return float((predicted == codes).all(axis=1).mean())  # a row counts if all its targets are right
-        classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
-        as_given = [
-            np.stack([own[k] for own, k in zip(classes, of, strict=True)], axis=1) for of in (codes.T, predicted.T)
-        ]
-        return float(self.oob_score(*(each if self.n_outputs_ > 1 else each[:, 0] for each in as_given)))
+        return float(self.oob_score(self._labels_of(codes), self._labels_of(predicted)))
+
+    def _labels_of(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of classes given by position, (n, targets)."""
+        if self.n_outputs_ == 1:
+            return np.asarray(self.classes_[codes[:, 0]])
+        return np.stack([own[column] for own, column in zip(self.classes_, codes.T, strict=True)], axis=1)
 
 
 @estimator

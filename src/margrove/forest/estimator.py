@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,9 +47,10 @@ from margrove.tree.grove import Grove
 from margrove.tree.problem import Cells, SplitScore, Thresholds
 from margrove.tree.prune import Rule, prune
 from margrove.tree.reading import TreeSample, check_same_classes, read_cells, several_targets
-from margrove.tree.settings import TreeParameters, settle_seed
+from margrove.tree.settings import TreeParameters
 
 Floats = NDArray[np.float64]
+_MOST_DRAWN = 2**31 - 1  # the core counts them
 
 
 def _check_score(name: str, value: Any) -> None:
@@ -136,6 +136,7 @@ class Forest(TreeParameters):
             raise InputError(words, cure=Advice("Use ", Setting("oob_score", False), "."))
         if grown is not None:
             self._check_same(problem, grown)
+            check_same_classes(self, sample)
             problem = replace(problem, n_trees=int(self.n_estimators) - grown.n_trees, first=grown.n_trees)
         effort = self._effort()
         engine = choose(self.engine, problem, effort)
@@ -152,7 +153,7 @@ class Forest(TreeParameters):
             model = joined([grown.trees, model.trees], problem.root)
         self.model_, self.status_, self.engine_ = model, solution.status, engine.name
         self.n_rows_, self.n_outputs_ = sample.cells.n_rows, tree._n_targets
-        self._n_samples_bootstrap, self._drawn_seed = problem.n_drawn, problem.seed
+        self._n_samples_bootstrap, self._grown_seed = problem.n_drawn, problem.seed
         self._sample_weight = None  # of all given rows, times the weights of their classes
         if sample_weight is not None or getattr(tree, "class_weight", None) is not None:
             self._sample_weight = np.zeros(cells.n_rows)
@@ -167,16 +168,25 @@ class Forest(TreeParameters):
             self.__dict__.pop(name, None)
         self._keep_targets(problem, sample)
         if self.oob_score:
-            found = self._out_of_bag(problem, model)
-            of_all = self._with_ignored_rows(found.value, problem, cells)
-            self._set_oob_score_and_attributes(found, sample.target, of_all)
-            if n_unknown := int(np.count_nonzero(~found.is_known)):
-                words = f"every tree has drawn {n_unknown} of {len(found.value)} rows. Increase n_estimators."
-                words = f"Some inputs do not have OOB scores: {words}"  # as scikit-learn says
-                warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
+            self._judge(problem, cells)
         if self.status_ is not Status.CONVERGED:
             n_done = model.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
+
+    def _judge(self, problem: ForestProblem, cells: Cells) -> None:
+        """Set the out-of-bag score and predictions; those of rows of weight zero are of all trees."""
+        found = self._out_of_bag(problem, self.model_)
+        of_all = found.value
+        if problem.rows is not None:
+            ignored = np.setdiff1d(np.arange(cells.n_rows), problem.rows)
+            of_all = np.empty((cells.n_rows, found.value.shape[1]))
+            of_all[problem.rows] = found.value
+            of_all[ignored] = self._engine.mean_of_trees(self.model_, cells.take(ignored), self._threads)
+        self._set_oob_score_and_attributes(found, problem.root.target, of_all)
+        if n_unknown := int(np.count_nonzero(~found.is_known)):
+            words = f"every tree has drawn {n_unknown} of {len(found.value)} rows. Increase n_estimators."
+            words = f"Some inputs do not have OOB scores: {words}"  # as scikit-learn says
+            warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
 
     def _has_all_trees(self) -> bool:
         """Return whether ``warm_start`` has nothing to add, and warn of it."""
@@ -197,9 +207,9 @@ class Forest(TreeParameters):
                 "warm_start adds to trees that were fitted on other columns or classes",
                 cure="Pass the same X and y, or use warm_start=False.",
             )
-        is_number = self.random_state is None or isinstance(self.random_state, Integral)
-        if is_number and settle_seed(self.random_state) != problem.seed:
-            words = f" is {self.random_state}; with warm_start=True it must be {problem.seed}, that of the trees grown."
+        seed = getattr(self, "_grown_seed", problem.seed)
+        if problem.seed != seed:
+            words = f" is {problem.seed}; with warm_start=True it must be {seed}, that of the trees grown."
             raise ParameterError(Advice(Parameter("random_state"), words))
         drawn = problem.root.cells.n_rows, problem.n_drawn
         if self.oob_score and drawn != self._drawn:
@@ -239,13 +249,11 @@ class Forest(TreeParameters):
             return None
         if value is None:
             return n_rows
-        if isinstance(value, (float, np.floating)) and 0 < value < np.inf:
-            return max(int(n_rows * float(value)), 1)
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
-            return int(value)
-        raise ParameterError(
-            f"max_samples is {shown(value)}; it must be a whole number of rows ≥ 1, or a share of the rows > 0."
-        )
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if is_number and 0 < value * (n_rows if isinstance(value, (float, np.floating)) else 1) <= _MOST_DRAWN:
+            return int(value) if isinstance(value, (int, np.integer)) else max(int(n_rows * float(value)), 1)
+        found = f"max_samples is {shown(value)}; it must be a whole number of rows ≥ 1, or a share of the rows > 0"
+        raise ParameterError(f"{found}, of at most {_MOST_DRAWN} rows.")
 
     def _tree(self, y: Any) -> DecisionTree:
         """Return the tree that reads the table and the target, and states the problem of each tree."""
@@ -353,7 +361,7 @@ class Forest(TreeParameters):
         return estimators
 
     @property
-    def estimators_samples_(self) -> list[NDArray[np.intp]]:
+    def estimators_samples_(self) -> list[NDArray[np.int32]]:
         """The rows that each tree was grown from, each as often as it was drawn. A model that was loaded counts only
         the rows whose weight is not zero."""
         check_is_fitted(self)
@@ -387,16 +395,6 @@ class Forest(TreeParameters):
     def _out_of_bag(self, problem: ForestProblem, model: ForestModel) -> OutOfBag:
         """Return the out-of-bag predictions of the training rows."""
         return out_of_bag(problem, model, self._places(problem.root.cells, model))
-
-    def _with_ignored_rows(self, value: Floats, problem: ForestProblem, cells: Cells) -> Floats:
-        """Return the out-of-bag predictions with those of the rows of weight zero, which no tree has seen."""
-        if problem.rows is None:
-            return value
-        others = np.setdiff1d(np.arange(cells.n_rows), problem.rows)
-        of_all = np.empty((cells.n_rows, value.shape[1]))
-        of_all[problem.rows] = value
-        of_all[others] = self._engine.mean_of_trees(self.model_, cells.take(others), self._threads)
-        return of_all
 
     def _places(self, cells: Cells, model: ForestModel) -> Any:
         def places(rows: slice) -> NDArray[np.int32]:
@@ -441,9 +439,14 @@ class Forest(TreeParameters):
     def _stored_out_of_bag(self) -> Floats | None:
         """Return the out-of-bag predictions that the fit kept, (n, K) or (n, targets)."""
 
-    @abstractmethod
     def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        """Return the accuracy, or R², on the rows that some tree has not seen."""
+        """Return the score on the rows that some tree has not seen; NaN if there is none."""
+        known = found.is_known
+        return self._score(target[known], found.value[known]) if known.any() else np.nan
+
+    @abstractmethod
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        """Return the accuracy, R², or what the function of ``oob_score`` returns."""
 
     @abstractmethod
     def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:

@@ -59,8 +59,8 @@ class ForestRegressor(RegressorMixin, Forest):
         True
         """
         check_is_fitted(self)
-        wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        wanted = np.atleast_1d(np.asarray(quantiles))
+        if wanted.dtype.kind not in "fiu" or wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ParameterError(f"quantiles is {shown(quantiles)}; each must be a number from 0 to 1.")
         if not hasattr(self, "training_"):
             raise InputError(
@@ -106,9 +106,9 @@ class ForestRegressor(RegressorMixin, Forest):
         stored = getattr(self, "oob_prediction_", None)
         return None if stored is None else stored.reshape(len(stored), -1)
 
-    def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        known, score = found.is_known, self.oob_score if callable(self.oob_score) else r2_score
-        return float(score(target[known], found.value[known] if target.ndim > 1 else found.value[known, 0]))
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        return float(score(target, value if target.ndim > 1 else value[:, 0]))
 
 
 @estimator

@@ -339,9 +339,8 @@ class Schema:
     def given_parameters(self, model: Any) -> dict[str, Any]:
         """Return the parameters as a file keeps them."""
         given: dict[str, Any] = model.get_params(deep=False)
-        seed = getattr(model, "_drawn_seed", None)  # what the fit drew: the same tree again, the same certificate
-        if seed is not None and given.get("random_state", seed or None) is not None:  # None is 0
-            given["random_state"] = seed
+        if hasattr(model, "_drawn_seed") and "random_state" in given:
+            given["random_state"] = model._drawn_seed  # what the fit drew: the same tree again, the same certificate
         if "engine" in given:  # an object has a name; where it was fitted says nothing of where it is loaded
             given["engine"] = getattr(given["engine"], "name", given["engine"])
         if "checkpoint" in given:
