@@ -56,6 +56,15 @@ def test_a_score_that_is_a_function_is_left_out(tmp_path):
     assert certify(loaded, X, y).holds
 
 
+def test_training_targets_are_left_out(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(n_estimators=3, keep_targets=True).fit(X, y)
+    with pytest.warns(MargroveWarning, match="training targets, for predict_quantiles, are not saved"):
+        save(forest, tmp_path / "f.margrove")
+    with pytest.raises(InputError, match="A model file does not hold them; a pickle does"):
+        load(tmp_path / "f.margrove").predict_quantiles(X)
+
+
 def test_a_forest_of_a_table(tmp_path):
     penguins = load_penguins()
     forest = RandomForestClassifier(n_estimators=5).fit(penguins, penguins.labels())

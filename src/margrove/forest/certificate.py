@@ -21,6 +21,7 @@ from margrove.forest.out_of_bag import OutOfBag, error_interval, measure_of, out
 from margrove.forest.packed import PackedForest
 from margrove.forest.problem import ForestProblem
 from margrove.run.progress import Progress, report
+from margrove.status import Status
 from margrove.tree.certificate import (
     ROUNDING,
     VISIT_LIMIT,
@@ -87,11 +88,13 @@ class _Audit(Deviations):
     def __init__(self, problem: ForestProblem, model: Any) -> None:
         super().__init__()
         self.problem, self.model, self.is_pruned = problem, model.model_, model.ccp_alpha > 0
-        self.n_wrong = self.n_other = self.n_recounted = 0
+        self.n_recounted, n_trees = 0, self.model.n_trees
+        self.n_wrong = abs(model.n_estimators - n_trees) if model.status_ is Status.CONVERGED else 0
         self.depth = 1  # of the first trees
         self.splits: dict[str, list[Claim]] = {}
         copies = vars(model).get("estimators_", ())  # made on first access; they predict nothing
-        order = np.random.default_rng(0).permutation(self.model.n_trees).tolist()
+        self.n_other = abs(len(copies) - n_trees) if copies else 0
+        order = np.random.default_rng(0).permutation(n_trees).tolist()
         searched, room = self._searched(order), STEP_LIMIT
         for n_done, t in enumerate(order, 1):
             try:
@@ -118,7 +121,7 @@ class _Audit(Deviations):
 
     def claims(self) -> Iterator[Claim]:
         """Yield the claims about rows, leaves and splits."""
-        words = "number of trees that are malformed, or whose rows are not those drawn for them"
+        words = "number of trees that are not there, are malformed, or whose rows are not those drawn for them"
         yield Claim("rows drawn for each tree", (float(self.n_wrong),), (0.0,), self.n_wrong == 0, words)
         if self.n_wrong:
             return

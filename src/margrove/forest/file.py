@@ -121,8 +121,10 @@ class _ForestFile(Schema):
         if getattr(model, "n_outputs_", 1) > 1:
             problem = f"a model file takes one target, and this {type(model).__name__} has {model.n_outputs_}"
             raise InputError(problem, cure="Fit one model for each target.")
+        name = type(model).__name__
+        if hasattr(model, "training_"):
+            arrays.left_out.append(f"{name}: the training targets, for predict_quantiles, are not saved.")
         if callable(model.oob_score):
-            name = type(model).__name__
             arrays.left_out.append(f"{name}: oob_score is a function, which is not saved, nor is its oob_score_.")
             model = copy(model)
             model.oob_score = False

@@ -65,7 +65,7 @@ class ForestRegressor(RegressorMixin, Forest):
         if not hasattr(self, "training_"):
             raise InputError(
                 "predict_quantiles needs the training targets, which this forest did not keep",
-                cure="Fit with keep_targets=True.",
+                cure="Fit with keep_targets=True. A model file does not hold them; a pickle does.",
             )
         of_leaves, target = self.training_
         order = np.argsort(target, kind="stable")
