@@ -156,6 +156,7 @@ def forged(model, path, array):
     return forgery if same(followed(forgery, path), array) else None
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.filterwarnings("ignore:Attribute `prob[AB]_`:FutureWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_a_certificate_fails_as_soon_as_one_array_is_another(name):

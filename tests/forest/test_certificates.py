@@ -12,6 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from margrove import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, certify, load_penguins
 from margrove.forest import certificate
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few trees
+
 
 def failed(model, X, y):
     return [claim.name for claim in certify(model, X, y).claims if claim.holds is False]
@@ -78,6 +80,9 @@ def test_other_draws_other_rows_and_other_votes_are_found(iris):
     swapped.oob_decision_function_ = swapped.oob_decision_function_[::-1]
     assert failed(swapped, X, y) == ["out-of-bag predictions and score"]
     assert failed(deepcopy(model).set_params(min_samples_leaf=5), X, y) != []
+    fewer = deepcopy(model)
+    fewer.model_ = model.model_.first(5)
+    assert failed(fewer, X, y) == ["rows drawn for each tree"]
     assert failed(deepcopy(model).set_params(max_features=1), X, y) != []
 
 

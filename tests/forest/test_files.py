@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.metrics import accuracy_score
 
 from margrove import (
     ExtraTreesRegressor,
@@ -18,14 +19,14 @@ from margrove import (
     load_penguins,
     save,
 )
-from margrove.errors import InputError, ModelFileError
+from margrove.errors import InputError, MargroveWarning, ModelFileError
 from margrove.store import arrays
 
 
 @pytest.mark.parametrize(
     ("forest", "read"),
     [
-        (RandomForestClassifier(n_estimators=5, oob_score=True), load_iris),
+        (RandomForestClassifier(n_estimators=25, oob_score=True), load_iris),
         (RandomForestClassifier(n_estimators=2, max_depth=1, class_weight="balanced"), load_iris),
         (RandomForestRegressor(n_estimators=5), load_diabetes),
         (ExtraTreesRegressor(n_estimators=5, criterion="absolute_error", max_depth=4), load_diabetes),
@@ -41,6 +42,27 @@ def test_a_loaded_forest_predicts_and_certifies_the_same(tmp_path, forest, read)
     np.testing.assert_array_equal(loaded.feature_importances_, forest.feature_importances_)
     assert certify(loaded, X, y).holds
     assert getattr(loaded, "oob_score_", None) == getattr(forest, "oob_score_", None)
+
+
+def test_a_score_that_is_a_function_is_left_out(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators=30, oob_score=accuracy_score).fit(X, y)
+    with pytest.warns(MargroveWarning, match="oob_score is a function, which is not saved"):
+        save(forest, tmp_path / "f.margrove")
+    loaded = load(tmp_path / "f.margrove")
+    assert loaded.oob_score is False
+    assert not hasattr(loaded, "oob_score_")
+    assert forest.oob_score_ > 0.9
+    assert certify(loaded, X, y).holds
+
+
+def test_training_targets_are_left_out(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(n_estimators=3, keep_targets=True).fit(X, y)
+    with pytest.warns(MargroveWarning, match="training targets, for predict_quantiles, are not saved"):
+        save(forest, tmp_path / "f.margrove")
+    with pytest.raises(InputError, match="A model file does not hold them; a pickle does"):
+        load(tmp_path / "f.margrove").predict_quantiles(X)
 
 
 def test_a_forest_of_a_table(tmp_path):

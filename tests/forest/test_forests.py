@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier as ScikitForest
+from sklearn.metrics import f1_score, mean_absolute_error
 
 from margrove import (
     ExtraTreesClassifier,
@@ -99,18 +102,38 @@ def test_warm_start_adds_the_trees_that_one_fit_would_have(kind):
     whole = kind(n_estimators=6).fit(X, y)
     np.testing.assert_array_equal(grown.apply(X), whole.apply(X))
     assert certify(grown, X, y).holds
-    grown.fit(X, y)  # nothing is left to grow
-    assert grown.model_.n_trees == 6
+    apply, order = grown.apply(X), np.argsort(y)
+    with pytest.warns(MargroveWarning, match="without increasing n_estimators does not fit new trees"):
+        grown.fit(X[order], y[order])  # nothing is left to grow, and the data are not looked at
+    np.testing.assert_array_equal(grown.apply(X), apply)
+    assert certify(grown, X, y).holds
     with pytest.raises(ParameterError, match="at least the 6 trees"):
         grown.set_params(n_estimators=5).fit(X, y)
     with pytest.raises(InputError, match="other columns or classes"):
         grown.set_params(n_estimators=9).fit(X[:, 1:], y)
+    if hasattr(grown, "classes_"):
+        with pytest.raises(InputError, match="the classes of the model are 0, 1, 2; those of y are 1, 2, 3"):
+            grown.fit(X, y + 1)
+    with pytest.raises(ParameterError, match=r"random_state is 1; with warm_start=True it must be 0"):
+        grown.set_params(random_state=1).fit(X, y)
+    with pytest.raises(InputError, match=r"draws 20 of \d+ rows; the trees grown before drew \w+ of"):
+        grown.set_params(random_state=None, bootstrap=True, oob_score=True, max_samples=20).fit(X[::2], y[::2])
     assert grown.model_.n_trees == 6
+
+
+def test_warm_start_judges_the_trees_that_there_are():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators=30, warm_start=True).fit(X, y)
+    with pytest.warns(MargroveWarning, match="does not fit new trees"):
+        forest.set_params(oob_score=True).fit(X, y)
+    assert forest.oob_score_ == RandomForestClassifier(n_estimators=30, oob_score=True).fit(X, y).oob_score_
+    assert not hasattr(forest.set_params(oob_score=False, n_estimators=31).fit(X, y), "oob_score_")
 
 
 def test_out_of_bag_votes_are_those_of_trees_that_have_not_seen_the_row(cancer):
     X, y = cancer
-    forest = RandomForestClassifier(n_estimators=15, oob_score=True).fit(X, y)
+    with pytest.warns(MargroveWarning, match="OOB scores"):
+        forest = RandomForestClassifier(n_estimators=8, oob_score=True).fit(X, y)
     votes, count = np.zeros((len(y), 2)), np.zeros(len(y))
     for tree, rows in zip(forest.estimators_, forest.estimators_samples_, strict=True):
         out = np.setdiff1d(np.arange(len(y)), rows)
@@ -120,6 +143,59 @@ def test_out_of_bag_votes_are_those_of_trees_that_have_not_seen_the_row(cancer):
     np.testing.assert_allclose(forest.oob_decision_function_[known], votes[known] / count[known, None], rtol=1e-12)
     assert np.isnan(forest.oob_decision_function_[~known]).all()
     assert forest.oob_score_ == np.mean(votes[known].argmax(axis=1) == y[known])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_every_tree_has_drawn_are_told(kind):
+    X, y = data_for(kind)
+    with pytest.warns(
+        MargroveWarning, match=rf"Some inputs do not have OOB scores: every tree has drawn \d+ of {len(y)}"
+    ):
+        kind(n_estimators=2, bootstrap=True, oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_weight_zero_are_predicted_by_all_trees(kind):
+    X, y = data_for(kind)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)
+    forest = kind(n_estimators=25, bootstrap=True, oob_score=True).fit(X, y, weight)
+    kept, own = weight > 0, kind(n_estimators=25, bootstrap=True, oob_score=True).fit(X[weight > 0], y[weight > 0])
+    name = "oob_prediction_" if "Regressor" in kind.__name__ else "oob_decision_function_"
+    found = getattr(forest, name)
+    predicted = forest.predict(X) if found.ndim == 1 else forest.predict_proba(X)
+    np.testing.assert_allclose(found[~kept], predicted[~kept], rtol=1e-12)
+    np.testing.assert_array_equal(found[kept], getattr(own, name))
+    assert forest.oob_score_ == own.oob_score_
+    assert all(weight[rows].all() for rows in forest.estimators_samples_)
+    assert certify(forest, X, y, weight).holds
+    found[np.flatnonzero(kept)[5]] += 0.1
+    assert not certify(forest, X, y, weight).holds
+
+
+def test_the_score_of_no_row_is_nan():
+    with pytest.warns(MargroveWarning, match="every tree has drawn 1 of 1 rows"):
+        forest = RandomForestClassifier(n_estimators=2, oob_score=True).fit([[1.0]], [0])
+    assert np.isnan(forest.oob_score_)
+    assert certify(forest, [[1.0]], [0]).holds
+    X, y = load_iris(return_X_y=True)
+    forged = RandomForestClassifier(n_estimators=25, oob_score=True).fit(X, y)
+    forged.oob_score_ = np.nan
+    assert not certify(forged, X, y).holds
+
+
+def test_a_function_is_the_score():
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["no", "yes", "perhaps"])[y]
+    score = partial(f1_score, labels=["yes"], average="macro")
+    forest = RandomForestClassifier(n_estimators=25, oob_score=score).fit(X, labels)
+    predicted = forest.classes_[forest.oob_decision_function_.argmax(axis=1)]
+    assert forest.oob_score_ == score(labels, predicted)
+    assert certify(forest, X, labels).holds
+    assert forest.certificate_["out-of-bag score"] == forest.oob_score_
+    numbers = RandomForestRegressor(n_estimators=25, oob_score=mean_absolute_error).fit(X[:, :2], X[:, 2])
+    assert numbers.oob_score_ == mean_absolute_error(X[:, 2], numbers.oob_prediction_)
+    assert numbers.certificate_["out-of-bag mean_absolute_error"] == numbers.oob_score_
+    assert certify(numbers, X[:, :2], X[:, 2]).holds
 
 
 def test_out_of_bag_accuracy_is_near_that_of_scikit_learn(cancer):
@@ -141,6 +217,14 @@ def test_out_of_bag_importances_find_the_column_that_matters():
     assert forest.feature_importances_.sum() == pytest.approx(1)
     with pytest.raises(InputError, match="bootstrap is False"):
         ExtraTreesClassifier(n_estimators=2).fit(X, X[:, 2] > 0).oob_permutation_importances(X, X[:, 2] > 0)
+
+
+def test_more_rows_than_there_are_can_be_drawn():
+    X, y = load_iris(return_X_y=True)
+    share, number = (RandomForestClassifier(n_estimators=4, max_samples=m).fit(X, y) for m in (1.5, 225))
+    assert [len(rows) for rows in share.estimators_samples_] == [225] * 4
+    np.testing.assert_array_equal(share.apply(X), number.apply(X))
+    assert certify(share, X, y).holds
 
 
 def test_the_interval_of_an_error_is_exact():
@@ -172,8 +256,9 @@ def test_quantiles_are_those_of_the_targets_that_share_leaves():
     np.testing.assert_allclose(tree.predict_quantiles(x[:1], [0, 1])[0], [y[side].min(), y[side].max()])
     with pytest.raises(InputError, match="keep_targets=True"):
         RandomForestRegressor(n_estimators=2).fit(x, y).predict_quantiles(x)
-    with pytest.raises(ParameterError, match="from 0 to 1"):
-        forest.predict_quantiles(x, [2])
+    for wrong in ([2], ["low"], None, [np.nan]):
+        with pytest.raises(ParameterError, match="from 0 to 1"):
+            forest.predict_quantiles(x, wrong)
 
 
 def test_tables_are_taken_as_they_are():
@@ -207,11 +292,18 @@ def test_class_weights_are_certified(cancer, weight):
 def test_several_targets():
     X, y = load_iris(return_X_y=True)
     both = np.stack([y, y % 2], axis=1)
-    forest = RandomForestClassifier(n_estimators=5, oob_score=True).fit(X, both)
+    with pytest.raises(InputError, match=r"cannot be used to compute OOB estimates: the targets have 3, 2 classes"):
+        RandomForestClassifier(oob_score=True).fit(X, both)
+    forest = RandomForestClassifier(n_estimators=5, class_weight="balanced_subsample").fit(X, both)
     assert [shares.shape for shares in forest.predict_proba(X)] == [(150, 3), (150, 2)]
     assert (forest.predict(X) == both).mean() > 0.95
     assert certify(forest, X, both).holds
-    numbers = RandomForestRegressor(n_estimators=5, oob_score=True).fit(X[:, :2], X[:, 2:])
+    marks = np.stack([y == 1, y > 0], axis=1)
+    marked = RandomForestClassifier(n_estimators=25, oob_score=True).fit(X, marks)
+    assert marked.oob_decision_function_.shape == (150, 2, 2)
+    assert marked.oob_score_ == (marked.oob_decision_function_.argmax(axis=1) == marks).all(axis=1).mean()
+    assert certify(marked, X, marks).holds
+    numbers = RandomForestRegressor(n_estimators=25, oob_score=True).fit(X[:, :2], X[:, 2:])
     assert numbers.predict(X[:, :2]).shape == (150, 2)
     assert numbers.oob_prediction_.shape == (150, 2)
 
@@ -267,9 +359,13 @@ def test_the_time_limit_keeps_the_trees_so_far(cancer):
     ("given", "words"),
     [
         ({"n_estimators": 0}, "n_estimators is 0"),
-        ({"max_samples": 1.5}, "max_samples"),
-        ({"max_samples": 1000}, "from 1 to 150"),
+        ({"max_samples": 0.0}, "max_samples is 0.0"),
+        ({"max_samples": "all"}, "max_samples is 'all'"),
+        ({"max_samples": np.inf}, "share of the rows > 0"),
+        ({"max_samples": 1e300}, "at most 2147483647 rows"),
+        ({"max_samples": 2**31}, "at most 2147483647 rows"),
         ({"max_samples": 10, "bootstrap": False}, "bootstrap=False"),
+        ({"oob_score": "accuracy"}, "oob_score is 'accuracy'; it must be True or False"),
         ({"oob_score": True, "bootstrap": False}, "bootstrap=True"),
         ({"criterion": "squared_error"}, "criterion"),
         ({"max_features": 0}, "max_features"),

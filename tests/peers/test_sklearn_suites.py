@@ -22,6 +22,7 @@ SUITES = {
     "test_weight_boosting": "sklearn.ensemble.tests.test_weight_boosting",
     "test_tree": "sklearn.tree.tests.test_tree",
     "test_multiclass": "sklearn.tests.test_multiclass",
+    "test_forest": "sklearn.ensemble.tests.test_forest",
 }
 KINDS = ("message", "random", "private", "deprecated", "difference")
 ROOT = Path(__file__).parents[2]

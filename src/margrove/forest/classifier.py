@@ -17,7 +17,6 @@ from margrove.forest.estimator import Floats, Forest
 from margrove.forest.out_of_bag import OutOfBag
 from margrove.tree.classifier import DecisionTreeClassifier
 from margrove.tree.problem import CLASS_CRITERIA
-from margrove.tree.reading import TreeSample
 from margrove.tree.settings import words_of
 
 
@@ -31,7 +30,7 @@ class ForestClassifier(ClassifierMixin, Forest):
     max_features: int | float | str | None = "sqrt"
     class_weight: Mapping[Any, float] | list[Any] | str | None = None
 
-    oob_decision_function_: Floats | list[Floats] = fitted()
+    oob_decision_function_: Floats = fitted()
 
     @property
     def _is_balanced(self) -> bool:  # type: ignore[override]
@@ -58,27 +57,33 @@ class ForestClassifier(ClassifierMixin, Forest):
             check_is_fitted(self)
             return predicted_lazily(self, "predict", X, self.classes_.dtype)
         shares = self._by_target(self._mean(X))
-        classes = self.classes_ if self.n_outputs_ > 1 else [self.classes_]
-        found = [own[share.argmax(axis=1)] for own, share in zip(classes, shares, strict=True)]
-        return np.stack(found, axis=1) if self.n_outputs_ > 1 else np.asarray(found[0])
+        return self._labels_of(np.stack([share.argmax(axis=1) for share in shares], axis=1))
 
     def _by_target(self, shares: Floats) -> list[Floats]:
         """Return the shares of each target."""
         return [shares] if self.n_outputs_ == 1 else np.split(shares, np.cumsum(self.n_classes_)[:-1], axis=1)
 
-    def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
-        self.oob_score_ = self._score_out_of_bag(found, sample.target)
-        shares = self._by_target(found.value)
-        self.oob_decision_function_ = shares if self.n_outputs_ > 1 else shares[0]
+    def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:
+        self.oob_score_ = self._score_out_of_bag(found, target)
+        shares = self._by_target(value)
+        self.oob_decision_function_ = np.stack(shares, axis=2) if self.n_outputs_ > 1 else shares[0]
 
     def _stored_out_of_bag(self) -> Floats | None:
         stored = getattr(self, "oob_decision_function_", None)
-        return np.concatenate(stored, axis=1) if isinstance(stored, list) else stored
+        return np.concatenate(np.moveaxis(stored, 2, 0), axis=1) if stored is not None and stored.ndim == 3 else stored
 
-    def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        known = found.is_known
-        predicted = np.stack([share[known].argmax(axis=1) for share in self._by_target(found.value)], axis=1)
-        return float(np.mean(predicted == target.reshape(len(target), -1)[known]))
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        codes = target.reshape(len(target), -1)
+        predicted = np.stack([share.argmax(axis=1) for share in self._by_target(value)], axis=1)
+        if not callable(self.oob_score):
+            return float((predicted == codes).all(axis=1).mean())  # a row counts if all its targets are right
+        return float(self.oob_score(self._labels_of(codes), self._labels_of(predicted)))
+
+    def _labels_of(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels of classes given by position, (n, targets)."""
+        if self.n_outputs_ == 1:
+            return np.asarray(self.classes_[codes[:, 0]])
+        return np.stack([own[column] for own, column in zip(self.classes_, codes.T, strict=True)], axis=1)
 
 
 @estimator
@@ -98,9 +103,10 @@ class RandomForestClassifier(ForestClassifier):
     bootstrap : bool, default=True
         Whether each tree draws its rows; otherwise it is grown from all of them.
     max_samples : int or float, optional
-        How many rows each tree draws. None: as many as there are.
-    oob_score : bool, default=False
-        Compute ``oob_score_`` and ``oob_decision_function_``, from the trees that have not seen a row.
+        How many rows each tree draws, or their share of all rows. None: as many as there are.
+    oob_score : bool or callable, default=False
+        Compute ``oob_score_`` and ``oob_decision_function_``, from the trees that have not seen a row. A function
+        ``f(y, predictions)`` computes the score instead.
     class_weight : dict, "balanced", "balanced_subsample", or list of dicts, optional
         As in scikit-learn: "balanced_subsample" weighs the rows of each tree by the sizes of the classes among them.
     warm_start : bool, default=False

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -19,7 +21,18 @@ from margrove.certificate import Certificate
 from margrove.data.formats import Format
 from margrove.engine import Effort, Engine, choose, fitted_by
 from margrove.engine.registry import partitioning
-from margrove.errors import InputError, ParameterError, check_flag, check_number, check_whole, shown, warn_early
+from margrove.errors import (
+    InputError,
+    MargroveWarning,
+    ParameterError,
+    check_flag,
+    check_number,
+    check_whole,
+    level_of_caller,
+    listed,
+    shown,
+    warn_early,
+)
 from margrove.estimator import checked, estimator, fitted, fixed
 from margrove.forest.c_source import to_c
 from margrove.forest.certificate import solver_certificate
@@ -29,6 +42,7 @@ from margrove.forest.out_of_bag import OutOfBag, out_of_bag
 from margrove.forest.problem import ForestProblem, SpreadForestProblem
 from margrove.run.checkpoint import CheckpointLike, settle_checkpoint
 from margrove.status import Status
+from margrove.store.adoption import to_sklearn
 from margrove.tree.draws import drawn_rows, tree_seed
 from margrove.tree.estimator import DecisionTree, losses_by_shuffling
 from margrove.tree.grove import Grove
@@ -39,6 +53,12 @@ from margrove.tree.reading import TreeSample, check_same_classes, read_cells, se
 from margrove.tree.settings import TreeParameters
 
 Floats = NDArray[np.float64]
+_MOST_DRAWN = 2**31 - 1  # the core counts them
+
+
+def _check_score(name: str, value: Any) -> None:
+    if not callable(value):
+        check_flag(name, value)
 
 
 @estimator
@@ -46,11 +66,12 @@ class Forest(TreeParameters):
     """The parameters of a forest, its fit, and what a fitted one can do. Base class."""
 
     _tree_type: ClassVar[type[DecisionTree]]
+    _kept: ClassVar[dict[str, str]] = {"oob_score": "oob_score_"}  # what a parameter lets the fit keep
 
     n_estimators: int = checked(check_whole, least=1, default=100, kw_only=False)
     bootstrap: bool = checked(check_flag, default=True)
     max_samples: int | float | None = None
-    oob_score: bool = checked(check_flag, default=False)
+    oob_score: bool | Callable[[Any, Any], float] = checked(_check_score, default=False)
     warm_start: bool = checked(check_flag, default=False)
     ccp_alpha: float = checked(check_number, least=0, default=0.0)
     checkpoint: CheckpointLike | None = None
@@ -93,6 +114,8 @@ class Forest(TreeParameters):
         """
         self._check()
         self._check_drawing()
+        if self._has_all_trees():
+            return self
         spread = partitioning(self.engine, X)
         before = dict(vars(self))
         try:
@@ -111,10 +134,17 @@ class Forest(TreeParameters):
         if grown is None:
             self._draw_seed()
         tree = self._tree(y)
-        sample = tree._read_target(tree._learn(X, self), y, sample_weight)
+        cells = tree._learn(X, self)
+        sample = tree._read_target(cells, y, sample_weight)
         problem = self._problem(tree, sample)
+        if self.oob_score and sample.classes is not None and sample.outputs and set(sample.outputs) != {2}:
+            found = f"the targets have {listed(sample.outputs)} classes, and of several each must have two"
+            words = f"The type of target cannot be used to compute OOB estimates: {found}"  # scikit-learn's
+            raise InputError(words, cure=Advice("Use ", Setting("oob_score", False), "."))
         if grown is not None:
-            problem = self._further(problem, grown)
+            self._check_same(problem, grown)
+            check_same_classes(self, sample)
+            problem = replace(problem, n_trees=int(self.n_estimators) - grown.n_trees, first=grown.n_trees)
         effort = self._effort()
         engine = choose(self.engine, problem, effort)
         checkpoint = settle_checkpoint(self.checkpoint)
@@ -130,15 +160,22 @@ class Forest(TreeParameters):
             model = joined([grown.trees, model.trees], problem.root)
         self.model_, self.status_, self.engine_ = model, solution.status, engine.name
         self.n_rows_, self.n_outputs_ = sample.cells.n_rows, tree._n_targets
+        self._n_samples_bootstrap, self._grown_seed = problem.n_drawn, problem.seed
+        self._sample_weight = None  # of all given rows, times the weights of their classes
+        if sample_weight is not None or getattr(tree, "class_weight", None) is not None:
+            self._sample_weight = np.zeros(cells.n_rows)
+            rows = slice(None) if problem.rows is None else problem.rows
+            self._sample_weight[rows] = 1.0 if sample.weight is None else sample.weight
         if sample.classes is not None:
             self.classes_, self.n_classes_ = sample.classes, len(sample.classes)
             if sample.outputs:
                 self.n_classes_ = np.array(sample.outputs)
-        for name in ("certificate_", "estimators_"):  # those of an earlier fit
+        of_bag = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+        for name in ("certificate_", "estimators_", *of_bag):  # those of an earlier fit
             self.__dict__.pop(name, None)
         self._keep_targets(problem, sample)
         if self.oob_score:
-            self._judge_out_of_bag(self._out_of_bag(problem, model), sample)
+            self._judge(problem, cells)
         if self.status_ is not Status.CONVERGED:
             n_done = model.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
@@ -172,20 +209,53 @@ class Forest(TreeParameters):
             n_done = self.model_.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
 
-    def _further(self, problem: ForestProblem, grown: ForestModel) -> ForestProblem:
-        """Return the problem of the trees that ``warm_start`` adds."""
-        n_more = int(self.n_estimators) - grown.n_trees
-        if n_more < 0:
-            words = (
-                f" is {self.n_estimators}; with warm_start=True it must be at least the {grown.n_trees} trees grown."
-            )
+    def _judge(self, problem: ForestProblem, cells: Cells) -> None:
+        """Set the out-of-bag score and predictions; those of rows of weight zero are of all trees."""
+        found = self._out_of_bag(problem, self.model_)
+        of_all = found.value
+        if problem.rows is not None:
+            ignored = np.setdiff1d(np.arange(cells.n_rows), problem.rows)
+            of_all = np.empty((cells.n_rows, found.value.shape[1]))
+            of_all[problem.rows] = found.value
+            of_all[ignored] = self._engine.mean_of_trees(self.model_, cells.take(ignored), self._threads)
+        self._set_oob_score_and_attributes(found, problem.root.target, of_all)
+        if n_unknown := int(np.count_nonzero(~found.is_known)):
+            words = f"every tree has drawn {n_unknown} of {len(found.value)} rows. Increase n_estimators."
+            words = f"Some inputs do not have OOB scores: {words}"  # as scikit-learn says
+            warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
+
+    def _has_all_trees(self) -> bool:
+        """Return whether ``warm_start`` has nothing to add, and warn of it."""
+        if not self.warm_start or not self.__sklearn_is_fitted__() or self.n_estimators > self.model_.n_trees:
+            return False
+        n_grown = self.model_.n_trees
+        if self.n_estimators < n_grown:
+            words = f" is {self.n_estimators}; with warm_start=True it must be at least the {n_grown} trees grown."
             raise ParameterError(Advice(Parameter("n_estimators"), words))
+        words = "Warm-start fitting without increasing n_estimators does not fit new trees."
+        warnings.warn(words, MargroveWarning, stacklevel=level_of_caller())
+        return all(hasattr(self, name) for parameter, name in self._kept.items() if getattr(self, parameter))
+
+    def _check_same(self, problem: ForestProblem, grown: ForestModel) -> None:
+        """Raise an error unless the trees of an earlier fit belong to this problem."""
         if problem.root.cells.columns != grown.columns or problem.root.n_classes != grown.n_classes:
             raise InputError(
                 "warm_start adds to trees that were fitted on other columns or classes",
                 cure="Pass the same X and y, or use warm_start=False.",
             )
-        return replace(problem, n_trees=n_more, first=grown.n_trees)
+        seed = getattr(self, "_grown_seed", problem.seed)
+        if problem.seed != seed:
+            words = f" is {problem.seed}; with warm_start=True it must be {seed}, that of the trees grown."
+            raise ParameterError(Advice(Parameter("random_state"), words))
+        drawn = problem.root.cells.n_rows, problem.n_drawn
+        if self.oob_score and drawn != self._drawn:
+            found = f"{drawn[1]} of {drawn[0]} rows; the trees grown before drew {self._drawn[1]} of {self._drawn[0]}"
+            raise InputError(f"each tree draws {found}", cure="Pass the same X, y and weights, or use oob_score=False.")
+
+    @property
+    def _drawn(self) -> tuple[int, int | None]:
+        """The number of rows of the fit, and how many each tree drew."""
+        return self.n_rows_, getattr(self, "_n_samples_bootstrap", self._n_drawn(self.n_rows_))
 
     def _refuse_stopped(self, solution: ForestSolution, grown: ForestModel | None) -> None:
         """Raise an error: not even one tree was grown."""
@@ -203,8 +273,10 @@ class Forest(TreeParameters):
             found = "Out of bag estimation only available if bootstrap=True; here bootstrap=False and oob_score=True."
             raise ParameterError(Advice(found, " Use ", Setting("oob_score", False), "."))
         if not self.bootstrap and self.max_samples is not None:
-            found = "`max_sample` cannot be set if `bootstrap=False`"  # scikit-learn's words
-            raise ParameterError(Advice(f"{found}; max_samples is {shown(self.max_samples)}. Use bootstrap=True."))
+            raise ParameterError(  # scikit-learn's words
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                "`max_sample=None`."
+            )
 
     def _n_drawn(self, n_rows: int) -> int | None:
         """Return how many rows each tree draws."""
@@ -213,17 +285,16 @@ class Forest(TreeParameters):
             return None
         if value is None:
             return n_rows
-        if isinstance(value, (float, np.floating)) and 0 < value <= 1:
-            return max(round(n_rows * float(value)), 1)
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value <= n_rows:
-            return int(value)
-        raise ParameterError(
-            f"`max_samples` must be <= n_samples={n_rows}: it is {shown(value)}; it must be a whole number of rows "
-            f"from 1 to {n_rows}, or a share > 0 and ≤ 1.0."
-        )
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if is_number and 0 < value * (n_rows if isinstance(value, (float, np.floating)) else 1) <= _MOST_DRAWN:
+            return int(value) if isinstance(value, (int, np.integer)) else max(int(n_rows * float(value)), 1)
+        found = f"max_samples is {shown(value)}; it must be a whole number of rows ≥ 1, or a share of the rows > 0"
+        raise ParameterError(f"{found}, of at most {_MOST_DRAWN} rows.")
 
     def _tree(self, y: Any) -> DecisionTree:
         """Return the tree that reads the table and the target, and states the problem of each tree."""
+        if sp.issparse(y):
+            raise InputError("sparse multilabel-indicator for y is not supported", cure="Use y.toarray().")
         names = self._tree_type._get_param_names()
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         if self._is_balanced:
@@ -231,9 +302,18 @@ class Forest(TreeParameters):
         tree = self._tree_type(**(given | {"ccp_alpha": 0.0, "random_state": self._seed()}))
         if (several := several_targets(y)) is not None:
             tree._n_targets = several.shape[1]
-            if self._is_balanced:
-                raise ParameterError("class_weight is 'balanced_subsample', which takes one target. Use 'balanced'.")
         return tree
+
+    @property
+    def estimator(self) -> DecisionTree:
+        """The tree that this forest grows, not fitted; scikit-learn has this attribute and `estimator_`."""
+        return self._tree(None)
+
+    @property
+    def estimator_(self) -> DecisionTree:
+        """The same, after fit."""
+        check_is_fitted(self)
+        return self.estimator
 
     _is_balanced = False  # rows drawn are weighted by the sizes of their classes
 
@@ -241,7 +321,7 @@ class Forest(TreeParameters):
         """Return the problem of the whole forest."""
         n_drawn, root = self._n_drawn(sample.cells.n_rows), tree._problem(sample)
         share, n = float(self.min_weight_fraction_leaf), int(self.n_estimators)
-        return ForestProblem(root, n, self._seed(), n_drawn, self._is_balanced, share)
+        return ForestProblem(root, n, self._seed(), n_drawn, self._is_balanced, share, rows=sample.rows)
 
     def _problem_of(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> ForestProblem:
         """Return the problem that this forest solves, made again from the data."""
@@ -317,11 +397,15 @@ class Forest(TreeParameters):
         return estimators
 
     @property
-    def estimators_samples_(self) -> list[NDArray[np.intp]]:
-        """The rows that each tree was grown from, each as often as it was drawn."""
-        n_drawn, n = self._n_drawn(self.n_rows_), self.n_rows_
+    def estimators_samples_(self) -> list[NDArray[np.int32]]:
+        """The rows that each tree was grown from, each as often as it was drawn. A model that was loaded counts only
+        the rows whose weight is not zero."""
+        check_is_fitted(self)
+        n, n_drawn = self._drawn
+        weight = getattr(self, "_sample_weight", None)
+        given = np.arange(n, dtype=np.int32) if weight is None else np.flatnonzero(weight).astype(np.int32)
         seeds = [tree_seed(self._seed(), t) for t in range(self.model_.n_trees)]
-        return [np.arange(n) if n_drawn is None else drawn_rows(seed, n, n_drawn) for seed in seeds]
+        return [given.copy() if n_drawn is None else given[drawn_rows(seed, n, n_drawn)] for seed in seeds]
 
     def __getitem__(self, t: int) -> Any:
         return self.estimators_[t]
@@ -391,13 +475,18 @@ class Forest(TreeParameters):
     def _stored_out_of_bag(self) -> Floats | None:
         """Return the out-of-bag predictions that the fit kept, (n, K) or (n, targets)."""
 
-    @abstractmethod
     def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        """Return the accuracy, or R², on the rows that some tree has not seen."""
+        """Return the score on the rows that some tree has not seen; NaN if there is none."""
+        known = found.is_known
+        return self._score(target[known], found.value[known]) if known.any() else np.nan
 
     @abstractmethod
-    def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
-        """Set ``oob_score_`` and the predictions behind it."""
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        """Return the accuracy, R², or what the function of ``oob_score`` returns."""
+
+    @abstractmethod
+    def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:
+        """Set ``oob_score_``, and the predictions behind it from those of all given rows."""
 
     @cached_property
     def certificate_(self) -> Certificate:
@@ -409,6 +498,10 @@ class Forest(TreeParameters):
         """C functions with the predictions of this forest, and the mean shares of the classes."""
         check_is_fitted(self)
         return to_c(self, name)
+
+    def to_sklearn(self) -> Any:
+        """The same forest as scikit-learn's, which rounds cells to float32: see `margrove.to_sklearn`."""
+        return to_sklearn(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.explanation import Explanation, ForestSummary, Inputs, ModelSummary, RowVoter, counted
+from margrove.forest.out_of_bag import measure_of
 from margrove.tree.explain import named_kinds, shares_of_gain
 
 _SHOWN_SHARES = 5  # classes
@@ -36,7 +37,7 @@ class ForestExplanation(Explanation):
             float(np.mean([tree.get_depth() for tree in trees])),
             importances,
             {name: spread[name] for name in importances},
-            "" if score is None else "R²" if self.classes is None else "accuracy",
+            "" if score is None else measure_of(model),
             score,
         )
         return ModelSummary("trees", (), len(trees), n_training_rows=int(model.n_rows_), forest=forest)

@@ -7,6 +7,7 @@ Out-of-bag predictions and training targets are not in a file.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,14 @@ class _ForestFile(Schema):
         if getattr(model, "n_outputs_", 1) > 1:
             problem = f"a model file takes one target, and this {type(model).__name__} has {model.n_outputs_}"
             raise InputError(problem, cure="Fit one model for each target.")
+        name = type(model).__name__
+        if hasattr(model, "training_"):
+            arrays.left_out.append(f"{name}: the training targets, for predict_quantiles, are not saved.")
+        if callable(model.oob_score):
+            arrays.left_out.append(f"{name}: oob_score is a function, which is not saved, nor is its oob_score_.")
+            model = copy(model)
+            model.oob_score = False
+            vars(model).pop("oob_score_", None)
         return super().take_apart(model, arrays)
 
     def build(self, draft: Draft) -> Any:

@@ -9,6 +9,7 @@ _FOREST = partial(
     certify="margrove.forest.certificate:certify_forest",
     explain="margrove.forest.explain:ForestExplanation",
     predict="margrove.forest.predictor:forest",
+    to_peer="margrove.forest.adopted:to_sklearn",
 )
 _OF_CLASSES = partial(_FOREST, file="margrove.forest.file:CLASSES_FILE", onnx="margrove.forest.onnx:forest_of_classes")
 _OF_NUMBERS = partial(_FOREST, file="margrove.forest.file:NUMBERS_FILE", onnx="margrove.forest.onnx:forest_of_numbers")

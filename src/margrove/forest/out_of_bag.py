@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,13 @@ def out_of_bag(
     count = is_out.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return OutOfBag(total / np.where(count, count, np.nan)[:, None], count)
+
+
+def measure_of(model: Any) -> str:
+    """Return the name of a forest's out-of-bag score."""
+    if callable(model.oob_score):
+        return str(getattr(model.oob_score, "__name__", "score"))
+    return "accuracy" if model.model_.n_classes else "R²"
 
 
 def error_interval(n_wrong: int, n_rows: int) -> tuple[float, float]:

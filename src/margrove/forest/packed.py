@@ -77,27 +77,24 @@ class PackedForest:
     @classmethod
     def of(cls, grove: Grove, criterion: Criterion) -> PackedForest:
         """Return the trees of a grove, which must be plain."""
-        is_leaf, of_classes = grove.feature == LEAF, not _is_variance(criterion)
-        leaf_start = np.concatenate([[0], np.cumsum(is_leaf)])[grove.start]
-        right = np.zeros(len(is_leaf), dtype=np.int64)
-        right[~is_leaf] = grove.child[1::2]
-        right -= np.repeat(grove.start[:-1], np.diff(grove.start))
-        right[is_leaf] = np.arange(leaf_start[-1]) - np.repeat(leaf_start[:-1], np.diff(leaf_start))
-        weight, value, place = grove.weight[is_leaf], grove.value[is_leaf], None
-        if of_classes:
+        is_leaf = grove.feature == LEAF
+        right = grove.child[1::2] - np.repeat(grove.start[:-1], np.diff(grove.start))[~is_leaf]
+        weight, value = grove.weight[is_leaf], grove.value[is_leaf]
+        arrays = {"start": grove.start, "feature": grove.feature, "cut": grove.threshold[~is_leaf], "right": right}
+        arrays |= {"weight": weight, "n_rows": grove.n_rows[is_leaf], "value": value}
+        if _is_variance(criterion):
+            arrays["impurity"] = grove.impurity[is_leaf]
+        else:
             pure = np.eye(value.shape[1])
             shares, back = np.unique(np.concatenate([pure, value / weight[:, None]]), axis=0, return_inverse=True)
             first = back[: len(pure)]
             number = np.full(len(shares), -1)
             number[first] = np.arange(len(pure))
             number[number < 0] = np.arange(len(pure), len(shares))
-            value = np.empty_like(shares)
-            value[number] = shares
-            place = number[back[len(pure) :]].astype(np.int32)
-        nodes = grove.start, grove.feature, grove.threshold, right.astype(np.int32)
-        impurity = None if of_classes else grove.impurity[is_leaf]
-        leaves = leaf_start.astype(np.int64), weight, grove.n_rows[is_leaf].astype(np.int32)
-        return cls(grove.columns, criterion, *nodes, *leaves, value, place, impurity)
+            arrays["value"] = np.empty_like(shares)
+            arrays["value"][number] = shares
+            arrays["place"] = number[back[len(pure) :]]
+        return cls.of_inner(grove.columns, criterion, arrays)
 
     @cached_property
     def missing_branch(self) -> NDArray[np.int8]:
@@ -109,7 +106,7 @@ class PackedForest:
     def of_inner(
         cls, columns: tuple[TreeColumn, ...], criterion: Criterion, arrays: Mapping[str, NDArray[Any]]
     ) -> PackedForest:
-        """Return the forest of the arrays of a model file, which has θ (``cut``) and ``right`` of inner nodes alone."""
+        """Return the forest of arrays as a model file has them: θ (``cut``) and ``right`` of inner nodes alone."""
         is_leaf = arrays["feature"] < 0
         right, threshold = np.empty(len(is_leaf), dtype=np.int32), np.full(len(is_leaf), np.nan)
         leaf_start = np.concatenate([[0], np.cumsum(is_leaf)])[arrays["start"]]

@@ -6,7 +6,8 @@ tree of its own `TreeProblem`:
 - its seed is s_t = `tree_seed(s, t)`, from which the columns and thresholds of its nodes are drawn;
 - with `n_drawn` m it draws m rows with replacement (`drawn_rows`). A row drawn c times has the weight c · w_i. A row
   that was not drawn is *out of bag*: the tree has not seen it. Without `n_drawn` every tree has all rows;
-- with `is_balanced` its rows are also weighted by m / (K m_k), where m_k of its draws are of their class.
+- with `is_balanced` its rows are also weighted by m / (K m_k), where m_k of its draws are of their class; of several
+  targets by the product of these.
 
 The forest predicts the mean of what its trees predict: of the shares of the classes in the leaves, or of their values.
 Its out-of-bag prediction for a training row is the mean over the trees that have not seen the row.
@@ -39,6 +40,7 @@ class ForestProblem(Problem["ForestSolution"]):
     is_balanced: bool = False
     min_weight_share: float = 0.0  # the least weight of a leaf, as a share of the weight of its tree's rows
     first: int = 0  # trees that have been grown before: the next one is tree `first`
+    rows: NDArray[np.intp] | None = None  # which of the given rows these are; None: all
 
     def counts(self, t: int) -> NDArray[np.intp]:
         """Return how often tree t drew each row."""
@@ -52,8 +54,9 @@ class ForestProblem(Problem["ForestSolution"]):
         root, rows = self.root, np.flatnonzero(counts)
         weight = counts[rows].astype(np.float64)
         if self.is_balanced:
-            of_class = np.bincount(root.target, counts, minlength=root.n_classes)
-            weight *= (counts.sum() / (np.count_nonzero(of_class) * np.maximum(of_class, 1)))[root.target[rows]]
+            for target in root.target.reshape(len(root.target), -1).T:
+                of_class = np.bincount(target, counts)
+                weight *= (counts.sum() / (np.count_nonzero(of_class) * np.maximum(of_class, 1)))[target[rows]]
         if root.weight is not None:
             weight *= root.weight[rows]
         return None if (weight == 1).all() else weight

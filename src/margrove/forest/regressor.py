@@ -34,6 +34,7 @@ class ForestRegressor(RegressorMixin, Forest):
 
     criterion: str = checked(check_choice, allowed=words_of(VALUE_CRITERIA), default="squared_error")
     max_features: int | float | str | None = 1.0
+    _kept = {"oob_score": "oob_score_", "keep_targets": "training_"}  # noqa: RUF012
     keep_targets: bool = checked(check_flag, default=False)
 
     oob_prediction_: Floats = fitted()
@@ -62,13 +63,13 @@ class ForestRegressor(RegressorMixin, Forest):
         True
         """
         check_is_fitted(self)
-        wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
-        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+        wanted = np.atleast_1d(np.asarray(quantiles))
+        if wanted.dtype.kind not in "fiu" or wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ParameterError(f"quantiles is {shown(quantiles)}; each must be a number from 0 to 1.")
         if not hasattr(self, "training_"):
             raise InputError(
                 "predict_quantiles needs the training targets, which this forest did not keep",
-                cure="Fit with keep_targets=True.",
+                cure="Fit with keep_targets=True. A model file does not hold them; a pickle does.",
             )
         of_leaves, target = self.training_
         order = np.argsort(target, kind="stable")
@@ -101,17 +102,17 @@ class ForestRegressor(RegressorMixin, Forest):
         of_leaves = reached.tocsc() @ sp.diags_array(1 / np.where(total > 0, total, 1.0))
         self.training_ = of_leaves.T.tocsr(), sample.target
 
-    def _judge_out_of_bag(self, found: OutOfBag, sample: TreeSample) -> None:
-        self.oob_score_ = self._score_out_of_bag(found, sample.target)
-        self.oob_prediction_ = found.value if self.n_outputs_ > 1 else found.value[:, 0]
+    def _set_oob_score_and_attributes(self, found: OutOfBag, target: NDArray[Any], value: Floats) -> None:
+        self.oob_score_ = self._score_out_of_bag(found, target)
+        self.oob_prediction_ = value if self.n_outputs_ > 1 else value[:, 0]
 
     def _stored_out_of_bag(self) -> Floats | None:
         stored = getattr(self, "oob_prediction_", None)
         return None if stored is None else stored.reshape(len(stored), -1)
 
-    def _score_out_of_bag(self, found: OutOfBag, target: NDArray[Any]) -> float:
-        known = found.is_known
-        return float(r2_score(target[known], found.value[known] if target.ndim > 1 else found.value[known, 0]))
+    def _score(self, target: NDArray[Any], value: Floats) -> float:
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        return float(score(target, value if target.ndim > 1 else value[:, 0]))
 
 
 @estimator
@@ -128,8 +129,9 @@ default="squared_error"
         The number of columns that each node examines; 1.0 is all of them.
     keep_targets : bool, default=False
         Keep the training targets, for `predict_quantiles`. A model file does not hold them.
-    oob_score : bool, default=False
-        Compute ``oob_score_`` (R²) and ``oob_prediction_``, from the trees that have not seen a row.
+    oob_score : bool or callable, default=False
+        Compute ``oob_score_`` (R²) and ``oob_prediction_``, from the trees that have not seen a row. A function
+        ``f(y, predictions)`` computes the score instead.
     bootstrap, max_samples, warm_start, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, \
 max_leaf_nodes, min_impurity_decrease, ccp_alpha, monotonic_cst, categorical, categorical_features, split_values, \
 random_state, n_jobs, time_limit, checkpoint, engine

@@ -18,6 +18,7 @@ _COMMON = (
     *("classes_", "n_classes_", "n_features_in_", "feature_names_in_", "coef_", "intercept_", "n_iter_"),
     *("estimator_weights_", "estimator_errors_", "label_binarizer_", "pairwise_indices_"),
     *("class_weight_", "fit_status_", "offset_", "tree_", "n_outputs_", "max_features_"),
+    *("oob_score_", "oob_decision_function_", "oob_prediction_"),
 )
 _CURES = {
     "Pipeline": "Convert its last step, model[-1].",
@@ -83,8 +84,8 @@ def to_sklearn(model: Any) -> Any:
     ----------
     model : fitted estimator
         One that scikit-learn has too: a support vector machine with a kernel of LIBSVM's or a callable one, and one
-        machine for each pair of classes; `LinearSVC`, `LinearSVR`; a `Perceptron`, unless it is voted; a tree or stump
-        whose tests are all x ≤ θ; `AdaBoostClassifier`, `AdaBoostRegressor`, `OneVsRestClassifier` and
+        machine for each pair of classes; `LinearSVC`, `LinearSVR`; a `Perceptron`, unless it is voted; a tree, stump or
+        forest whose tests are all x ≤ θ; `AdaBoostClassifier`, `AdaBoostRegressor`, `OneVsRestClassifier` and
         `OneVsOneClassifier` over these or over scikit-learn's own; or a pipeline that ends in one of them, of which the
         other steps stay as they are.
 
@@ -92,11 +93,11 @@ def to_sklearn(model: Any) -> Any:
     -------
     fitted estimator
         With the parameters that both have. Its predictions, decision values and probabilities are the same but for
-        these: scikit-learn rounds cells to float32 before a tree tests them, so trees and AdaBoost predict the same for
-        cells that float32 represents, and a float64 cell close to a threshold may take the other branch; LIBSVM's
-        probabilities differ by less than 0.01 unless they contradict ``predict``; scikit-learn's one-vs-one adds the
-        vote to the value of two classes. With a callable kernel ``support_`` numbers the support vectors, not the
-        training rows.
+        these: scikit-learn rounds cells to float32 before a tree tests them, so trees, forests and AdaBoost predict the
+        same for cells that float32 represents, and a float64 cell close to a threshold may take the other branch;
+        LIBSVM's probabilities differ by less than 0.01 unless they contradict ``predict``; scikit-learn's one-vs-one
+        adds the vote to the value of two classes. With a callable kernel ``support_`` numbers the support vectors, not
+        the training rows. A forest has no ``estimators_samples_``, since scikit-learn draws other rows.
 
     Raises
     ------
@@ -132,11 +133,7 @@ def to_sklearn(model: Any) -> Any:
         is_theirs = type(model).__module__.startswith("sklearn.") and not hasattr(model, "best_estimator_")
         cure = "It is already a model of scikit-learn." if is_theirs else _cure(type(model), convertible)
         raise InputError(f"{type(model).__name__} cannot be converted to scikit-learn", cure=cure)
-    theirs = loaded(found.to_peer)(model, *map(loaded, found.peers[:1]))
-    for name in _COMMON:
-        if not isinstance(getattr(type(theirs), name, None), property) and hasattr(model, name):
-            setattr(theirs, name, deepcopy(getattr(model, name)))
-    return theirs
+    return with_attributes_of(model, loaded(found.to_peer)(model, *map(loaded, found.peers[:1])))
 
 
 def _cure(kind: type, convertible: Iterable[Learner]) -> str:
@@ -154,6 +151,14 @@ def with_parameters_of(model: Any, estimator: Any, /, **others: Any) -> Any:
     """Return an unfitted ``estimator`` with those parameters of the model that it has, too."""
     given = {name: getattr(model, name) for name in estimator._get_param_names() if hasattr(model, name)}
     return estimator(**{**given, **others})
+
+
+def with_attributes_of(model: Any, theirs: Any) -> Any:
+    """Return their estimator with those attributes of our fitted model that both have."""
+    for name in _COMMON:
+        if not isinstance(getattr(type(theirs), name, None), property) and hasattr(model, name):
+            setattr(theirs, name, deepcopy(getattr(model, name)))
+    return theirs
 
 
 def with_learners_of(model: Any, estimator: Any) -> Any:

@@ -273,7 +273,7 @@ def _check_length(y: NDArray[Any], cells: Cells) -> NDArray[Any]:
 
 
 def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
-    """Raise `InputError` unless the classes of a classifier are those of the labels it is certified on."""
+    """Raise `InputError` unless the classes of a fitted classifier are those of these labels."""
     if sample.classes is None:
         return
     is_several = isinstance(model.classes_, list)
@@ -281,7 +281,7 @@ def check_same_classes(model: BaseEstimator, sample: TreeSample) -> None:
     if len(own) != len(given) or not all(map(np.array_equal, own, given)):
         raise InputError(
             f"the classes of the model are {listed(model.classes_)}; those of y are {listed(sample.classes)}",
-            cure="Certify with the labels the model was fitted on.",
+            cure="Pass the labels that the model was fitted on.",
         )
 
 

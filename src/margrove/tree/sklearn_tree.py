@@ -34,6 +34,8 @@ def sklearn_tree(tree: TreeModel, n_classes: Sequence[int], values: Sequence[NDA
     value = np.zeros((tree.n_nodes, len(n_classes), max(n_classes)))
     for t, own in enumerate(values):
         value[:, t, : own.shape[1]] = own
+    noise = 16 * np.finfo(np.float64).eps * np.abs(value).max()  # an inner mean of 0 but for rounding reads "-0.0"
+    value[inner] = np.where(np.abs(value[inner]) < noise, 0.0, value[inner])
     made.__setstate__({"max_depth": tree.max_depth, "node_count": tree.n_nodes, "nodes": nodes, "values": value})
     return made
 

@@ -21,7 +21,14 @@ import margrove
 SWAPPED = {
     "sklearn.svm": ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR"),
     "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
-    "sklearn.ensemble": ("AdaBoostClassifier", "AdaBoostRegressor"),
+    "sklearn.ensemble": (
+        "AdaBoostClassifier",
+        "AdaBoostRegressor",
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+    ),
     "sklearn.linear_model": ("Perceptron",),
     "sklearn.multiclass": ("OneVsRestClassifier", "OneVsOneClassifier"),
 }
