@@ -74,6 +74,8 @@ def main() -> None:
             "tests/linear_svm/test_crammer_singer_native.py",
             "tests/svm",
             "tests/tree/test_native_engine.py",
+            "tests/forest/test_walk.py",
+            "tests/forest/test_forests.py",
             "tests/boost/test_native_booster.py",
             "tests/boost/test_boost_engines.py",
             "tests/select",
