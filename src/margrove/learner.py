@@ -38,6 +38,9 @@ class Offer:
     is_searched: bool = False  # ``train`` searches its C, and its gamma if it has one: the learner names its `search`
     takes_tables: bool = False  # it handles categories and missing cells; if not, an encoder is put before it
     keeps_sparse: bool = False  # a sparse table is left as it is, not scaled
+    is_tuned: bool = (
+        False  # its votes hardly follow the weights of classes: where these count alike, its threshold does
+    )
     base: type | str | None = None  # of an ensemble: the learner that it boosts
     boosted: Mapping[str, Any] = field(default_factory=dict)  # the parameters of that learner
     remark: str = ""  # ``train`` prints it: which defaults were chosen, and why

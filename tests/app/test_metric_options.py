@@ -261,3 +261,16 @@ def test_a_report_and_a_comparison_show_the_metric_of_numbers(run: Run, folder: 
     compared = run("compare", "paid.csv", "--metric", "rmse", "--folds", "2").stdout
     assert "squared" in compared.partition("linear")[0]
     assert "absolute" not in compared.partition("linear")[0]
+
+
+def test_the_threshold_of_a_forest_is_tuned_where_all_classes_count_the_same(run: Run, rare: str) -> None:
+    table = margrove.read_table(rare, target="answer")
+    found = []
+    for given in (["--metric", "accuracy", "--balanced"], []):
+        run("train", rare, "--model", "forest", "--param", "n_estimators=30", *given)
+        found.append((margrove.load("rare.margrove"), run("show", "rare.margrove").stdout))
+    plain, tuned = (model for model, _ in found)
+    assert not hasattr(plain, "tuned_for")
+    assert tuned.tuned_for == "balanced_accuracy"
+    assert (tuned.predict(table) == "Yes").sum() > (plain.predict(table) == "Yes").sum()
+    assert run("certify", "rare.margrove", rare).exit_code == 0

@@ -113,7 +113,7 @@ def compare(screen: Screen, reading: Reading, training: Training, began: float) 
     with metered(screen, "comparing", total=len(learners) * (len(folds.tests) + 1)) as meter:
         for n_left, learner in zip(range(len(learners), 0, -1), learners, strict=True):
             share = None if budget is None else Budget(budget.left / n_left)
-            entries.append(_entry(replace(training, taken=learner), table, folds, meter, budget, share))
+            entries.append(_entry(training.of(learner), table, folds, meter, budget, share))
     screen.say()
     best = best_of(entries)
     if any(entry.estimate is not None for entry in entries):

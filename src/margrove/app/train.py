@@ -265,7 +265,7 @@ def _decide_among_many(screen: Screen, training: Training, table: Table, facts: 
     part = provenance.auto_part(chosen)
     preparation = training.preparation.for_table(candidate.learner, table)
     return Decision(
-        replace(training, taken=candidate.learner, params=params, preparation=preparation),
+        replace(training.of(candidate.learner), params=params, preparation=preparation),
         f"{training.kind.words(estimate)} ({estimate.method}); {candidate.titled(params)}",
         estimate,
         part,

@@ -58,7 +58,7 @@ class Candidate:
         which `TrialData.scores` does at once for all folds."""
         limits = [limit for limit in (training.time_limit, seconds) if limit is not None]
         preparation = training.preparation.for_table(self.learner, table)
-        training = training.bare if is_trial else training
+        training = training.bare if is_trial else training.of(self.learner)
         out_of_bag = {"oob_score": False} if is_trial and self.is_forest else {}  # the folds judge it
         given = {**self.params, **params, **out_of_bag}
         own = replace(training, taken=self.learner, params=given, preparation=preparation)

@@ -111,7 +111,7 @@ class Trial:
         if not self.candidate.is_forest or not self.scores:
             return self
         one = self._fit_seconds(n_rows)
-        n = int(self.n_trees * (seconds - self.candidate.proof_seconds(one)) / max(1e-9, 2 * one))
+        n = int(self.n_trees * (seconds - self.candidate.proof_seconds(one)) / max(1e-9, 2 * self.n_fits * one))
         if n >= self.n_trees:
             return self
         few = max(min(ENOUGH_TREES, self.n_trees), n)
@@ -187,7 +187,7 @@ def tried(
     rows: its settings are taken, its vote may grow, unless it cannot catch up with ``rival``. Ctrl-C is passed on: the
     scores would be of half a model."""
     started = time.monotonic()
-    budget = Budget(seconds)
+    budget, data = Budget(seconds), replace(data, training=data.training.of(candidate.learner))
     trial = Trial(candidate, n_rows=data.table.n_rows, n_fits=data.training.n_fits)
     try:
         with warnings.catch_warnings():

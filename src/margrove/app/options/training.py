@@ -110,7 +110,13 @@ class Training:
             tuned_for = ACCURACY.name
         settled = replace(self, class_weight=weights, is_balanced=weights == "balanced", tuned_for=tuned_for)
         is_probable = self.has_probabilities or self.kind.metric.needs == "probabilities"
-        return replace(settled, has_probabilities=is_probable)
+        settled = replace(settled, has_probabilities=is_probable)
+        return settled if self.is_auto else settled.of(self.learner)
+
+    def of(self, learner: Choice) -> Training:
+        """Return the training of one learner; with a threshold tuned on held-out rows if it needs one."""
+        is_tuned = learner.is_tuned and self.kind.metric.is_balanced and self.tuned_for is None
+        return replace(self, taken=learner, tuned_for=BALANCED.name if is_tuned else self.tuned_for)
 
     def by_balanced(self, labels: Labels, reason: str) -> Training:
         """Return the training with balanced accuracy as its metric, for this reason."""
