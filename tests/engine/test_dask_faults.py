@@ -103,15 +103,3 @@ def test_workers_may_join(tables, tmp_path):
     with processes(1) as (cluster, _):
         cluster.scale(3)
         assert [_bytes(model, tables[0], tmp_path) for model in _models()] == expected
-
-
-@pytest.mark.slow
-def test_a_table_three_times_as_large_as_all_memory_is_fitted():
-    limit, d = 500_000_000, 40
-    n = 3 * 2 * limit // (4 * d)
-    X = da.random.default_rng(0).random((n, d), dtype=np.float32, chunks=(1 << 16, d)) - np.float32(0.5)
-    y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    with processes(2, memory_limit=limit):
-        model = LinearSVC(max_iter=20).fit(X, y)
-    assert model.certificate_.holds
-    assert model.certificate_.n_rows == n

@@ -19,8 +19,10 @@ from margrove.data.dask_partitions import check_extra, connected, partitions_of
 from margrove.data.partitions import Partitions
 from margrove.engine.registry import Capability, Engine, default
 from margrove.errors import ParameterError, shown
+from margrove.problem import Problem
 from margrove.run.effort import Effort
 from margrove.svm.kernels import Kernel, Matrix
+from margrove.svm.problem import DualProblem
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Dask(Engine):
                 f"address is {shown(self.address)}; it must be that of a scheduler, 'local', or None for the current "
                 "client."
             )
+
+    def solves(self, problem: Problem[Any]) -> bool:
+        is_known = not isinstance(problem, DualProblem) or problem.kernel.is_native  # workers compute its values
+        return is_known and super().solves(problem)
 
     def kernel_sums(
         self, kernel: Kernel, points: Matrix, support: Matrix, beta: NDArray[np.float64], effort: Effort

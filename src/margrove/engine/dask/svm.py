@@ -20,12 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.advice import Advice, Setting
 from margrove.data.dask_partitions import DaskPartitions, Key, connected, partitions_of
 from margrove.data.partitions import Part
 from margrove.engine.native import Native
 from margrove.engine.registry import register
-from margrove.errors import EngineError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -236,9 +234,6 @@ class BlockSMO:
 
 @register("dask", DualProblem)
 def _(engine: Any, problem: DualProblem, effort: Effort) -> tuple[DualSolution, ...]:
-    if not problem.kernel.is_native:
-        words = f" does not support the {problem.kernel.name} kernel. Use "
-        raise EngineError(Advice(Setting("engine", "dask"), words, Setting("engine", "native"), "."))
     with connected(engine.address) as client:
         smo = BlockSMO(problem, partitions_of(client, problem.X, None, None))
         work = smo.work()
