@@ -66,8 +66,8 @@ def test_what_a_program_has_not_is_refused(run: Run, machine: str) -> None:
     for words, told in (
         (
             ["t.margrove", "--to", "libsvm"],
-            "t.margrove: LIBSVM supports only kernel support vector machines, and "
-            "this is a DecisionTreeClassifier. Train one: --model svm, or export it with --to onnx",
+            "t.margrove: LIBSVM supports only kernel support vector machines, not DecisionTreeClassifier. "
+            "Train one: --model svm, or export it with --to onnx",
         ),
         ([machine, "--to", "sql"], "--to sql is for decision trees"),
         ([machine, "--to", "fortran"], "--to is 'fortran'"),

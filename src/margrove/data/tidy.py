@@ -293,6 +293,9 @@ def _label(cells: Sequence[str]) -> str:
     return next(filter(None, map(str.strip, cells)), "")
 
 
+_LARGEST = 1e200  # amount that is added up: sums of larger ones may overflow
+
+
 class _Sums:
     """The sums of the rows above a row, by column; those of rows that were left out are no part of them."""
 
@@ -310,7 +313,8 @@ class _Sums:
     def _sums_of(self, j: int, decimal: str) -> tuple[Numbers, Numbers]:
         """Return the numbers of a column, and down to each row their sum and how many there are."""
         amounts = np.array([_amount(row[j], decimal) if j < len(row) else math.nan for row in self.rows])
-        used = np.nan_to_num(np.where(self.skipped, 0.0, amounts))
+        is_used = np.abs(amounts) < _LARGEST  # False of NaN
+        used = np.where(is_used & ~self.skipped, amounts, 0.0)
         return amounts, np.vstack([used, used != 0]).cumsum(axis=1)
 
     def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
