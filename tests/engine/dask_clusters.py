@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import Any
 
@@ -50,12 +50,14 @@ def dying(cluster: LocalCluster, rng: np.random.Generator, seconds: float) -> It
         for wait in np.diff(np.sort(rng.uniform(0, seconds, size=int(rng.integers(1, 5)))), prepend=0.0):
             if ended.wait(float(wait)):
                 return
-            # Dask gives up a worker that dies while it starts.
+            # Dask gives up a worker that dies while it starts. One that is being replaced has no process.
             alive = [each for each in cluster.workers.values() if each.status == Status.running and each.worker_address]
-            if len(alive) < 2:
+            pids = [pid for each in alive if (pid := each.pid) is not None]
+            if len(pids) < 2:
                 continue
-            pid = alive[int(rng.integers(len(alive)))].pid
-            os.kill(pid, signal.SIGKILL)
+            pid = pids[int(rng.integers(len(pids)))]
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, signal.SIGKILL)
             killed.append(pid)
 
     thread = threading.Thread(target=kill)
