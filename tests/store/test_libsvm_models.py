@@ -324,7 +324,7 @@ def test_models_that_libsvm_does_not_support_are_refused_with_a_remedy(wine):
         (SVC(multiclass=[[1, 1], [-1, 1], [1, -1]]).fit(X, y), "a code matrix"),
         (
             LinearSVC().fit(X, y),
-            "supports only kernel support vector machines, and this is a LinearSVC. Train one of SVC, ",
+            "supports only kernel support vector machines, not LinearSVC. Train one of SVC, ",
         ),
         (make_pipeline(StandardScaler(), SVC()).fit(X, y), r"model\[-1\]"),
     ]
