@@ -281,7 +281,7 @@ def test_scikit_learn_tools_accept_them(three_classes):
         ({"tol": -1}, "tol is -1"),
         ({"time_limit": 0}, "time_limit is 0"),
         ({"n_jobs": 0}, "n_jobs is 0"),
-        ({"engine": "abacus"}, "engine is 'abacus'; it must be one of 'auto', "),
+        ({"engine": "abacus"}, "engine is 'abacus'; it must be one of 'auto', 'dask', 'native', 'reference'"),
     ],
 )
 def test_bad_parameters_of_the_perceptron(parameters, words):
