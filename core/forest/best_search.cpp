@@ -61,7 +61,7 @@ bool BestSearch::begin_tree(std::int64_t weight, int count_bits, int load_bits) 
 
 bool BestSearch::begin_node(const NodeRows& node, const NodeSums& sums) {
   if (task_.is_random || task_.min_weight > 0 || task_.min_weight_share > 0) return false;
-  suits_lanes_ = prepare_lanes(node, sums);
+  suits_lanes_ = node.size > 2 && prepare_lanes(node, sums);  // a pair needs none
   return true;
 }
 
@@ -132,10 +132,12 @@ bool BestSearch::search_pair(std::uint32_t& column, Found& best) {
   for (std::size_t i = 0; takes_all ? i < drawn_.size() : draw_.has_next(); ++i) {
     const std::uint32_t j = takes_all ? drawn_[i] : draw_.next();
     const std::uint64_t place = takes_all ? tree::mixed(node_.path ^ task_.column_key[j]) : 0;
-    if (place > least || ends_of(j).first == ends_of(j).second) continue;
+    if (place > least) continue;
+    const auto own = ends_of(j);
+    if (own.first == own.second) continue;
     least = place;
     column = j;
-    ends = ends_of(j);
+    ends = own;
     if (!takes_all) break;
   }
   if (ends.first == ends.second) return false;

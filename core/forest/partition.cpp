@@ -4,13 +4,7 @@
 
 #include "dispatch.hpp"
 #include "simd.hpp"
-#include "tree/wide.hpp"
-
-#ifdef MARGROVE_HAS_SIXTEEN
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
-#include <immintrin.h>
-#endif
+#include "tree/sixteen.hpp"
 
 namespace margrove::forest {
 namespace {
@@ -30,8 +24,8 @@ std::uint32_t partition_one_by_one(T* values, T* spare, const std::uint32_t* ran
 }
 
 #ifdef MARGROVE_HAS_SIXTEEN
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2"))) std::uint32_t partition_by_sixteen(
-    std::uint32_t* values, std::uint32_t* spare, const std::uint32_t* rank, std::uint32_t size, std::uint32_t cut) {
+MARGROVE_SIXTEEN std::uint32_t partition_by_sixteen(std::uint32_t* values, std::uint32_t* spare,
+                                                    const std::uint32_t* rank, std::uint32_t size, std::uint32_t cut) {
   std::uint32_t left = 0, right = 0;
   const __m512i most = _mm512_set1_epi32(static_cast<int>(cut));
   for (std::uint32_t i = 0; i < size; i += 16) {

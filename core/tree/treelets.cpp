@@ -9,14 +9,7 @@
 #include "index.hpp"
 #include "parallel.hpp"
 #include "rounded_down.hpp"
-#include "tree/wide.hpp"
-
-#ifdef MARGROVE_HAS_SIXTEEN
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
-#include <immintrin.h>
-#define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
-#endif
+#include "tree/sixteen.hpp"
 
 namespace margrove::tree {
 namespace {
