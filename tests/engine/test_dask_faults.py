@@ -36,6 +36,7 @@ def tables():
 @pytest.fixture(autouse=True)
 def _small_nodes(monkeypatch):
     monkeypatch.setattr(spread, "FEW_ROWS", 1000)
+    monkeypatch.setattr(spread, "FEW_SHARE", 4)
 
 
 def _models():

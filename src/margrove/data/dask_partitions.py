@@ -501,7 +501,8 @@ def scattered(client: Client, part: Any) -> Future:
     begun = time.monotonic()
     while True:
         try:
-            return client.scatter(part, hash=False, timeout=_PATIENCE)
+            (future,) = client.scatter([part], hash=False, timeout=_PATIENCE)  # a list would be taken apart
+            return future
         except OSError as error:  # TimeoutError and Dask's CommClosedError are of this kind
             check_connection(client)
             if time.monotonic() - begun > _PATIENCE:

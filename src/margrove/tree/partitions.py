@@ -24,11 +24,8 @@ from margrove.errors import InputError
 from margrove.tree.problem import Cells, TreeColumn
 from margrove.tree.reading import ColumnWishes, TreeSample, learn_cells
 
-MOST_PIECES = 4000  # partitions × groups of columns: each is a task of about a millisecond
-MOST_GROUPS = 64  # of columns
-FEWEST_GROUPS = 4  # so that a few workers share the work
-GROUP_CELLS = 1 << 20  # of a group: a search in them takes much longer than a task costs
-MOST_GROUP_CELLS = 1 << 23  # of a group of several columns: 64 MB
+FEWEST_GROUPS = 4  # of columns, so that a few workers share the work
+GROUP_CELLS = 1 << 23  # of a group of several columns: 32 MB of float32, and a search of a tenth of a second
 _NOTED = ("n_features_in_", "feature_names_in_", "target_", "target_format_")
 
 
@@ -94,7 +91,7 @@ def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes, owner: Any 
         vars(owner).pop(name, None)
     vars(owner).update(first_look.noted)
     tasks, d = parts.tasks, len(names)
-    n_groups = _n_groups(sum(look.n for look in looks.values()), d, len(parts.keys))
+    n_groups = min(d, max(FEWEST_GROUPS, sum(look.n for look in looks.values()) * d // GROUP_CELLS))
     first = np.linspace(0, d, n_groups + 1).astype(int).tolist()
     sample = tasks.submit("the target", _sample_of, [tasks.submit(k.name, _target_of, k) for k in parts.keys], reader)
     groups = []
@@ -107,12 +104,6 @@ def read_spread(model: Any, parts: Partitions, wishes: ColumnWishes, owner: Any 
     columns = last_of(tasks.results([tasks.submit(key.name, _columns_of, key) for key in groups]))
     spread = SpreadColumns(tasks, groups, tuple(first), sample)
     return SpreadSample(spread, tuple(column for group in columns for column in group), *found)
-
-
-def _n_groups(n: int, d: int, n_partitions: int) -> int:
-    """Return how many groups the columns make."""
-    wanted = min(max(FEWEST_GROUPS, n * d // GROUP_CELLS), MOST_GROUPS, max(1, MOST_PIECES // n_partitions))
-    return min(d, max(wanted, n * d // MOST_GROUP_CELLS))
 
 
 def _some(names: tuple[str, ...]) -> str:
