@@ -68,6 +68,14 @@ def train(
     folds: typed.Folds = 5,
     time_limit: typed.TimeLimit = None,
     budget: typed.BudgetTime = DEFAULT_BUDGET,
+    cluster: Annotated[
+        str | None,
+        typed.of_learning(
+            metavar="ADDRESS",
+            help="Train on a Dask cluster: the address of its scheduler, or local for all cores of this machine. FILE "
+            "may be a pattern such as 'data/*.parquet'. For --model linear, tree or forest.",
+        ),
+    ] = None,
     columns: typed.ColumnOptions,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
@@ -93,7 +101,9 @@ def train(
         is_balanced=balanced,
         has_probabilities=probabilities,
     )
-    work(shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report)
+    work(
+        shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report, cluster=cluster
+    )
 
 
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o predictions.csv")

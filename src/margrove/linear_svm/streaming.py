@@ -65,15 +65,7 @@ class Streaming(LinearSupportVectorMachine):
 
     def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a table in partitions, and certify the model there unless it is large: see `_is_proof_due`."""
-        self._check_streamed(self.max_iter, "engine='dask' does")
-        is_asked = {
-            "solver" if self.dual == "auto" else "dual": self._settled_solver(1) not in ("auto", "newton"),
-            "warm_start": self.warm_start,
-        }
-        for name, asked in is_asked.items():
-            if asked:
-                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
-                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+        self._check_spread()
         started = time.monotonic()
         with engine.partitions(X, y, sample_weight) as parts:
             sample = self._read_partitions(parts)
@@ -85,6 +77,18 @@ class Streaming(LinearSupportVectorMachine):
             if self._is_proof_due(n, d, n * d, lambda: np.inf):
                 keep_certificate(self, certify_partitioned(self, sample, self._names))
         return self
+
+    def _check_spread(self) -> None:
+        """Raise `ParameterError` for what a linear machine over partitions does not do."""
+        self._check_streamed(self.max_iter, "engine='dask' does")
+        is_asked = {
+            "solver" if self.dual == "auto" else "dual": self._settled_solver(1) not in ("auto", "newton"),
+            "warm_start": self.warm_start,
+        }
+        for name, asked in is_asked.items():
+            if asked:
+                found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
 
     @abstractmethod
     def _read_partitions(self, parts: Partitions) -> ChunkedSample:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -95,7 +96,7 @@ class Reading:
         if self.file is None:
             table = self.unlabelled()
             return table, {name: table[name].cells() for name in (table.names if columns is None else columns)}
-        return read_with_cells(self.file, columns, **self._format())
+        return read_with_cells(self.file, columns, **self.format())
 
     @property
     def stem(self) -> str:
@@ -107,7 +108,16 @@ class Reading:
         path = Path(split_part(self.file)[0])
         if path.suffix in _COMPRESSIONS:
             path = path.with_suffix("")
-        return path.stem
+        if not self.is_pattern:
+            return path.stem
+        # Of a pattern, what all names have in common, or the folder: data/part-*.csv is "part", data/*.csv "data".
+        common = re.split(r"[*?\[]", path.stem)[0].rstrip(" -_.")
+        return common or re.split(r"[*?\[]", path.parent.name)[0] or "model"
+
+    @property
+    def is_pattern(self) -> bool:
+        """The name stands for all files that match it."""
+        return self.file is not None and re.search(r"[*?\[]", self.file) is not None and not Path(self.file).exists()
 
     @property
     def of_new_rows(self) -> Reading:
@@ -166,9 +176,10 @@ class Reading:
 
     def _read(self, target: Target) -> Table:
         self.refuse_folder()
-        return read_table(self.file, target=target, drop_unlabelled=self.drop_unlabelled, **self._format())
+        return read_table(self.file, target=target, drop_unlabelled=self.drop_unlabelled, **self.format())
 
-    def _format(self) -> dict[str, Any]:
+    def format(self) -> dict[str, Any]:
+        """Return the arguments of `read_table` about the file's format."""
         header, missing = "auto" if self.has_header else False, (*DEFAULT_MISSING, *self.missing)
         same = {name: getattr(self, name) for name in ("delimiter", "encoding", "skip", "header_row", "kinds")}
         return {"header": header, "missing": missing, **same}

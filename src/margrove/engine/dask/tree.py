@@ -77,11 +77,16 @@ class SpreadTree:
         self.settled = 0
         self.place = self.tasks.submit("the rows", _all_in_root, self.rows.sample)
         self.lower: dict[int, Key] = {}  # the subtrees that single workers grow
+        self.leaves: Key | None = None  # of all rows, where the model needed them
 
     def work(self) -> Iterator[None]:
         """Grow the tree; yield while the workers are at work."""
         level = [self.root]
+        deepest = self.problem.growth.max_depth
         while level:
+            if level[0].depth and level[0].depth == deepest:  # leaves, as the splits above have left them
+                self.settled += sum(node.n_rows for node in level)
+                break
             for node in level:
                 if node.n_rows <= self.few:
                     self._leave_to_one_worker(node)
@@ -105,10 +110,7 @@ class SpreadTree:
     def _split(self, nodes: Sequence[_Node]) -> Waiting:
         """Find the test of each node and send its rows to their branches; return the children."""
         depth = nodes[0].depth
-        most = self.problem.growth.max_depth
         growth = replace(self.problem.growth, max_depth=1, min_gain=-np.inf, min_impurity_decrease=-np.inf)
-        if most is not None and depth >= most:
-            growth = replace(growth, min_samples_split=self.problem.n_rows + 1)  # leaves
         asked = self.rows.sample, self.place, [node.number for node in nodes], self.problem.n_classes, growth
         found = yield from self._waited(
             [self.tasks.submit(key.name, _best_tests, key, first, *asked) for key, first in self.rows.numbered()]
@@ -179,8 +181,8 @@ class SpreadTree:
             return finished(bare, arrays, 1)
         grown_below = [number for number in self.lower if self.nodes[number].is_grown]
         below = [self.lower[number] for number in grown_below]
-        leaves = submit("the leaves", _leaves, self.place, grown_below, below, places)
-        tree = submit("the tree", _finished, self.rows.sample, leaves, arrays, bare)
+        self.leaves = submit("the leaves", _leaves, self.place, grown_below, below, places)
+        tree = submit("the tree", _finished, self.rows.sample, self.leaves, arrays, bare)
         model: TreeModel = last_of(self.tasks.results([tree]))[0]
         return model
 
