@@ -34,7 +34,7 @@ from distributed import Client, LocalCluster, get_task_stream, wait
 from margrove import SVC, DecisionTreeClassifier, LinearSVC
 from margrove.data import dask_partitions
 from margrove.data.dask_partitions import Key, Tasks
-from margrove.tree.partitions import FEWEST_GROUPS, GROUP_CELLS
+from margrove.data.regrouped import FEWEST_GROUPS, GROUP_CELLS
 from measure import keep, machine, shown
 
 WORKERS = (1, 2, 3, 4)
