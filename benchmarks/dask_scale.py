@@ -115,7 +115,8 @@ def simulated(rounds: Sequence[Round], workers: int, network: Network) -> float:
 @contextmanager
 def recorded(client: Client) -> Iterator[list[Round]]:
     """Record the rounds of the fits in this block."""
-    rounds, pending, seen = list[Round](), list[Task](), [time.perf_counter()]
+    rounds, pending = list[Round](), list[Task]()
+    seen = [time.perf_counter()]  # when the last results came; the seconds of submitting count for themselves
     submit, results = Tasks.submit, Tasks.results
 
     def keys_in(given: Any) -> Iterator[Key]:
@@ -126,10 +127,12 @@ def recorded(client: Client) -> Iterator[list[Round]]:
                 yield from keys_in(each)
 
     def submitting(self: Tasks, name: str, function: Any, *given: Any) -> Key:
+        started = time.perf_counter()
         key = submit(self, name, function, *given)
         needs = tuple(need.future().key for need in keys_in(list(given)))
         size = sum(len(pickle.dumps(each)) for each in given if not any(keys_in(each)))
         pending.append(Task(key.future().key, function.__name__, needs, bytes_in=size))
+        seen[0] += time.perf_counter() - started
         return key
 
     def resulting(self: Tasks, keys: Sequence[Key]) -> Iterator[Any]:
@@ -137,8 +140,9 @@ def recorded(client: Client) -> Iterator[list[Round]]:
             rounds[-1].after = max(0.0, time.perf_counter() - seen[0])
         rounds.append(Round(pending[:], tuple(key.future().key for key in keys)))
         pending.clear()
-        yield from results(self, keys)
-        seen[0] = time.perf_counter()
+        for found in results(self, keys):
+            seen[0] = time.perf_counter()
+            yield found
 
     Tasks.submit, Tasks.results = submitting, resulting  # type: ignore[method-assign, assignment]
     try:
