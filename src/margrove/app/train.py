@@ -184,7 +184,7 @@ def train(
         if report is not None:
             report = _reported(screen, reading, model, table, destination, report, budget)
         has_rules = explanation_of(model).has_rules and explained.forest is None  # nobody reads hundreds of trees
-        _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
+        _tell_saved(screen, reading, destination, report, cluster, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
             screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")
         screen.document(trained.document(explained.to_dict(), destination, report))
@@ -379,7 +379,8 @@ def fit(
         learner.certificate_ = proof.certificate
     warnings += _never_predicted(training, model, table, decision.estimate)
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
+        score = "; the score above is that of models fitted completely" if decision.estimate.rounds else ""
+        screen.warn(f"interrupted: the model was fitted in part{score}")
     return model, proof, warnings
 
 
@@ -408,7 +409,14 @@ def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
 
 
 def _tell_saved(
-    screen: Screen, reading: Reading, destination: str, report: str | None, *, is_replaced: bool, has_rules: bool
+    screen: Screen,
+    reading: Reading,
+    destination: str,
+    report: str | None,
+    cluster: str | None,
+    *,
+    is_replaced: bool,
+    has_rules: bool,
 ) -> None:
     if destination == STANDARD_STREAM:
         return
@@ -422,6 +430,6 @@ def _tell_saved(
     for command in (
         reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
-        *([] if reading.is_pattern else [reading.command("certify", destination)]),
+        reading.command("certify", destination) + ("" if cluster is None else f" --cluster {shlex.quote(cluster)}"),
     ):
         screen.say(command, indent=4)

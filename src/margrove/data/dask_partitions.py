@@ -8,6 +8,7 @@ Results come back in the order of the partitions, whichever worker they come fro
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -70,7 +71,8 @@ def connected(address: str | None) -> Iterator[Client]:
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
         how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
-        local = distributed.LocalCluster(**how, preload=_DEAF)
+        # What fails on a worker is raised here: its log would repeat that in the middle of a display.
+        local = distributed.LocalCluster(**how, preload=_DEAF, silence_logs=logging.CRITICAL)
         with local, distributed.Client(local, set_as_default=False) as client:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too
@@ -96,7 +98,7 @@ def _connect_seconds() -> float:
     import dask
 
     configured = dask.config.get("distributed.comm.timeouts.connect")
-    return min(_CONNECT, dask.utils.parse_timedelta(configured))
+    return min(_CONNECT, float(dask.utils.parse_timedelta(configured)))
 
 
 def check_workers(client: Client) -> None:

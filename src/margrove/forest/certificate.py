@@ -47,7 +47,8 @@ _LEAST_ROWS = 1_000  # whose out-of-bag predictions are recomputed however long 
 def certify_forest(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
     """Certify a fitted forest. A table in partitions is fetched by one worker."""
     if kind_of_collection(X) is not None or is_files(X):
-        return on_one_worker(partial(certify_forest, model), X, y, sample_weight)
+        found: Certificate = on_one_worker(partial(certify_forest, model), X, y, sample_weight)
+        return found
     problem = model._problem_of(X, y, sample_weight)
     claims = [_rows_are_same(model, problem)]
     if claims[0].holds:

@@ -53,7 +53,8 @@ _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
     """Certify a fitted tree or stump, scikit-learn's too. A table in partitions is fetched by one worker."""
     if kind_of_collection(X) is not None or is_files(X):
-        return on_one_worker(partial(certify_tree, model), X, y, sample_weight)
+        found: Certificate = on_one_worker(partial(certify_tree, model), X, y, sample_weight)
+        return found
     if not hasattr(model, "_problem_of"):
         model = from_sklearn(model)
     problem, held_out = model._problem_of(X, y, sample_weight)
