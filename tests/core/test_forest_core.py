@@ -174,6 +174,18 @@ def test_trees_of_classes_are_those_of_the_single_solver(criterion, n_classes, s
             compare_tree(forest, t, model, k)
 
 
+@pytest.mark.parametrize(("n_columns", "max_features"), [(40, 14), (130, None)])
+@pytest.mark.parametrize("n", [257, 512, 800, 2048, 2100])
+def test_large_nodes_of_many_classes_and_columns_are_those_of_the_single_solver(n, n_columns, max_features):
+    rng = np.random.default_rng(n)
+    x = np.round(rng.normal(size=(n, n_columns)), int(rng.integers(1, 4)))
+    y = np.argmax(x[:, :7] + rng.gumbel(size=(n, 7)), axis=1).astype(np.int32)
+    growth = Growth(max_features=max_features, max_depth=3, min_samples_leaf=int(rng.choice([1, 3])))
+    for n_drawn in (0, n):
+        forest = grown(x, y, 7, growth, n_trees=1, seed=n, n_drawn=n_drawn)
+        compare_tree(forest, 0, single_tree(x, y, 7, growth, t=0, seed=n, n_drawn=n_drawn), 7)
+
+
 @pytest.mark.parametrize("start", range(8))
 def test_trees_of_numbers_are_those_of_the_single_solver(start):
     for case in range(30):

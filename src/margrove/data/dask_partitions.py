@@ -36,6 +36,7 @@ _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _WAIT = 0.05  # seconds between two looks at Ctrl-C and the time limit
 _MOST_LOSSES = 5  # of one partition: each time Dask has given it up, by default after the death of four workers
 _CONNECT = 10.0  # seconds to wait for a scheduler, at most
+_PAUSE = 0.2  # seconds before what Dask has given up is submitted again
 _PATIENCE = 60  # seconds without a worker, before the fit ends
 _LOOK = 2.0  # seconds between two looks at whether there are workers
 _CELLS = 1 << 21  # numbers of a partition of rows from memory: 16 MB of float64
@@ -126,15 +127,17 @@ def _cannot_import(subject: str, error: BaseException) -> EngineError:
 
 
 class Key:
-    """A result on the cluster, and how it is made: ``make`` submits it, at once and again whenever Dask has lost it."""
+    """A result on the cluster, and how it is made: ``make`` submits it, at once and again whenever Dask has lost it.
+    ``below`` are the keys that it is made of."""
 
-    def __init__(self, name: str, make: Callable[[], Future]) -> None:
-        self.name, self._make = name, make
+    def __init__(self, name: str, make: Callable[[], Future], below: Sequence[Key] = ()) -> None:
+        self.name, self._make, self._below = name, make, below
         self._future: Future | None = make()
 
     def future(self) -> Future:
         """Return the future, submitted again if Dask has lost it."""
-        if self._future is None or _is_lost(self._future):
+        self.release_lost()
+        if self._future is None:
             self._future = self._make()
         return self._future
 
@@ -145,7 +148,16 @@ class Key:
 
     def release(self) -> None:
         """Let Dask forget the result. What needs it later makes it again."""
-        self._future = None
+        if self._future is not None:
+            self._future.release()  # also where the traceback of an error still holds it
+            self._future = None
+
+    def release_lost(self) -> None:
+        """Release it, if Dask has lost it, and what it is made of: while anybody wants a key, Dask keeps its errors."""
+        if self._future is not None and _is_lost(self._future):
+            self.release()
+            for key in self._below:
+                key.release_lost()
 
 
 class Tasks:
@@ -160,7 +172,7 @@ class Tasks:
         def make() -> Future:
             return self.client.submit(_applied, function, *map(_futures_of, given), pure=False)
 
-        return Key(name, make)
+        return Key(name, make, _keys_in(given))
 
     def results(self, keys: Sequence[Key]) -> Iterator[list[Any] | None]:
         """Yield None, about twenty times a second, until all results are there, then these, in the order of the keys.
@@ -186,6 +198,10 @@ class Tasks:
                 if not lost:
                     _raise_first(keys, futures)
                     raise
+                futures.clear()
+                for place in lost:
+                    keys[place].release_lost()
+                time.sleep(_PAUSE)  # until the scheduler has heard of it
             else:
                 yield found
                 return
@@ -204,6 +220,12 @@ def _futures_of(given: Any) -> Any:
     if isinstance(given, Key):
         return given.future()
     return [_futures_of(each) for each in given] if isinstance(given, list) else given
+
+
+def _keys_in(given: Any) -> list[Key]:
+    if isinstance(given, Key):
+        return [given]
+    return [key for each in given for key in _keys_in(each)] if isinstance(given, list | tuple) else []
 
 
 def check_connection(client: Client) -> None:
@@ -438,7 +460,8 @@ def scattered(client: Client, part: Any) -> Future:
     begun = time.monotonic()
     while True:
         try:
-            return client.scatter(part, hash=False, timeout=_PATIENCE)
+            (future,) = client.scatter([part], hash=False, timeout=_PATIENCE)  # a list would be taken apart
+            return future
         except OSError as error:  # TimeoutError and Dask's CommClosedError are of this kind
             check_connection(client)
             if time.monotonic() - begun > _PATIENCE:

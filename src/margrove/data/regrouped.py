@@ -25,11 +25,8 @@ from margrove.errors import InputError
 if TYPE_CHECKING:
     from margrove.data.dask_partitions import DaskPartitions, Key
 
-MOST_PIECES = 4000  # partitions × groups of columns: each is a task of about a millisecond
-MOST_GROUPS = 64  # of columns
-FEWEST_GROUPS = 4  # so that a few workers share the work
-GROUP_CELLS = 1 << 20  # of a group: a search in them takes much longer than a task costs
-MOST_GROUP_CELLS = 1 << 23  # of a group of several columns: 64 MB
+FEWEST_GROUPS = 4  # of columns, so that a few workers share the work
+GROUP_CELLS = 1 << 23  # of a group of several columns: 32 MB of float32, and a search of a tenth of a second
 _NOTED = ("n_features_in_", "feature_names_in_", "target_", "target_format_")
 
 
@@ -79,14 +76,9 @@ def regrouped(owner: Any, parts: DaskPartitions, reader: Any, text: Sequence[str
         vars(owner).pop(name, None)
     vars(owner).update(first_look.noted)
     n, d = sum(look.n for look in looks.values()), len(names)
-    bounds = np.linspace(0, d, _n_groups(n, d, len(parts.keys)) + 1).astype(int).tolist()
+    n_groups = min(d, max(FEWEST_GROUPS, n * d // GROUP_CELLS))
+    bounds = np.linspace(0, d, n_groups + 1).astype(int).tolist()
     return n, [Group(parts, start, stop) for start, stop in pairwise(bounds)]
-
-
-def _n_groups(n: int, d: int, n_partitions: int) -> int:
-    """Return how many groups the columns make."""
-    wanted = min(max(FEWEST_GROUPS, n * d // GROUP_CELLS), MOST_GROUPS, max(1, MOST_PIECES // n_partitions))
-    return min(d, max(wanted, n * d // MOST_GROUP_CELLS))
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -478,10 +478,11 @@ class _Audit(Deviations):
     def _unit(self, node: Node) -> float:
         """Return the unit in which gains of the node are compared. In a node that is almost pure the rounding of larger
         numbers counts too: that of the root's gain; of classes that of 1, from which shares are subtracted; of numbers
-        that of their squares, which sum up to a small variance where one row outweighs all others."""
+        that of their squares, which sum up to a small variance where one row outweighs all others, and of their means,
+        which have the digits of the largest targets."""
         if not self.problem.is_regression:
             return max(node.gain_unit, 1e-6 * max(1.0, self.root_unit))
-        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * self.spread**2
+        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * self.spread * max(self.spread, self.size)
         return max(node.gain_unit, 1e-6 * self.root_unit, squares, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:
