@@ -17,16 +17,16 @@ from margrove.certificate import certify as recompute
 from margrove.explanation import explanation_of
 
 
-def certify(screen: Screen, model_path: str, reading: Reading, cluster: str | None = None) -> bool:
-    """Recompute and print the certificate; return whether it holds. ``cluster`` as in `margrove.app.train.train`."""
+def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
+    """Recompute and print the certificate; return whether it holds."""
     model, pictures, reading = opened(model_path, reading)
     if pictures is not None:
         refuse_unlabelled(model, pictures)
     with warnings_told(screen), metered(screen, "recomputing the certificate"):
-        if pictures is None and cluster is not None:
+        if pictures is None and reading.cluster is not None:
             from margrove.app.cluster import certified_on_cluster
 
-            source, certificate = str(reading.file), certified_on_cluster(model, reading, cluster)
+            source, certificate = str(reading.file), certified_on_cluster(model, reading)
         elif pictures is None:
             match explanation_of(model).task:
                 case "classes":

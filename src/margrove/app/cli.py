@@ -79,7 +79,7 @@ def train(
     from margrove.app.train import train as work
 
     shown.check_output(output, "model", "model.margrove")
-    reading = cells.reading(file, target, without=tuple(columns.without or ()))
+    reading = cells.reading(file, target, without=tuple(columns.without or ()), cluster=cluster)
     training = Training(
         model,
         parse_params(param or ()),
@@ -94,9 +94,7 @@ def train(
         is_balanced=balanced,
         has_probabilities=probabilities,
     )
-    work(
-        shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report, cluster=cluster
-    )
+    work(shown.screen(output, outlives_reader=True), reading, training, output, began, has_report=report)
 
 
 @app.command(epilog="Example:  margrove predict income.margrove people.csv -o predictions.csv")
@@ -208,7 +206,7 @@ def certify(
     """Recompute every claim of a model's certificate from the model and the data."""
     from margrove.app.certify import certify as work
 
-    if not work(shown.screen(), model, cells.reading(file, target), cluster):
+    if not work(shown.screen(), model, cells.reading(file, target, cluster=cluster)):
         raise typer.Exit(ExitCode.DOES_NOT_HOLD)
 
 

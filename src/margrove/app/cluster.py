@@ -73,7 +73,7 @@ def _files(reading: Reading) -> FileSet:
     return FileSet.of(reading.file, how=reading.format() | {"drop_unlabelled": reading.drop_unlabelled})
 
 
-def certified_on_cluster(model: Any, reading: Reading, address: str) -> Certificate:
+def certified_on_cluster(model: Any, reading: Reading) -> Certificate:
     """Return the certificate of a model, recomputed over the files; ``reading`` knows its target."""
     _check_files(reading)
     if not takes_tables(model):
@@ -81,7 +81,7 @@ def certified_on_cluster(model: Any, reading: Reading, address: str) -> Certific
     is_labelled = explanation_of(model).task != "novelty"
     if is_labelled and reading.target is None:
         raise ParameterError("the model does not name its target, and --cluster needs it: --target NAME.")
-    with connected(address):
+    with connected(reading.cluster):
         return certify(model, _files(reading), reading.target if is_labelled else None)
 
 
@@ -91,15 +91,15 @@ def _over_partitions(training: Training) -> Training:
     return replace(training.bare, budget=0.0, params=params)
 
 
-def learn_on_cluster(
-    screen: Screen, reading: Reading, training: Training, began: float, address: str
-) -> tuple[Trained, Table]:
+def learn_on_cluster(screen: Screen, reading: Reading, training: Training, began: float) -> tuple[Trained, Table]:
     """Read, fit, certify and estimate; return the model, with its training record, and its table or rows of it."""
     training, course = _over_partitions(training), Course()
     files = _files(reading)
-    with parameters_blamed(training.params), connected(address) as client:
+    with parameters_blamed(training.params), connected(reading.cluster) as client:
         threads = client.nthreads()
-        screen.say(f"Cluster {address}: {counted(len(threads), 'worker')}, {counted(sum(threads.values()), 'thread')}")
+        screen.say(
+            f"Cluster {reading.cluster}: {counted(len(threads), 'worker')}, {counted(sum(threads.values()), 'thread')}"
+        )
         with metered(screen, "reading"):
             sample, look, tested, is_tested = _drawn(Tasks(client), files, reading, training)
             table, is_estimated = replace(reading, held=sample).learnable(

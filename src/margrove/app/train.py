@@ -138,20 +138,12 @@ class Trained:
 
 
 def train(
-    screen: Screen,
-    reading: Reading,
-    training: Training,
-    output: str | None,
-    began: float,
-    *,
-    has_report: bool = True,
-    cluster: str | None = None,
+    screen: Screen, reading: Reading, training: Training, output: str | None, began: float, *, has_report: bool = True
 ) -> None:
-    """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``. ``cluster``
-    is the address of a Dask scheduler, or "local"."""
+    """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``."""
     training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
-    if cluster is not None:
+    if reading.cluster is not None:
         from margrove.app.cluster import check_for_cluster, learn_on_cluster
 
         check_for_cluster(reading, training)
@@ -164,10 +156,10 @@ def train(
     # Of one learner the budget is for its search alone.
     budget = Budget(training.budget, began) if training.is_auto else None
     kept = 0.0 if budget is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * budget.seconds)
-    if cluster is None:
+    if reading.cluster is None:
         trained, table = learn(screen, reading, training, began, kept)
     else:
-        trained, table = learn_on_cluster(screen, reading, training, began, cluster)
+        trained, table = learn_on_cluster(screen, reading, training, began)
     decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in trained.warnings:
@@ -184,7 +176,7 @@ def train(
         if report is not None:
             report = _reported(screen, reading, model, table, destination, report, budget)
         has_rules = explanation_of(model).has_rules and explained.forest is None  # nobody reads hundreds of trees
-        _tell_saved(screen, reading, destination, report, cluster, is_replaced=is_replaced, has_rules=has_rules)
+        _tell_saved(screen, reading, destination, report, is_replaced=is_replaced, has_rules=has_rules)
         if screen.is_quiet:
             screen.essential(f"{decision.training.learner.name}: {decision.summary}; {destination}")
         screen.document(trained.document(explained.to_dict(), destination, report))
@@ -409,14 +401,7 @@ def _curve(screen: Screen, decision: Decision, budget: Budget) -> list[Point]:
 
 
 def _tell_saved(
-    screen: Screen,
-    reading: Reading,
-    destination: str,
-    report: str | None,
-    cluster: str | None,
-    *,
-    is_replaced: bool,
-    has_rules: bool,
+    screen: Screen, reading: Reading, destination: str, report: str | None, *, is_replaced: bool, has_rules: bool
 ) -> None:
     if destination == STANDARD_STREAM:
         return
@@ -430,6 +415,6 @@ def _tell_saved(
     for command in (
         reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
-        reading.command("certify", destination) + ("" if cluster is None else f" --cluster {shlex.quote(cluster)}"),
+        reading.command("certify", destination),
     ):
         screen.say(command, indent=4)
