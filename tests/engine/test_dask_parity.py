@@ -314,5 +314,5 @@ def test_what_boosting_over_partitions_lacks_is_named(settings, words):
 def test_sparse_rows_are_refused_by_trees(rng):
     import scipy.sparse as sp
 
-    with pytest.raises(InputError, match="engine='dask' grows trees of dense rows"):
+    with pytest.raises(InputError, match="engine='dask' grows and certifies trees of dense rows"):
         DecisionTreeClassifier(engine="dask").fit(sp.csr_matrix(np.eye(20)), np.arange(20) % 2)

@@ -25,6 +25,7 @@ from margrove.data.conventions import (
     Numbers,
     Text,
     UnclearError,
+    far_dates,
     given_kind,
     hours,
     odd_notes,
@@ -49,6 +50,8 @@ Kinds = Mapping[str, str | Format | tuple[str, ...]]
 _FIRST = 1000  # rows that are looked at before all are
 _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
+_SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
+_SAYS_VERSION = re.compile(r"(?i)version|release|firmware|\b(?:chapter|section|kapitel)\b")
 _CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
 _LONG = re.compile(r"\d{16,}")
@@ -95,9 +98,11 @@ def infer_columns(
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            if seen is not None and _has_codes(Text(seen)):
+            if seen is not None and (_has_codes(Text(seen)) or _SAYS_VERSION.search(column.name)):
                 found[column.name] = seen
                 words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
+                if _SAYS_VERSION.search(column.name):
+                    words = f"Column {column.name!r} holds versions, so it is a category. "
                 notes.append(Advice(words, "If it holds numbers, set ", given_kind(column.name, "number"), "."))
             elif seen is not None and (_may_be_dates(column) or any(map(_POINTED.fullmatch, map(str, seen.levels)))):
                 texts[column.name] = Text(seen)
@@ -106,6 +111,8 @@ def infer_columns(
             else:
                 plain.append(column)
                 notes += _odd_numbers(column, rows)
+        elif column.is_date:
+            notes += far_dates(column.name, column.values)
     for column, said in _read_texts(texts, plain, usual, rows):
         found[column.name] = column
         notes += said
@@ -159,7 +166,8 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             if column.kind != "numeric" or column.format is not None:
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
-            return _may_be_dates(column) or is_long or (has_zeros() and _is_whole(column))
+            is_version = rows is not None and _SAYS_VERSION.search(column.name) is not None and not _is_whole(column)
+            return _may_be_dates(column) or is_long or is_version or (has_zeros() and _is_whole(column))
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -195,11 +203,17 @@ def _may_be_dates(column: Column) -> bool:
     """Return whether whole numbers may be dates such as 20240304: they are called so, or several are all days."""
     if column.kind != "numeric" or column.format is not None or not column.values.size:
         return False
-    if not _all(column, lambda values: (values > 19_000_100) & (values < 21_001_232)) or not _is_whole(column):
+    first = _first(column)
+    # 20240304, 20240304123000, or 202403 in a column of months
+    scale = next((s for s in (1.0, 1e6, 1e-2) if first.size and 19_000_100 * s <= first[0] < 21_001_232 * s), 0.0)
+    ends = 19_000_100 * scale, 21_001_232 * scale
+    if not scale or not _all(column, lambda values: (values >= ends[0]) & (values < ends[1])) or not _is_whole(column):
         return False
-    is_called_otherwise = IDENTIFIER.search(column.name) is not None
-    days = {str(int(value)) for value in _first(column)}
-    are_days = len(days) > 4 and all(not math.isnan(DateFormat().parse(day)) for day in days)
+    days = {str(int(value)) for value in first}
+    are_days = all(not math.isnan(DateFormat().parse(day)) for day in days)
+    if scale < 1:
+        return are_days and _SAYS_MONTH.search(column.name) is not None
+    is_called_otherwise = len(days) < 5 or IDENTIFIER.search(column.name) is not None
     return SAYS_DATE.search(column.name) is not None or (are_days and not is_called_otherwise)
 
 
@@ -319,17 +333,17 @@ def _begins(cell: str) -> bool:
 
 def _left_over(text: Text) -> list[str]:
     """Return a note if most cells of a column that stays text begin as numbers or dates do."""
-    if 2 * sum(map(_begins, text.sample)) <= len(text.sample):
+    if 2 * sum(map(_begins, text.sample)) < len(text.sample):
         return []
     has_digits = np.array(list(map(_begins, text.texts)))
     is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
     n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
-    if 2 * int(text.counts[has_digits].sum()) <= n_rows:
+    if 2 * int(text.counts[has_digits].sum()) < n_rows:
         return []
     place = int(np.argmax(np.where(is_read, -1, text.counts)))
     cell = text.texts[place]
     words = f"Column {text.name!r} stays text: "
-    if 2 * n_read < n_rows or n_read == n_rows:
+    if 2 * n_read < n_rows or n_read == n_rows or re.search(r"\d", cell):
         return [f"{words}cells such as {clip(cell)!r} are no numbers or dates of one format."]
     words += f"{n_rows - n_read:,} of {n_rows:,} cells are no numbers or dates, such as {clip(cell)!r}. "
     return [Advice(words, "If they mark missing cells, set ", Setting("missing", cell), ".")]
