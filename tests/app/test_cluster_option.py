@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from margrove import TableEncoder, load, read_table
 from margrove.app.cli import app
+from margrove.run.progress import overheard
 
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 
@@ -135,3 +137,23 @@ def test_what_is_missing_is_named(files, address, monkeypatch):
     done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", address])
     assert done.exit_code == 2
     assert "pip install 'margrove[dask]'" in done.output
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
+def test_an_interrupt_keeps_the_model_so_far(files, address):
+    sent = []
+
+    def interrupt(report):
+        if report.objective is not None and not sent:
+            sent.append(report)
+            signal.raise_signal(signal.SIGINT)
+
+    with overheard(interrupt):
+        done = run("fruit-*.csv", "--model", "linear", "--cluster", address, "--param", "tol=1e-12", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert sent
+    assert found["status"] == "interrupted"
+    assert found["estimate"]["method"] == "none"
+    assert load(found["model"])[-1].status_ == "interrupted"
