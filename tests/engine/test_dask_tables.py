@@ -13,7 +13,18 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from tests.engine.dask_clusters import OF_DASK, threads
 
-from margrove import LinearSVC, TableEncoder, certify, read_table
+from margrove import (
+    SVC,
+    SVR,
+    DecisionTreeClassifier,
+    LinearSVC,
+    OneClassSVM,
+    RandomForestClassifier,
+    TableEncoder,
+    certify,
+    read_table,
+)
+from margrove.data import regrouped
 from margrove.errors import DataWarning, EngineError, InputError
 
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
@@ -138,3 +149,65 @@ def test_what_cannot_be_encoded_is_named(client, fruit, tmp_path):
     pq.write_table(pa.table({"x": [1.0, 2.0]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="the target 'y' is not a column"):
         TableEncoder().fit(f"{tmp_path}/*.parquet", "y")
+
+
+# Certificates
+
+
+def certified(model, X, y):
+    """Return the certificates of a model of rows in memory, there and over partitions."""
+    dX = da.from_array(X, chunks=((90, 0, len(X) - 90), X.shape[1]))
+    dy = None if y is None else da.from_array(y, chunks=(dX.chunks[0],))
+    model.fit(X) if y is None else model.fit(X, y)
+    return certify(model, X, y), certify(model, dX, dy), dX, dy
+
+
+def values_of(certificate):
+    return {claim.name: claim.values for claim in certificate.claims}
+
+
+@pytest.mark.parametrize(
+    ("model", "target"), [(SVC(C=10.0), "classes"), (SVR(), "numbers"), (OneClassSVM(nu=0.2), None)], ids=str
+)
+def test_kernel_machines_are_certified_where_the_rows_are(client, rng, model, target):
+    X = rng.normal(size=(200, 3))
+    classes = (X[:, 0] + rng.normal(size=200) > 0).astype(int) + (X[:, 1] > 1)
+    expected, found, dX, dy = certified(model, X, {"classes": classes, "numbers": X[:, 0], None: None}[target])
+    assert found.holds
+    assert found.n_rows == 200
+    for name, values in values_of(expected).items():
+        assert values_of(found)[name] == pytest.approx(values, rel=1e-6, abs=1e-9), name
+    model.dual_coef_ = model.dual_coef_ * 1.1
+    assert not certify(model, dX, dy).holds
+    model.support_ = np.roll(model.support_, 1)
+    assert not certify(model, dX, dy).claim("the rows are those it was fitted on").holds
+
+
+def test_kernels_without_a_formula_are_refused(client, rng):
+    X = rng.normal(size=(20, 2))
+    model = SVC(kernel="precomputed").fit(X @ X.T, X[:, 0] > 0)
+    with pytest.raises(InputError, match="kernel is 'precomputed', whose values cannot be computed over partitions"):
+        certify(model, da.from_array(X @ X.T, chunks=(10, 20)), da.from_array(X[:, 0] > 0, chunks=10))
+
+
+@pytest.mark.parametrize(
+    "model", [DecisionTreeClassifier(max_depth=4), RandomForestClassifier(n_estimators=3, random_state=0)], ids=str
+)
+def test_trees_are_certified_by_one_worker(client, rng, monkeypatch, model):
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    expected, found, dX, dy = certified(model, X, y)
+    assert found.holds
+    assert found == expected
+    flipped = da.from_array(1 - y, chunks=dy.chunks)
+    assert not certify(model, dX, flipped).holds
+    monkeypatch.setattr(regrouped, "_room", lambda dask_worker: 1000)
+    with pytest.raises(InputError, match=r"all rows in one worker: they take 4\.8e-06 GB, and a third of the memory"):
+        certify(model, dX, dy)
+
+
+@pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
+def test_a_tree_of_files_is_certified(client, files):
+    pattern = f"{files}/*.csv"
+    tree = DecisionTreeClassifier(max_depth=4, engine="dask").fit(pattern, "state")
+    assert certify(tree, pattern, "state").holds

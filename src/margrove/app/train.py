@@ -138,20 +138,12 @@ class Trained:
 
 
 def train(
-    screen: Screen,
-    reading: Reading,
-    training: Training,
-    output: str | None,
-    began: float,
-    *,
-    has_report: bool = True,
-    cluster: str | None = None,
+    screen: Screen, reading: Reading, training: Training, output: str | None, began: float, *, has_report: bool = True
 ) -> None:
-    """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``. ``cluster``
-    is the address of a Dask scheduler, or "local"."""
+    """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``."""
     training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
-    if cluster is not None:
+    if reading.cluster is not None:
         from margrove.app.cluster import check_for_cluster, learn_on_cluster
 
         check_for_cluster(reading, training)
@@ -164,10 +156,10 @@ def train(
     # Of one learner the budget is for its search alone.
     budget = Budget(training.budget, began) if training.is_auto else None
     kept = 0.0 if budget is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * budget.seconds)
-    if cluster is None:
+    if reading.cluster is None:
         trained, table = learn(screen, reading, training, began, kept)
     else:
-        trained, table = learn_on_cluster(screen, reading, training, began, cluster)
+        trained, table = learn_on_cluster(screen, reading, training, began)
     decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in trained.warnings:
@@ -379,7 +371,8 @@ def fit(
         learner.certificate_ = proof.certificate
     warnings += _never_predicted(training, model, table, decision.estimate)
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
+        score = "; the score above is that of models fitted completely" if decision.estimate.rounds else ""
+        screen.warn(f"interrupted: the model was fitted in part{score}")
     return model, proof, warnings
 
 
@@ -422,6 +415,6 @@ def _tell_saved(
     for command in (
         reading.of_new_rows.command("predict", destination),
         shlex.join(["margrove", "show", destination, *(["--rules"] if has_rules else [])]),
-        *([] if reading.is_pattern else [reading.command("certify", destination)]),
+        reading.command("certify", destination),
     ):
         screen.say(command, indent=4)

@@ -8,6 +8,7 @@ Results come back in the order of the partitions, whichever worker they come fro
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _WAIT = 0.05  # seconds between two looks at Ctrl-C and the time limit
 _MOST_LOSSES = 5  # of one partition: each time Dask has given it up, by default after the death of four workers
-_PAUSE = 0.2  # seconds before what Dask has given up is submitted again
 _CONNECT = 10.0  # seconds to wait for a scheduler, at most
+_PAUSE = 0.2  # seconds before what Dask has given up is submitted again
 _PATIENCE = 60  # seconds without a worker, before the fit ends
 _LOOK = 2.0  # seconds between two looks at whether there are workers
 _CELLS = 1 << 21  # numbers of a partition of rows from memory: 16 MB of float64
@@ -71,7 +72,8 @@ def connected(address: str | None) -> Iterator[Client]:
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
         how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
-        local = distributed.LocalCluster(**how, preload=_DEAF)
+        # What fails on a worker is raised here: its log would repeat that in the middle of a display.
+        local = distributed.LocalCluster(**how, preload=_DEAF, silence_logs=logging.CRITICAL)
         with local, distributed.Client(local, set_as_default=False) as client:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too

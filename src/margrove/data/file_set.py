@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from margrove.data.encoder import TableEncoder
 
 
+MOST_CLASSES = 10_000  # numbers of a piece that may still be classes
+
+
 @dataclass(frozen=True)
 class Piece:
     """A file, or a row group of a Parquet file."""
@@ -38,23 +41,25 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Some rows, drawn once for all: about this share of every piece. ``is_kept`` means the others."""
+class Draw:
+    """Some rows, drawn once for all: about this share of every piece, or the others. A smaller share of the same seed
+    is a part of a larger one."""
 
     share: float
     seed: int
-    is_kept: bool = False
+    are_others: bool = False
 
     def rows(self, place: int, n: int) -> NDArray[np.bool_]:
         """Return which rows of the piece of this place they are."""
-        drawn = np.random.default_rng([self.seed, place]).random(n) < self.share
-        return ~drawn if self.is_kept else drawn
+        is_drawn = np.random.default_rng([self.seed, place]).random(n) < self.share
+        return ~is_drawn if self.are_others else is_drawn
 
-    def with_target(self, table: Table, place: int) -> tuple[Table, str]:
-        """Return these rows with the target as the last column, and its name."""
+    def of_table(self, table: Table, place: int, fewer: Draw) -> tuple[Table, str, NDArray[np.bool_]]:
+        """Return these rows with the target as the last column, its name, and which of them ``fewer`` has."""
         target, rows = table.target, self.rows(place, table.n_rows)
         assert target is not None
-        return Table([*table.take(rows).columns, target.take(rows)], source=table.source), target.name
+        drawn = Table([*table.take(rows).columns, target.take(rows)], source=table.source)
+        return drawn, target.name, fewer.rows(place, table.n_rows)[rows]
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Counts:
 
     n: int
     missing: Counter[str]  # cells, by column
-    labels: Counter[Any]  # rows, by target
+    labels: Counter[Any]  # rows, by target; empty for numbers with too many values to be classes
     numbers: tuple[float, float, float]  # of a target of numbers: the least, the sum and the largest
 
     @classmethod
@@ -73,6 +78,8 @@ class Counts:
         assert target is not None
         missing = Counter({column.name: column.n_missing for column in table} if table.sparse is None else {})
         labels, counts = np.unique(table.labels(), return_counts=True)
+        if target.kind == "numeric" and len(labels) > MOST_CLASSES:
+            labels, counts = labels[:0], counts[:0]
         numbers = (np.inf, 0.0, -np.inf)
         if target.kind == "numeric" and len(labels):
             numbers = float(target.values.min()), float(target.values.sum(dtype=np.float64)), float(target.values.max())
@@ -81,8 +88,10 @@ class Counts:
     @classmethod
     def total(cls, parts: Sequence[Counts]) -> Counts:
         """Return the counts of all parts together."""
-        missing: Counter[Any] = sum((part.missing for part in parts), Counter())
+        missing: Counter[str] = sum((part.missing for part in parts), Counter())
         labels: Counter[Any] = sum((part.labels for part in parts), Counter())
+        if any(part.n and not part.labels for part in parts):
+            labels.clear()
         least, total, largest = zip(*(part.numbers for part in parts), strict=True)
         return cls(sum(part.n for part in parts), missing, labels, (min(least), sum(total), max(largest)))
 
@@ -96,7 +105,7 @@ class FileSet:
     without: tuple[str, ...] = ()  # columns that are left out
     parts_of_dates: tuple[Description, ...] = ()  # of all columns; those that are parts of dates are derived
     encoder: TableEncoder | None = None  # of the columns
-    held_out: HeldOut | None = None
+    drawn: Draw | None = None  # only these rows
     kind_of_collection = "a set of files"
 
     @classmethod
@@ -136,7 +145,7 @@ class FileSet:
             table = with_trained_parts(table, self.parts_of_dates)
         if self.without:
             table = table.select([name for name in table.names if name not in self.without])
-        return table if self.held_out is None else table.take(self.held_out.rows(place, table.n_rows))
+        return table if self.drawn is None else table.take(self.drawn.rows(place, table.n_rows))
 
     def part(self, place: int, target: str | None, weight: str | None = None) -> Part:
         """Read a partition, encoded where there is an encoder. ``target`` is None where no column is one."""

@@ -76,7 +76,8 @@ def regrouped(owner: Any, parts: DaskPartitions, reader: Any, text: Sequence[str
         vars(owner).pop(name, None)
     vars(owner).update(first_look.noted)
     n, d = sum(look.n for look in looks.values()), len(names)
-    bounds = np.linspace(0, d, min(d, max(FEWEST_GROUPS, n * d // GROUP_CELLS)) + 1).astype(int).tolist()
+    n_groups = min(d, max(FEWEST_GROUPS, n * d // GROUP_CELLS))
+    bounds = np.linspace(0, d, n_groups + 1).astype(int).tolist()
     return n, [Group(parts, start, stop) for start, stop in pairwise(bounds)]
 
 

@@ -48,6 +48,7 @@ class Reading:
     without: tuple[str, ...] = ()  # columns to leave out
     kinds: Kinds = field(default_factory=dict)  # of columns, where they are not to be inferred
     held: Table | None = None  # a table in memory, in place of a file
+    cluster: str | None = None  # the address of the Dask scheduler whose workers read the files, or "local"
 
     def labelled(self) -> Table:
         """Return the table with a target that can be learned as classes."""
@@ -143,6 +144,7 @@ class Reading:
             option, how = next((way for way, known in _WAYS.items() if known == kind), (kind, ""))
             words += [f"--{option}", f"{name}:{how}" if how else name]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
+        words += ["--cluster", self.cluster] if self.cluster is not None and verb == "certify" else []
         return shlex.join(words)
 
     def _with_target(self, *, has_parts: bool = False) -> Table:
