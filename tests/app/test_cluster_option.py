@@ -133,6 +133,9 @@ def test_what_is_missing_is_named(files, address, monkeypatch):
     done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", "tcp://127.0.0.1:1"])
     assert done.exit_code == 2
     assert "there is no Dask scheduler at 'tcp://127.0.0.1:1'" in " ".join(done.output.split())
+    done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", "everywhere"])
+    assert done.exit_code == 2
+    assert "is 'everywhere'; it must be like 'tcp://10.0.0.5:8786', or 'local'" in " ".join(done.output.split())
     monkeypatch.setattr("margrove.data.dask_partitions.find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", address])
     assert done.exit_code == 2
