@@ -45,6 +45,7 @@ def run(*words):
     return CliRunner().invoke(app, ["train", *map(str, words)], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
 def test_a_linear_machine_is_trained_over_files(files, address):
     done = run("fruit-*.csv", "--model", "linear", "--cluster", address, "--json")
