@@ -34,7 +34,7 @@ from distributed import Client, LocalCluster, get_task_stream, wait
 from margrove import SVC, DecisionTreeClassifier, LinearSVC
 from margrove.data import dask_partitions
 from margrove.data.dask_partitions import Key, Tasks
-from margrove.tree.partitions import MOST_GROUPS
+from margrove.data.regrouped import FEWEST_GROUPS, GROUP_CELLS
 from measure import keep, machine, shown
 
 WORKERS = (1, 2, 3, 4)
@@ -115,7 +115,8 @@ def simulated(rounds: Sequence[Round], workers: int, network: Network) -> float:
 @contextmanager
 def recorded(client: Client) -> Iterator[list[Round]]:
     """Record the rounds of the fits in this block."""
-    rounds, pending, seen = list[Round](), list[Task](), [time.perf_counter()]
+    rounds, pending = list[Round](), list[Task]()
+    seen = [time.perf_counter()]  # when the last results came; the seconds of submitting count for themselves
     submit, results = Tasks.submit, Tasks.results
 
     def keys_in(given: Any) -> Iterator[Key]:
@@ -126,10 +127,12 @@ def recorded(client: Client) -> Iterator[list[Round]]:
                 yield from keys_in(each)
 
     def submitting(self: Tasks, name: str, function: Any, *given: Any) -> Key:
+        started = time.perf_counter()
         key = submit(self, name, function, *given)
         needs = tuple(need.future().key for need in keys_in(list(given)))
         size = sum(len(pickle.dumps(each)) for each in given if not any(keys_in(each)))
         pending.append(Task(key.future().key, function.__name__, needs, bytes_in=size))
+        seen[0] += time.perf_counter() - started
         return key
 
     def resulting(self: Tasks, keys: Sequence[Key]) -> Iterator[Any]:
@@ -137,8 +140,9 @@ def recorded(client: Client) -> Iterator[list[Round]]:
             rounds[-1].after = max(0.0, time.perf_counter() - seen[0])
         rounds.append(Round(pending[:], tuple(key.future().key for key in keys)))
         pending.clear()
-        yield from results(self, keys)
-        seen[0] = time.perf_counter()
+        for found in results(self, keys):
+            seen[0] = time.perf_counter()
+            yield found
 
     Tasks.submit, Tasks.results = submitting, resulting  # type: ignore[method-assign, assignment]
     try:
@@ -241,7 +245,7 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
         Task(f"sums {p}", "_pass_over", (), cost["pass"] * share * (d / 30) ** 2, 4 * d * 8, 2 * (d + 1) ** 2 * 8)
         for p in range(n_parts)
     ]
-    n_groups = min(d, MOST_GROUPS)
+    n_groups = min(d, max(FEWEST_GROUPS, rows * d // GROUP_CELLS))
     place = Task("place", "_moved", (), 0.0, 0, 2 * rows)  # of the level above
     searches = [
         Task(f"tests {g}", "_best_tests", ("place",), cost["tests"] * rows * d / n_groups, 200, 2000)

@@ -43,6 +43,8 @@ _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
 _CLASSES = "<>≤≥+"  # signs beside a number that many cells of a column have if they are classes
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
+_PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
+_SAYS_TIME = re.compile(r"(?i)time|zeit|uhr|hour|heure|\bh?or[ae]|\btid|\bklo|start|end|begin|arriv|depart|dauer|durat")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
 _MONTH_OR_DAY = re.compile(r"[^\W\d_]{3,}\.?\s\d\d")  # Jan 24
 _SEASON = re.compile(r"(?:19|20)\d\d[-/]\d\d")
@@ -146,7 +148,8 @@ class Numbers:
             return None
         # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
         is_word = all(len(unit) > 2 and not re.search(r"\d", unit) for unit in units)
-        in_all = len({unit_name(cell.unit) for cell in known}) == 1 and len(known) == len(written) > 1
+        in_all = len({unit_name(cell.unit) for cell in known}) == 1 and len(known) > 1
+        in_all &= all(cell is not None or is_no_value(word) for word, cell in zip(text.texts, written, strict=True))
         return cls(text, written) if is_known or (is_word and in_all) else None
 
     def _check_codes(self) -> None:
@@ -335,6 +338,9 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 def hours(text: Text) -> Column | None:
     """Return a column of times of day as hours; None if a cell is something else."""
+    # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
+    if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
+        return None
     found = text.parsed(clock_hours)
     values = [math.nan if hour is None else hour for hour in found or ()]
     is_strange = any(math.isnan(hour) and not is_no_value(cell) for hour, cell in zip(values, text.texts, strict=False))

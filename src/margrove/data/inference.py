@@ -52,7 +52,12 @@ _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  #
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
 _SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
 _SAYS_VERSION = re.compile(r"(?i)version|release|firmware|\b(?:chapter|section|kapitel)\b")
-_CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
+_SAYS_POSTCODE = re.compile(
+    r"(?i)\b(?:plz|zip|post(?:al)? ?_?code|postleitzahl|zip_?code|code postal|postnr|postnummer|irsz)\b"
+)
+_SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE}
+_CODE = re.compile(r"0\d+|0\d(?:\.\d\d)+|\d\d+[eE]\d\d?")
+_DIGITS_ONLY = re.compile(r"[^.]*|\d\d(?:\.\d\d)+")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
 _LONG = re.compile(r"\d{16,}")
 # The beginning of a number or a date, also after a sign or in brackets; or a year.
@@ -98,11 +103,11 @@ def infer_columns(
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            if seen is not None and (_has_codes(Text(seen)) or _SAYS_VERSION.search(column.name)):
+            says = next((what for what, name in _SAYS_CODE.items() if name.search(column.name)), "")
+            if seen is not None and (says or _has_codes(Text(seen))):
                 found[column.name] = seen
-                words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
-                if _SAYS_VERSION.search(column.name):
-                    words = f"Column {column.name!r} holds versions, so it is a category. "
+                what = says or "codes with leading zeros, or such as 12E4"
+                words = f"Column {column.name!r} holds {what}, so it is a category. "
                 notes.append(Advice(words, "If it holds numbers, set ", given_kind(column.name, "number"), "."))
             elif seen is not None and (_may_be_dates(column) or any(map(_POINTED.fullmatch, map(str, seen.levels)))):
                 texts[column.name] = Text(seen)
@@ -166,8 +171,10 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             if column.kind != "numeric" or column.format is not None:
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
+            is_postcode = rows is not None and _SAYS_POSTCODE.search(column.name) is not None and _is_whole(column)
             is_version = rows is not None and _SAYS_VERSION.search(column.name) is not None and not _is_whole(column)
-            return _may_be_dates(column) or is_long or is_version or (has_zeros() and _is_whole(column))
+            may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))
+            return _may_be_dates(column) or is_long or is_version or is_postcode or may_be_code
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -238,7 +245,7 @@ def _has_codes(text: Text) -> bool:
     """Return whether whole numbers have leading zeros, or look like 12E4, as codes do, and not shorter numbers more
     often than these."""
     padded = np.array([_CODE.fullmatch(cell) is not None for cell in text.texts])
-    if not padded.any() or any("." in cell for cell in text.texts):
+    if not padded.any() or not all(map(_DIGITS_ONLY.fullmatch, text.texts)):
         return False
     lengths = np.array(list(map(len, text.texts)))
     return bool(text.counts[lengths < lengths[padded].min()].sum() <= text.counts[padded].sum())
@@ -284,7 +291,7 @@ def _read_texts(
     elif "," not in decimals and not all(map(_is_whole, plain)):
         decimals.add(".")
     found: list[tuple[Column, list[str]]] = []
-    if "," in decimals and rows is not None:
+    if "," in decimals and rows is not None and rows.dialect.decimal_point == ".":
         for column in (column for column in plain if not _is_whole(column)):
             words = (
                 f"Column {column.name!r} has a decimal point, and other columns have a decimal comma. If it holds codes"

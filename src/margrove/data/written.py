@@ -44,7 +44,7 @@ _CURRENCIES = {  # by their spellings in lower case; the first is the name by wh
         ("isk",),
         ("ron", "lei"),
         ("bgn", "лв"),
-        ("try", "₺"),
+        ("try", "₺", "tl"),
         ("ils", "₪"),
         ("zar",),
         ("mxn",),
@@ -69,11 +69,11 @@ _CURRENCIES = {  # by their spellings in lower case; the first is the name by wh
 }
 _SPELLINGS_OF_UNITS = """
 % ‰ ° °c °f nm µm=um mm cm dm m km in=inch ft yd mi=miles mm²=mm2 cm²=cm2 m²=m2=qm=sqm km²=km2 ha ac=acres sqft cm³=cm3
-m³=m3 ml cl dl l=ltr=litre=liter=litres=liters gal oz µg=ug mg g=gr kg=kgs t=to=tonnes tons lb=lbs st ms s=sec=sek
+m³=m3 ml cl dl l=ltr=litre=liter=litres=liters gal oz pg ng µg=ug mg g=gr kg=kgs t=to=tonnes tons lb=lbs st ms s=sec=sek
 min=mins h=hr=hrs=hours=std d=days=tage=jours weeks months years=yrs v mv kv ma ah mah w kw mw gw wh kwh mwh gwh j kj mj
 cal kcal pa hpa kpa mpa bar mbar psi n kn hz khz mhz ghz db dba bit kb mb gb tb kib mib gib bps kbps mbps km/h=kmh mph
-m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol/l mg/dl g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt pcs=pc
-stk=stück units px dpi
+m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol mol µs=us ns cells g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt
+pcs=pc stk=stück units px dpi
 """
 _UNITS = {word: words.split("=")[0] for words in _SPELLINGS_OF_UNITS.split() for word in words.split("=")}
 POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
@@ -175,7 +175,15 @@ _DATES = [
 
 
 DASHES = ("-", "--", "---", "–", "—")
-ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
+ERRORS = (
+    "#DIV/0!",
+    "#REF!",
+    "#VALUE!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
+    r"\N",
+)  # of spreadsheets; and of dumps of databases
 # In statistics, and the first days of databases; "+" and "<" may be values.
 _SIGNS = re.compile(r"[-–—－.:…·•*/?\s]+|\([^\W\d_]{1,2}\)|00(?:00)?([-/.])00\1(?:00){1,2}(?: 00:00(?::00)?)?")
 _NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b", "n/a"}  # without blanks
@@ -192,6 +200,7 @@ _UNKNOWN = {  # for a missing number or date; among words, these may be classes
         "não disponível",
         "onbekend",
     ),
+    *("not measured", "not determined", "not tested", "nicht gemessen", "nicht bestimmt", "non mesuré"),
     *("nc", "n.c.", "non disponible", "sans objet", "non disponibile", "entfällt", "no data", "not applicable"),
     *(
         "brak",
@@ -257,7 +266,8 @@ def unit_name(unit: str) -> str:
 
 
 def _plain_unit(unit: str) -> str:
-    return unit.casefold().replace("μ", "µ").rstrip(".")
+    """Return a unit as `_UNITS` has it: ``°c`` for "Deg C"."""
+    return re.sub(r"deg\s?(?=[cf]?$)", "°", unit.casefold().replace("μ", "µ").rstrip(".")).replace("^", "")
 
 
 def is_money(unit: str) -> bool:
@@ -267,16 +277,20 @@ def is_money(unit: str) -> bool:
 
 def is_known_unit(unit: str) -> bool:
     """Return whether this is a currency or a usual unit of measure."""
-    return is_money(unit) or _plain_unit(unit) in _UNITS
+    plain = _plain_unit(unit)
+    return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in re.split("[/·]", plain))
 
 
 def written_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number, or None where it is something else."""
-    match = _NUMBER.fullmatch(plain_text(text))
+    plain = plain_text(text)
+    match = _NUMBER.fullmatch(plain)
     if match is None:
-        return None
+        unit = plain.strip("- ")
+        is_zero = plain != unit and is_money(unit)  # "$ -" stands for zero in accounts
+        return WrittenNumber("0", 1.0, unit, "-") if is_zero else None
     before, after = match["before"] or "", (match["after"] or "").strip()
-    if before and not is_money(before):
+    if before and not is_money(before) and before != "%":
         return None
     signs = "".join(match[place] or "" for place in ("open", "sign", "inner", "trail")).replace(" ", "")
     n_open = signs.count("(")

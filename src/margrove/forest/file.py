@@ -134,6 +134,10 @@ class _ForestFile(Schema):
             model = copy(model)
             model.oob_score = False
             vars(model).pop("oob_score_", None)
+        elif np.isnan(getattr(model, "oob_score_", 0.0)):
+            arrays.left_out.append(f"{name}: oob_score_ is NaN, as every tree has seen all rows, and is not saved.")
+            model = copy(model)
+            del model.oob_score_
         return super().take_apart(model, arrays)
 
     def build(self, draft: Draft) -> Any:

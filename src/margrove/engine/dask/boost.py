@@ -40,6 +40,8 @@ class SpreadBoosting:
     def __init__(self, problem: SpreadBoostProblem) -> None:
         self.problem, self.tasks = problem.boost, problem.rows.tasks
         groups = [self.tasks.submit(key.name, _kept, key) for key in problem.rows.groups]
+        for key in problem.rows.groups:
+            key.release()
         self.rows = replace(problem.rows, groups=groups)
         self.state = self.tasks.submit("the weights", _begun, self.rows.sample, self.problem)
         self.trees: list[TreeModel] = []

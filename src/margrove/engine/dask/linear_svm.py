@@ -24,6 +24,7 @@ ROWS_PER_COLUMN = 1000  # from which on a sample is solved first, as by the nati
 LEAST_STRIDE = 8  # of the sample: one of so many rows ...
 SAMPLE_CELLS = 1 << 21  # ... but no more numbers than this
 SAMPLE_TOL = 1e-3
+_BESIDE = ("target", "cost")
 
 
 class PartitionNewton(BlockNewton):
@@ -46,16 +47,12 @@ class PartitionNewton(BlockNewton):
             if found is None:
                 yield
         blocks = [block for block in found or () if block.X.shape[0]]
-        X = sp.vstack([sp.csr_matrix(block.X) for block in blocks], format="csr") if rows.is_sparse else None
-        sample = RowBlock(
-            np.concatenate([block.X for block in blocks]) if X is None else X,
-            np.concatenate([block.target for block in blocks], axis=1),
-            np.concatenate([block.cost for block in blocks], axis=1),
-        )
-        share = sum(rows.sizes) / sample.X.shape[0]
-        machines = tuple(map(LinearMachine, sample.target, share * sample.cost))
+        points = [block.X for block in blocks]
+        X = sp.csr_matrix(sp.vstack(points)) if rows.is_sparse else np.concatenate(points)
+        target, cost = (np.concatenate([getattr(block, name) for block in blocks], axis=1) for name in _BESIDE)
+        machines = tuple(map(LinearMachine, target, rows.n / X.shape[0] * cost))
         asked = LinearSvmProblem(
-            sample.X, machines, problem.loss, intercept=problem.intercept, epsilon=problem.epsilon, tol=SAMPLE_TOL
+            X, machines, problem.loss, intercept=problem.intercept, epsilon=problem.epsilon, tol=SAMPLE_TOL
         )
         solutions = Native().solve(asked, Effort(n_jobs=1, on_interrupt="raise"))
         for machine, solution in zip(self.machines, solutions, strict=True):

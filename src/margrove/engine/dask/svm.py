@@ -9,8 +9,8 @@ This process holds α, and v of every variable (`margrove.svm.problem`); each wo
 
 A machine has converged when its violation over *all* variables is ≤ tol: no row is left out and nothing approximated.
 The workers keep nothing but their rows, so a worker that dies costs its part of a round. Sums are in float64. Of very
-many dense rows the values of a Gaussian kernel are in float32: then v is taken again in float64 before a machine ends,
-for the variables with α > 0 and for those that could violate.
+many dense rows the values of a Gaussian kernel are in float32, and the workers keep them for later rounds: then v is
+taken again in float64 before a machine ends, for the variables with α > 0 and for those that could violate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +44,7 @@ MOST_CHANGED = 4096  # rows whose kernel is computed in a round: machines take t
 INNER = 0.1  # of the violation: how far the problem over a working set is solved
 INNER_ACTIVE = 0.01  # … and where it has all with α > 0: few rounds are left then
 SINGLE_ROWS = 1 << 14  # from which on kernel values are in float32 …
+SINGLE_CELLS = 1 << 29  # kept on all workers together, by the table alone, as what is kept decides bits: 2 GB …
 SINGLE_NORM = 256.0  # … unless 2 γ ‖x‖² is larger, whose rounding they have
 TILE_ROWS = 128  # whose values with 4,096 others fit into the cache of a core
 MARGIN = 10.0  # times the largest error of v that was seen: who is that near is taken again in float64
@@ -51,6 +52,14 @@ MOST_STALLED = 20  # rounds without progress after which a machine has stalled
 
 Array = NDArray[np.float64]
 _PRECOMPUTED = Kernel("precomputed")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Kernel values of some points with all rows, which the workers keep."""
+
+    points: NDArray[np.int64]
+    keys: list[Key]  # of each shard, (rows, points)
 
 
 @dataclass
@@ -64,6 +73,8 @@ class _Machine:
     last: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # the last working set
     steps: int = 0
     rounds_stalled: int = 0
+    least: float = np.inf  # violation, at which the rounds below began
+    rounds_since: int = 0  # without half of it
     status: Status | None = None  # None while it is at work
 
     @property
@@ -80,6 +91,9 @@ class _Machine:
         return sides(self.dual.y, self.alpha, self.dual.upper)
 
 
+_Change: TypeAlias = tuple[_Machine, NDArray[np.intp], Array]  # of some of its variables
+
+
 class BlockSMO:
     """The machines of a problem, solved in the same rounds."""
 
@@ -91,6 +105,7 @@ class BlockSMO:
         has_hulls = any(dual.hulls for dual in problem.machines)
         self.largest_diagonal = float(problem.kernel.diagonal(problem.X).max()) if has_hulls else 0.0
         self.is_single, self.n_refused = _may_be_single(problem), 0
+        self.kept: list[_Kept] = []
         self.n_rounds = 0
         points = [np.unique(dual.point) for dual in problem.machines]  # ascending, as their sums come back
         self.place = [np.searchsorted(own, dual.point) for own, dual in zip(points, problem.machines, strict=True)]
@@ -102,15 +117,14 @@ class BlockSMO:
 
     def work(self) -> Iterator[None]:
         """Run rounds until every machine has ended; yield while the workers are at work."""
-        yield from self._add([(machine, own, machine.alpha[own]) for machine, own in self._nonzero()])
+        yield from self._add(self._nonzero(), is_afresh=True)
         turn = 0
         while True:
             self._judge()
-            if self.n_refused > 1 and self.is_single:  # float32 does not do: v anew from all of α
-                self.is_single = False
-                for machine in self.machines:
-                    machine.v = -machine.dual.y * machine.dual.p
-                yield from self._add([(machine, own, machine.alpha[own]) for machine, own in self._nonzero()])
+            is_slow = any(machine.rounds_since > MOST_STALLED for machine in self.machines)
+            if self.is_single and (self.n_refused > 1 or is_slow):  # float32 does not do: v anew from all of α
+                self.is_single, self.kept = False, []
+                yield from self._add(self._nonzero(), is_afresh=True)
                 continue
             live = [machine for machine in self.machines if machine.status is None]
             if not live:
@@ -134,10 +148,15 @@ class BlockSMO:
             for machine, chosen, _, moved, steps in moves:  # v is that of the new α: both change at once
                 machine.alpha[chosen] = moved
                 machine.steps += steps
+                worst = machine.violation()
+                machine.rounds_since += 1
+                if worst < machine.least / 2:
+                    machine.least, machine.rounds_since = worst, 0
             self.n_rounds += 1
 
-    def _nonzero(self) -> list[tuple[_Machine, NDArray[np.intp]]]:
-        return [(machine, np.flatnonzero(machine.alpha)) for machine in self.machines if machine.alpha.any()]
+    def _nonzero(self) -> list[_Change]:
+        found = [(machine, np.flatnonzero(machine.alpha)) for machine in self.machines if machine.alpha.any()]
+        return [(machine, own, machine.alpha[own]) for machine, own in found]
 
     def _judge(self) -> None:
         for machine in self.machines:
@@ -247,8 +266,25 @@ class BlockSMO:
         _, first = np.unique(found, return_index=True)
         return found[np.sort(first)][::-1]  # those of today at the end, which the next set keeps
 
-    def _add(self, changes: Sequence[tuple[_Machine, NDArray[np.intp], Array]]) -> Iterator[None]:
-        """Bring v up to date with changes of α."""
+    def _add(self, changes: Sequence[_Change], *, is_afresh: bool = False) -> Iterator[None]:
+        """Bring v up to date with changes of α; ``is_afresh`` if these are all of α."""
+        moved = [np.zeros(int(place.max(initial=-1)) + 1) for place in self.place]
+        for numbers, keys in self._single_sums(changes) if self.is_single else self._sums(changes):
+            sums: list[Any] = []
+            for found in self.tasks.results(keys):
+                if found is None:
+                    yield
+                else:
+                    sums = found
+            for place, number in enumerate(numbers):
+                moved[number] += np.concatenate([of_shard[place] for of_shard in sums])
+        for machine in {machine.number: machine for machine, _, _ in changes}.values():
+            before = -machine.dual.y * machine.dual.p if is_afresh else machine.v
+            machine.v = before - moved[machine.number][self.place[machine.number]]
+
+    def _sums(self, changes: Sequence[_Change]) -> Iterator[tuple[list[int], list[Key]]]:
+        """Yield the keys of sums over kernel values, of each shard, in groups, so that no message is large; and for
+        which machines they are."""
         asked: list[tuple[int, Matrix, Array]] = []
         for machine, chosen, change in changes:
             own = np.flatnonzero(change)
@@ -257,28 +293,48 @@ class BlockSMO:
                 variables = chosen[some]
                 beta = machine.dual.y[variables] * change[some]
                 asked.append((machine.number, self.problem.X[machine.dual.point[variables]], beta))
-        # In groups, so that no message is large.
         groups: list[list[tuple[int, Matrix, Array]]] = []
         for each in asked:
             if groups and sum(len(beta) for _, _, beta in groups[-1]) + len(each[2]) <= MOST_CHANGED:
                 groups[-1].append(each)
             else:
                 groups.append([each])
-        moved = [np.zeros(int(place.max(initial=-1)) + 1) for place in self.place]
         for group in groups:
-            rows = Key("rows of the working sets", partial(scattered, self.tasks.client, group))
-            asked_of = rows, self.problem.kernel, self.is_single
-            keys = [self.tasks.submit(key.name, _sums, key, *asked_of) for key in self.shards]
-            sums: list[Any] = []
-            for found in self.tasks.results(keys):
-                if found is None:
-                    yield
-                else:
-                    sums = found
-            for place, (number, _, _) in enumerate(group):
-                moved[number] += np.concatenate([of_shard[place] for of_shard in sums])
-        for number in {machine.number for machine, _, _ in changes}:
-            self.machines[number].v = self.machines[number].v - moved[number][self.place[number]]
+            rows = self._sent(group)
+            keys = [self.tasks.submit(key.name, _sums, key, rows, self.problem.kernel) for key in self.shards]
+            yield [number for number, _, _ in group], keys
+
+    def _single_sums(self, changes: Sequence[_Change]) -> Iterator[tuple[list[int], list[Key]]]:
+        """Yield the keys of sums over kernel values that are kept, of each shard, and for which machines they are."""
+        beta = np.zeros((len(changes), self.problem.X.shape[0]))
+        for own, (machine, chosen, change) in zip(beta, changes, strict=True):
+            np.add.at(own, machine.dual.point[chosen], machine.dual.y[chosen] * change)
+        points, most = np.flatnonzero(beta.any(axis=0)), SINGLE_CELLS // beta.shape[1]
+        if len(points) > most:  # too many to keep
+            self.kept.clear()
+            yield from self._sums(changes)
+        if not 0 < len(points) <= most:
+            return
+        while self.kept and sum(len(kept.points) for kept in self.kept) + len(self._missing(points)) > most:
+            self.kept.pop(0)
+        missing = self._missing(points)
+        for first in range(0, len(missing), MOST_CHANGED):
+            some = missing[first : first + MOST_CHANGED]
+            rows = self._sent(self.problem.X[some])
+            keys = [self.tasks.submit(key.name, _values, key, rows, self.problem.kernel.gamma) for key in self.shards]
+            self.kept.append(_Kept(some, keys))
+        used = [kept for kept in self.kept if beta[:, kept.points].any()]
+        numbers = [machine.number for machine, _, _ in changes]
+        asked = self._sent((numbers, [beta[:, kept.points].T for kept in used]))
+        given = [(key, [kept.keys[place] for kept in used], asked) for place, key in enumerate(self.shards)]
+        yield numbers, [self.tasks.submit(each[0].name, _kept_sums, *each) for each in given]
+
+    def _missing(self, points: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the points whose kernel values are not kept."""
+        return np.setdiff1d(points, np.concatenate([points[:0], *(kept.points for kept in self.kept)]))
+
+    def _sent(self, given: Any) -> Key:
+        return Key("the working sets", partial(scattered, self.tasks.client, given))
 
     def worst(self) -> float:
         """Return the largest violation of the machines at work."""
@@ -374,36 +430,49 @@ def _shard(part: Part, rows: list[NDArray[np.int64] | None]) -> _Shard:
     return _Shard(part.X, rows)
 
 
-def _sums(shard: _Shard, asked: Sequence[tuple[int, Matrix, Array]], kernel: Kernel, is_single: bool) -> list[Array]:
+def _sums(shard: _Shard, asked: Sequence[tuple[int, Matrix, Array]], kernel: Kernel) -> list[Array]:
     """Return Σ Δβ_s K(x_i, x_s) of each machine for its rows of one partition."""
     found: list[Array] = []
     for number, support, beta in asked:
         own = shard.rows[number]
         points = shard.X if own is None else shard.X[own]
         sums = np.empty((0, 1))
-        if points.shape[0] and is_single:
-            sums = _single_sums(points, support, beta, kernel.gamma)[:, None]
-        elif points.shape[0]:
+        if points.shape[0]:
             sums = Native().kernel_sums(kernel, points, support, beta[None], Effort(n_jobs=1))
         found.append(sums[:, 0])
     return found
 
 
-def _single_sums(points: Array, support: Array, beta: Array, gamma: float) -> Array:
-    """Return Σ β_s exp(−γ ‖x_i − s‖²), its values in float32: −γ ‖x − s‖² is one product of rows with two more cells,
-    since it is x̂·ŝ − ½‖x̂‖² − ½‖ŝ‖² for x̂ = √(2γ) (x − c)."""
+def _values(shard: _Shard, support: Array, gamma: float) -> NDArray[np.float32]:
+    """Return exp(−γ ‖x_i − s‖²) in float32: −γ ‖x − s‖² is one product of rows with two more cells, since it is
+    x̂·ŝ − ½‖x̂‖² − ½‖ŝ‖² for x̂ = √(2γ) (x − c)."""
     centre = support.mean(axis=0, dtype=np.float64)
 
-    def moved(rows: Array, column: int) -> NDArray[np.float32]:
-        found = np.empty((len(rows), rows.shape[1] + 2), np.float32)
+    def moved(rows: Matrix, column: int) -> NDArray[np.float32]:
+        found = np.ones((len(rows), rows.shape[1] + 2), np.float32)
         found[:, :-2] = math.sqrt(2 * gamma) * (rows - centre)
-        found[:, -2:] = 1.0
         found[:, column] = -0.5 * np.einsum("ij,ij->i", found[:, :-2], found[:, :-2], dtype=np.float64)
         return found
 
-    others, sums = moved(support, -1).T, np.empty(len(points))
-    for first in range(0, len(points), TILE_ROWS):
-        values = moved(points[first : first + TILE_ROWS], -2) @ others
-        np.exp(np.minimum(values, 0, out=values), out=values)
-        sums[first : first + TILE_ROWS] = values @ beta
-    return sums
+    others, values = moved(support, -1).T, np.empty((len(shard.X), len(support)), np.float32)
+    for rows in _tiles(len(values)):
+        products = moved(shard.X[rows], -2) @ others
+        np.exp(np.minimum(products, 0, out=products), out=values[rows])
+    return values
+
+
+def _kept_sums(
+    shard: _Shard, kept: list[NDArray[np.float32]], asked: tuple[Sequence[int], Sequence[Array]]
+) -> list[Array]:
+    """Return Σ Δβ_s K(x_i, x_s) of each machine for its rows of one partition, from values that are kept."""
+    numbers, betas = asked
+    sums = np.zeros((len(shard.X), len(numbers)))
+    for values, beta in zip(kept, betas, strict=True):
+        for rows in _tiles(len(values)):
+            sums[rows] += values[rows].astype(np.float64) @ beta
+    chosen = [shard.rows[number] for number in numbers]
+    return [sums[slice(None) if own is None else own, place] for place, own in enumerate(chosen)]
+
+
+def _tiles(n: int) -> Iterator[slice]:
+    return (slice(first, first + TILE_ROWS) for first in range(0, n, TILE_ROWS))
