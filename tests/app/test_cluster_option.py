@@ -107,7 +107,10 @@ def test_numbers_are_predicted_over_files(files, address):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--model", "svm"], "--model svm needs the rows in memory. Learners that can: --model linear, --model tree"),
+        (
+            ["--model", "svm"],
+            "--model svm does not do so from the command line. Learners that can: --model linear, --model tree",
+        ),
         ([], "--model auto tries several learners"),
         (["--model", "linear", "--probabilities"], "--probabilities needs a fit in memory"),
         (["--model", "linear", "--param", "penalty=l1"], "penalty is 'l1', which engine='dask' does not support"),
