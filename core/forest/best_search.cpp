@@ -69,7 +69,7 @@ bool BestSearch::begin_node(const NodeRows& node, const NodeSums& sums) {
 bool BestSearch::prepare_lanes(const NodeRows& node, const NodeSums& sums) {
   constexpr std::size_t kWorthLanes = 6;  // columns
   const std::size_t columns = task_.max_columns ? static_cast<std::size_t>(task_.max_columns) : node.alive.size();
-  if (columns < kWorthLanes || node.size > kMostLaneRows || most_rank_bits_ + kLanePlaceBits > 32) return false;
+  if (columns < kWorthLanes || node.size > kMostNumberRows || most_rank_bits_ + kLanePlaceBits > 32) return false;
   constexpr double kSingle = 0x1p-24, kLeastTerm = 1e-150, kMostTerm = 1e150, kMostError = 0.01;
   double least = node.number[0].weight, most = least, most_term = 0, terms = 0;
   for (std::uint32_t i = 0; i < node.size; ++i) {
@@ -171,19 +171,7 @@ void BestSearch::begin(const NodeRows& node, const NodeSums& sums) {
   numbers_.clear();
   waiting_.clear();
   fetched_.clear();
-  has_lanes_ = has_numbers() ? suits_lanes_ : node.size <= most_lane_rows();
-  if (has_lanes_) cells_.resize(std::max<std::size_t>(cells_.size(), kMostLaneRows * kMostLanes));
   table_.flags().list_varying({node.row, node.size}, node.alive, varying_, drawn_);
-}
-
-// Nodes of more rows are worth lanes that are nearly full, unless all columns are looked at: then those that cannot win
-// are soon told from intervals, but for many classes.
-std::uint32_t BestSearch::most_lane_rows() const {
-  constexpr std::size_t kNearlyFull = 6, kManyClasses = 4;
-  const bool takes_all = task_.max_columns == 0;
-  const std::size_t columns = takes_all ? node_.alive.size() : static_cast<std::size_t>(task_.max_columns);
-  const bool are_many = labels_.size() > kManyClasses && labels_.size() <= kMostLaneClasses;
-  return columns >= kNearlyFull && (are_many || !takes_all) ? kMostLaneRows : kFewLaneRows;
 }
 
 bool BestSearch::list_alive(std::vector<std::uint32_t>& alive) const {
@@ -208,10 +196,14 @@ std::size_t BestSearch::take(std::uint32_t column) {
 // Evaluates the columns that wait, or puts them into lanes. Returns how many offer a test.
 std::size_t BestSearch::take_waiting() {
   std::size_t found = 0;
+  if (numbers_.empty()) has_lanes_ = is_worth_lanes();
   if (!has_lanes_) {
     found = evaluate_large();
   } else {
-    if (numbers_.empty()) lanes_ = waiting_.size() <= 8 && !has_numbers() ? 8 : kMostLanes;
+    if (numbers_.empty()) {
+      lanes_ = waiting_.size() <= 8 && !has_numbers() ? 8 : kMostLanes;
+      cells_.resize(std::max(cells_.size(), std::size_t{node_.size} * lanes_));
+    }
     for (const std::uint32_t j : waiting_) {
       if (fill_lane(j))
         ++found;
@@ -221,6 +213,21 @@ std::size_t BestSearch::take_waiting() {
   }
   waiting_.clear();
   return found;
+}
+
+// Whether the columns that wait are put into lanes. Nodes of more than few rows are worth lanes that are nearly full.
+// Where all columns are looked at, those that cannot win are sooner told from intervals, unless many classes occur; and
+// then, too, in the larger nodes, unless columns are very many.
+bool BestSearch::is_worth_lanes() const {
+  if (has_numbers()) return suits_lanes_;
+  constexpr std::size_t kNearlyFull = 6, kFull = 12, kVeryMany = 128, kManyClasses = 4;
+  constexpr std::uint32_t kFewRows = 64, kSomeRows = 256;
+  const std::size_t columns = waiting_.size();
+  if (columns < kNearlyFull) return node_.size <= kFewRows;
+  const bool takes_all = task_.max_columns == 0;
+  if (labels_.size() > kManyClasses && labels_.size() <= kMostLaneClasses)
+    return node_.size <= (columns >= (takes_all ? kVeryMany : kFull) ? kMostLaneRows : kSomeRows);
+  return node_.size <= (takes_all ? kFewRows : kSomeRows);
 }
 
 void BestSearch::drop(std::uint32_t column) {
@@ -249,7 +256,7 @@ bool BestSearch::fill_lane(std::uint32_t column) {
 
 void BestSearch::evaluate() {
   if (!flags_.empty()) evaluate_flags();
-  if (has_lanes_ && !numbers_.empty()) evaluate_lanes();
+  if (!numbers_.empty()) evaluate_lanes();
 }
 
 void BestSearch::offer(std::uint32_t column, const Found& found) {

@@ -66,7 +66,7 @@ class BestSearch {
   };
   void begin(const NodeRows& node, const NodeSums& sums);
   bool prepare_lanes(const NodeRows& node, const NodeSums& sums);
-  std::uint32_t most_lane_rows() const;
+  bool is_worth_lanes() const;
   bool search_pair(std::uint32_t& column, Found& best);
   std::size_t take(std::uint32_t column);
   std::size_t take_waiting();

@@ -42,12 +42,11 @@ MARGROVE_INLINE void walk_lanes(const std::uint32_t* cell, const LaneNode& node,
 
 // Two classes: D = l_1 w − w_l t_1.
 template <std::uint32_t kLanes>
-MARGROVE_INLINE void score_two(std::uint32_t* cell, std::span<const tree::Exchange> exchanges, const LaneNode& node,
-                               LaneScores& scores) {
+MARGROVE_INLINE void score_two(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
   using Lanes = Simd<std::uint32_t, kLanes>;
   using Signed = Simd<std::int32_t, kLanes>;
   using Float = Simd<float, kLanes>;
-  tree::sort_side_by_side<Lanes>(cell, exchanges);
+  tree::sort_side_by_side<Lanes>(cell, node.size);
   const std::uint32_t count_mask = (1u << node.count_bits) - 1, load_mask = (1u << node.load_bits) - 1;
   const std::uint32_t second = node.labels[1] << node.count_bits;
   const std::int32_t w = node.weight, t1 = node.totals[1];
@@ -66,13 +65,13 @@ MARGROVE_INLINE void score_two(std::uint32_t* cell, std::span<const tree::Exchan
       });
 }
 
-// More classes: with L2 = Σ l_k² and M = Σ t_k l_k the score is (L2 w + (T2 − 2 M) w_l) / (w_l w_r).
+// More classes: with L2 = Σ l_k², M = Σ t_k l_k and R2 = Σ r_k² = (T2 − M) − (M − L2), whose terms a float holds
+// exactly, the score is (L2 w_r + R2 w_l) / (w_l w_r).
 template <std::uint32_t kLanes>
-MARGROVE_INLINE void score_many(std::uint32_t* cell, std::span<const tree::Exchange> exchanges, const LaneNode& node,
-                                LaneScores& scores) {
+MARGROVE_INLINE void score_many(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
   using Lanes = Simd<std::uint32_t, kLanes>;
   using Float = Simd<float, kLanes>;
-  tree::sort_side_by_side<Lanes>(cell, exchanges);
+  tree::sort_side_by_side<Lanes>(cell, node.size);
   const std::uint32_t count_mask = (1u << node.count_bits) - 1;
   const std::uint32_t label_mask = ((1u << node.load_bits) - 1) ^ count_mask;
   const std::size_t n_classes = node.labels.size();
@@ -98,8 +97,9 @@ MARGROVE_INLINE void score_many(std::uint32_t* cell, std::span<const tree::Excha
         }
       },
       [&](Float& num, Float& den) MARGROVE_INLINE_LAMBDA {
-        num = squares * w + (t2 - 2 * products) * left;
-        den = left * (w - left);
+        const auto right = w - left;
+        num = squares * right + ((t2 - products) - (products - squares)) * left;
+        den = left * right;
       });
 }
 
@@ -185,38 +185,32 @@ MARGROVE_SIXTEEN void score_numbers_by_sixteen(const std::uint32_t* cell, const 
 }
 #endif
 
-MARGROVE_CLONES void score_two_of_8(std::uint32_t* cell, std::span<const tree::Exchange> exchanges,
-                                    const LaneNode& node, LaneScores& scores) {
-  score_two<8>(cell, exchanges, node, scores);
+MARGROVE_CLONES void score_two_of_8(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
+  score_two<8>(cell, node, scores);
 }
-MARGROVE_CLONES void score_two_of_16(std::uint32_t* cell, std::span<const tree::Exchange> exchanges,
-                                     const LaneNode& node, LaneScores& scores) {
-  score_two<16>(cell, exchanges, node, scores);
+MARGROVE_CLONES void score_two_of_16(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
+  score_two<16>(cell, node, scores);
 }
-MARGROVE_CLONES void score_many_of_8(std::uint32_t* cell, std::span<const tree::Exchange> exchanges,
-                                     const LaneNode& node, LaneScores& scores) {
-  score_many<8>(cell, exchanges, node, scores);
+MARGROVE_CLONES void score_many_of_8(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
+  score_many<8>(cell, node, scores);
 }
-MARGROVE_CLONES void score_many_of_16(std::uint32_t* cell, std::span<const tree::Exchange> exchanges,
-                                      const LaneNode& node, LaneScores& scores) {
-  score_many<16>(cell, exchanges, node, scores);
+MARGROVE_CLONES void score_many_of_16(std::uint32_t* cell, const LaneNode& node, LaneScores& scores) {
+  score_many<16>(cell, node, scores);
 }
-MARGROVE_CLONES void sort_8(std::uint32_t* cell, std::span<const tree::Exchange> exchanges) {
-  tree::sort_side_by_side<Simd<std::uint32_t, 8>>(cell, exchanges);
+MARGROVE_CLONES void sort_8(std::uint32_t* cell, std::uint32_t size) {
+  tree::sort_side_by_side<Simd<std::uint32_t, 8>>(cell, size);
 }
-MARGROVE_CLONES void sort_16(std::uint32_t* cell, std::span<const tree::Exchange> exchanges) {
-  tree::sort_side_by_side<Simd<std::uint32_t, 16>>(cell, exchanges);
+MARGROVE_CLONES void sort_16(std::uint32_t* cell, std::uint32_t size) {
+  tree::sort_side_by_side<Simd<std::uint32_t, 16>>(cell, size);
 }
 
 }  // namespace
 
 void sort_and_score(std::uint32_t* cells, const LaneNode& node, LaneScores& scores) {
-  const std::span<const tree::Exchange> exchanges = tree::sorting_network(node.size);
   if (node.labels.size() == 2)
-    node.lanes == 8 ? score_two_of_8(cells, exchanges, node, scores) : score_two_of_16(cells, exchanges, node, scores);
+    node.lanes == 8 ? score_two_of_8(cells, node, scores) : score_two_of_16(cells, node, scores);
   else
-    node.lanes == 8 ? score_many_of_8(cells, exchanges, node, scores)
-                    : score_many_of_16(cells, exchanges, node, scores);
+    node.lanes == 8 ? score_many_of_8(cells, node, scores) : score_many_of_16(cells, node, scores);
 }
 
 void sort_and_score_numbers(std::uint32_t* cells, const LaneNode& node, const NumberRows& rows, LaneScores& scores) {
@@ -232,8 +226,7 @@ void sort_and_score_numbers(std::uint32_t* cells, const LaneNode& node, const Nu
 }
 
 void sort_lanes(std::uint32_t* cells, std::uint32_t size, std::uint32_t lanes) {
-  const std::span<const tree::Exchange> exchanges = tree::sorting_network(size);
-  lanes == 8 ? sort_8(cells, exchanges) : sort_16(cells, exchanges);
+  lanes == 8 ? sort_8(cells, size) : sort_16(cells, size);
 }
 
 }  // namespace margrove::forest

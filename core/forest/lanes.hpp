@@ -7,9 +7,8 @@
 
 namespace margrove::forest {
 
-// The most rows of such a node, and of one whose lanes are not worth filling for long: see BestSearch. Beyond 256 rows
-// their places are no bytes.
-constexpr std::uint32_t kMostLaneRows = 256, kFewLaneRows = 64;
+// The most rows of such a node, and where the target is a number: there a cell carries the place of its row, a byte.
+constexpr std::uint32_t kMostLaneRows = 2048, kMostNumberRows = 256;
 constexpr std::uint32_t kMostLanes = 16;
 constexpr std::size_t kMostLaneClasses = 16;
 // Of draws: with more, 32 bits do not hold the products, and a float not the squares of more than two classes.
@@ -32,9 +31,9 @@ struct LaneNode {
 // Σ l_k² / w_l + Σ r_k² / w_r; num is -1 where there is none. It cuts behind the row `at`.
 // Of the rows of such a node where the target is a number, by their places: weights, w (y − mean), and all weights.
 constexpr int kLanePlaceBits = 8;
-static_assert(kMostLaneRows <= 1u << kLanePlaceBits);
+static_assert(kMostNumberRows <= 1u << kLanePlaceBits);
 struct NumberRows {
-  alignas(64) float weight[kMostLaneRows], term[kMostLaneRows];
+  alignas(64) float weight[kMostNumberRows], term[kMostNumberRows];
   float all;
 };
 

@@ -22,9 +22,8 @@ std::vector<Exchange> network_for(std::uint32_t size) {
 }  // namespace
 
 std::span<const Exchange> sorting_network(std::uint32_t size) {
-  constexpr std::size_t kMostNumbers = 256;
-  static std::array<std::once_flag, kMostNumbers + 1> is_made;
-  static std::array<std::vector<Exchange>, kMostNumbers + 1> networks;
+  static std::array<std::once_flag, kMostExchanged + 1> is_made;
+  static std::array<std::vector<Exchange>, kMostExchanged + 1> networks;
   std::call_once(is_made[size], [&] { networks[size] = network_for(size); });
   return networks[size];
 }

@@ -63,8 +63,8 @@ MARGROVE_INLINE void walk_lanes(const Cell* cell, const Scoring& score, Add add,
 }
 
 // Two classes: with D = l_1 n − n_l t_1 the gain is in proportion to D² / (n_l n_r).
-MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
-  sort_side_by_side<Lanes16>(cell, network);
+MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, const Scoring& score) {
+  sort_side_by_side<Lanes16>(cell, static_cast<std::uint32_t>(score.size));
   const std::int32_t n = score.size, zeros = score.first[1], ones = n - zeros;
   Lanes16 left{};
   walk_lanes<Lanes16, 8>(
@@ -81,8 +81,8 @@ MARGROVE_CLONES void sort_and_score_two(std::uint16_t* cell, std::span<const Exc
 }
 
 // More classes: with L2 = Σ l_k² and M = Σ t_k l_k the score is L2 / n_l + (T2 − 2 M + L2) / n_r.
-MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Exchange> network, const Scoring& score) {
-  sort_side_by_side<Lanes16>(cell, network);
+MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, const Scoring& score) {
+  sort_side_by_side<Lanes16>(cell, static_cast<std::uint32_t>(score.size));
   const std::size_t n_classes = score.first.size() - 1;
   Lanes16 left[SmallTrees::kMostRows];  // 2 l_k + 1
   std::int32_t t2 = 0;
@@ -112,9 +112,8 @@ MARGROVE_CLONES void sort_and_score_many(std::uint16_t* cell, std::span<const Ex
 }
 
 // Numbers, of 16 bits: with D = n s_l − n_l s the gain is in proportion to D² / (n_l n_r).
-MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, std::span<const Exchange> network,
-                                            const Scoring& score, std::int32_t sum) {
-  sort_side_by_side<Lanes32>(cell, network);
+MARGROVE_CLONES void sort_and_score_numbers(std::uint32_t* cell, const Scoring& score, std::int32_t sum) {
+  sort_side_by_side<Lanes32>(cell, static_cast<std::uint32_t>(score.size));
   const std::int32_t n = score.size;
   SignedLanes left{};
   walk_lanes<Lanes32, 24>(
@@ -387,7 +386,6 @@ void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
     before = static_cast<std::uint16_t>(before + count);
   }
   first[n_classes] = before;
-  const std::span<const Exchange> exchanges = sorting_network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
     const std::uint8_t* rank = rank_of(c);
     std::uint16_t* cell = cells_.data() + c * size;
@@ -401,9 +399,9 @@ void SmallTrees::score_classes(std::uint32_t begin, std::uint32_t size) {
                         &score_[c],
                         &n_tests_[c]};
     if (n_classes == 2)
-      sort_and_score_two(cell, exchanges, score);
+      sort_and_score_two(cell, score);
     else
-      sort_and_score_many(cell, exchanges, score);
+      sort_and_score_many(cell, score);
   }
 }
 
@@ -423,7 +421,6 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
     number[i] = static_cast<std::uint32_t>((numbers_[places_[begin + i]] - low) * scale + 0.5);
     sum += static_cast<std::int32_t>(number[i]);
   }
-  const std::span<const Exchange> exchanges = sorting_network(size);
   for (std::size_t c = 0; c < taken_.size(); c += kLanes) {
     const std::uint8_t* rank = rank_of(c);
     std::uint32_t* cell = wide_cells_.data() + c * size;
@@ -434,7 +431,7 @@ void SmallTrees::score_numbers(std::uint32_t begin, std::uint32_t size) {
     }
     const Scoring score{
         static_cast<std::int32_t>(size), static_cast<std::int32_t>(rules_.min_rows), {}, &score_[c], &n_tests_[c]};
-    sort_and_score_numbers(cell, exchanges, score, sum);
+    sort_and_score_numbers(cell, score, sum);
   }
 }
 

@@ -490,7 +490,8 @@ def test_a_quantity_is_estimated_by_the_best_of_its_learners(run: Run, folder: P
     assert "R²" in said
     assert "mean absolute error" in said
     shown = said_by(run("show", "line.margrove"))
-    assert "linear model R² " in shown
+    assert "learner R² " in shown
+    assert "→ linear model 1.000 ± 0.000" in shown
     assert f"unseen rows, as saved after training R² {kept['value']:.3f}, 95 % interval " in shown
     assert f"; mean absolute error {kept['mean_absolute_error']:.3g} ({kept['method']})" in shown
 

@@ -278,8 +278,9 @@ def test_network_is_fine_tuned(run, folder, small_network, monkeypatch):
     assert "3 passes over the pictures, of 3 at most" in result.stdout
     assert "Progress of the training" in Path("stripes.report.html").read_text("utf-8")
     assert "is a whole network" in run("export", "stripes.margrove", "--to", "onnx", "-o", "net.onnx").stderr
-    assert "not claimed to be optimal" in result.stdout
-    assert run("certify", "stripes.margrove", "stripes").exit_code == 0
+    certified = run("certify", "stripes.margrove", "stripes")
+    assert certified.exit_code == 0
+    assert "not claimed to be optimal" in certified.stdout
     assert "input: 12 × 12 pixels" in run("show", "stripes.margrove").stdout
 
 

@@ -31,7 +31,7 @@ def complaints(model: Any, X: Array, y: Array, weight: Array | None, certificate
     check = _CHECKS.get(name)
     if check is None:
         return None
-    own = np.ones(len(X), Wide) if weight is None else np.asarray(weight, Wide)
+    own = np.ones(len(X), Wide) if weight is None else np.broadcast_to(np.asarray(weight, Wide), len(X))
     with np.errstate(all="ignore"):
         found = check(model, wide(X), y, own, certificate)
     return None if found is None else [f"{name}: {words}" for words in found]

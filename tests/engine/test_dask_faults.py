@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
-from tests.engine.dask_clusters import OF_DASK, dying, processes
+from distributed import Client, LocalCluster
+from tests.engine.dask_clusters import OF_DASK, SETTINGS, dying, processes, threads
 
-from margrove import SVC, DecisionTreeClassifier, LinearSVC, RandomForestClassifier, save
+from margrove import (
+    SVC,
+    AdaBoostClassifier,
+    Checkpoint,
+    DecisionTreeClassifier,
+    LinearSVC,
+    RandomForestClassifier,
+    certify,
+    save,
+)
+from margrove.engine.dask import svm
 from margrove.engine.dask import tree as spread
 from margrove.errors import EngineError
+from margrove.run.progress import watched
 
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 N = 20_000
@@ -33,6 +48,7 @@ def tables():
 @pytest.fixture(autouse=True)
 def _small_nodes(monkeypatch):
     monkeypatch.setattr(spread, "FEW_ROWS", 1000)
+    monkeypatch.setattr(spread, "FEW_SHARE", 4)
 
 
 def _models():
@@ -40,6 +56,7 @@ def _models():
         LinearSVC(loss="hinge", engine="dask", tol=1e-6),
         DecisionTreeClassifier(engine="dask", max_depth=6),
         RandomForestClassifier(n_estimators=12, max_depth=6, engine="dask"),
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4, engine="dask"),
     ]
 
 
@@ -76,7 +93,7 @@ def _kernel_machine(tables):
 
 
 def test_models_have_the_same_bytes_when_workers_die(tables, tmp_path):
-    linear, tree, _ = _models()
+    linear, tree, *_ = _models()
     fits = [(linear, tables[0]), (linear, tables[1]), (tree, tables[0]), (tree, tables[1]), _kernel_machine(tables)]
     assert _killed(fits, tmp_path, range(1)) > 0
 
@@ -84,7 +101,26 @@ def test_models_have_the_same_bytes_when_workers_die(tables, tmp_path):
 @pytest.mark.slow
 def test_models_have_the_same_bytes_in_200_schedules(tables, tmp_path):
     fits = [*((model, table) for model in _models() for table in tables), _kernel_machine(tables)]
-    assert _killed(fits, tmp_path, range(29)) > 50
+    assert _killed(fits, tmp_path, range(23)) > 50  # 9 × 23 schedules
+
+
+def _dies_at_first(block, deaths):
+    with open(deaths, "ab") as file:
+        file.write(b"x")
+    if deaths.stat().st_size <= 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.slow
+def test_what_dask_gives_up_is_computed_again(tables, tmp_path):
+    X, y = tables[0]
+    deaths = tmp_path / "deaths"
+    first = X[:2500].map_blocks(_dies_at_first, deaths=deaths, dtype=float, meta=np.empty((0, 0)))
+    model = LinearSVC(engine="dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), processes(2):
+        assert model.fit(da.concatenate([first, X[2500:]]), y).certificate_.holds
+    assert deaths.stat().st_size >= 3
 
 
 @pytest.mark.slow
@@ -103,3 +139,38 @@ def test_workers_may_join(tables, tmp_path):
     with processes(1) as (cluster, _):
         cluster.scale(3)
         assert [_bytes(model, tables[0], tmp_path) for model in _models()] == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(5))
+def test_a_scheduler_that_is_lost_meanwhile_ends_in_an_error(tables, tmp_path, place, monkeypatch):
+    monkeypatch.setattr(svm, "WORKING_SET", 64)  # several rounds
+    checkpoint = Checkpoint(tmp_path / "checkpoint", interval=0)
+    kernel_machine = SVC(C=10, engine="dask", checkpoint=checkpoint)
+    model, (X, y) = [*((model, tables[1]) for model in _models()), (kernel_machine, _kernel_machine(tables)[1])][place]
+    expected = _bytes_of_local(model, (X, y), tmp_path)
+    path = tmp_path / "checkpoint"
+    with LocalCluster(n_workers=2, processes=False, **SETTINGS) as cluster:
+        seen = []
+
+        def lose(progress):
+            seen.append(progress)
+            if len(seen) == (3 if place == 4 else 1):
+                cluster.close()
+
+        with (
+            Client(cluster.scheduler_address, timeout=1),
+            watched(lose),
+            pytest.raises(EngineError, match=r"the connection to the Dask scheduler \(.*\) is lost. Start the cluster"),
+        ):
+            model.fit(X, y)
+    assert path.exists() is (model is kernel_machine)
+    assert _bytes_of_local(model, (X, y), tmp_path) == expected or model is kernel_machine
+    if model is kernel_machine:
+        assert certify(model, X, y).holds
+        assert not path.exists()
+
+
+def _bytes_of_local(model, table, folder):
+    with threads(2):
+        return _bytes(model, table, folder)

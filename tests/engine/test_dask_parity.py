@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import warnings
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -11,6 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from tests.engine.dask_clusters import OF_DASK, bits_of_tree, threads
 
 from margrove import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
@@ -20,11 +25,16 @@ from margrove import (
     certify,
     load_penguins,
 )
+from margrove.boost.reference import boost
+from margrove.engine import Effort
 from margrove.engine.dask import tree as spread
-from margrove.errors import ConvergenceWarning, InputError, ParameterError
+from margrove.engine.native import Native
+from margrove.errors import ConvergenceWarning, EngineError, InputError, MargroveWarning, ParameterError
+from margrove.run.progress import watched
 from margrove.status import Status
 
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,6 +87,21 @@ def small_nodes(monkeypatch):
     """Trees whose upper part has most of the nodes."""
     monkeypatch.setattr(spread, "FEW_ROWS", 30)
     monkeypatch.setattr(spread, "FEW_SHARE", 1000)
+
+
+def test_many_rows_begin_with_a_sample_and_end_where_the_native_engine_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 5)).astype(np.float32)
+    X[:, 4] = 3000 + 0.1 * X[:, 4]  # its square has no digits left in float32
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + 3 * (X[:, 4] - 3000) + rng.normal(size=len(X)) > 0).astype(int)
+    dX, dy = da.from_array(X, chunks=(2500, 5)), da.from_array(y, chunks=2500)
+    for tol in (1e-4, 1e-9):
+        model, expected = LinearSVC(tol=tol).fit(dX, dy), LinearSVC(tol=tol).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        own, other = certify(model, dX, dy), certify(expected, X, y)
+        apart = np.abs(own["primal value"]) * tol
+        assert (np.abs(np.subtract(own["primal value"], other["primal value"])) <= apart).all()
+        assert model.n_iter_ <= 10
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -221,8 +246,88 @@ def test_what_a_forest_over_partitions_lacks_is_named():
         RandomForestClassifier(oob_score=True, engine="dask").fit(*load_iris(return_X_y=True))
 
 
+BOOSTED = {
+    "stumps": {},
+    "trees": {"estimator": DecisionTreeClassifier(max_depth=3, min_samples_leaf=4), "learning_rate": 0.5},
+    "weights of classes": {"class_weight": "balanced", "learning_rate": 6.0},
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "stumps" else SLOW) for name in BOOSTED])
+@pytest.mark.parametrize("is_weighted", [False, pytest.param(True, marks=SLOW)])
+def test_boosting_is_that_of_native_trees_bit_by_bit(name, is_weighted, small_nodes, rng):
+    X, y, dX, dy = _given("ugly")
+    weight = rng.integers(0, 3, size=len(y)).astype(float) if is_weighted else None
+    own = None if weight is None else da.from_array(weight, chunks=_chunks(len(y)))
+    how = {"n_estimators": 4, **BOOSTED[name]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MargroveWarning)  # overflow, at a large learning rate
+        expected = AdaBoostClassifier(**how).fit(X, y, weight)
+        model = AdaBoostClassifier(**how).fit(dX, dy, own)
+    problem = expected._problem_of(X, y, weight)[0].problem
+    solution = boost(problem, lambda tree: Native().solve(tree, Effort()).model)
+    assert model.engine_ == "dask"
+    assert model.status_ == expected.status_ == solution.status
+    assert model.n_estimators_ == expected.n_estimators_ == solution.model.grove.n_trees
+    for t, tree in enumerate(model.model_.grove.trees):
+        assert bits_of_tree(tree) == bits_of_tree(solution.model.grove.tree(t))
+        other = expected.model_.grove.tree(t)
+        assert np.array_equal(tree.feature, other.feature)
+        assert np.array_equal(tree.threshold, other.threshold, equal_nan=True)
+    for column in ("error", "vote", "training_error"):
+        values = getattr(model.rounds_, column)
+        assert values.tobytes() == getattr(solution.rounds, column).tobytes()
+        assert np.allclose(values, getattr(expected.rounds_, column), rtol=1e-9, atol=1e-12)
+    assert certify(model, X, y, weight).holds
+    for method in ("predict", "predict_proba", "decision_function"):
+        lazy, values = getattr(model, method)(dX), getattr(model, method)(X)
+        assert lazy.shape == values.shape
+        assert np.array_equal(lazy.compute(), values)
+
+
+def test_boosting_that_is_stopped_keeps_whole_rounds(small_nodes):
+    _, _, dX, dy = _given("wine")
+    with pytest.raises(ParameterError, match="the first DecisionStump took longer"):
+        AdaBoostClassifier(time_limit=1e-6).fit(dX, dy)
+
+    def interrupt(progress):
+        if progress.done == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with watched(interrupt), pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = AdaBoostClassifier(n_estimators=10_000).fit(dX, dy)
+    assert 2 <= model.n_estimators_ == model.rounds_.n_rounds < 100
+
+
+@SLOW
+def test_boosting_takes_categories_and_missing_cells(small_nodes):
+    X, y = load_wine(return_X_y=True)
+    frame = pd.DataFrame({"x": np.where(X[:, 0] > 14, np.nan, X[:, 0]), "word": np.array(["a", "b", None])[y]})
+    expected = AdaBoostClassifier(n_estimators=5).fit(frame, X[:, 1] > 2)
+    model = AdaBoostClassifier(n_estimators=5).fit(dd.from_pandas(frame.assign(y=X[:, 1] > 2), npartitions=3), "y")
+    assert model.categorical_ == expected.categorical_
+    assert np.array_equal(model.predict(frame), expected.predict(frame))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"early_stopping": True}, "early_stopping is True, which engine='dask' does not support"),
+        ({"warm_start": True}, "warm_start is True, which engine='dask' does not support"),
+        ({"estimator": LinearSVC()}, "estimator is LinearSVC.*, which engine='dask' does not boost"),
+        ({"estimator": DecisionTreeClassifier(thresholds="histogram")}, "thresholds is 'histogram', which"),
+        ({"stop_at_bound": 0.1}, "stop_at_bound is 0.1, and there are 3 classes"),
+    ],
+)
+def test_what_boosting_over_partitions_lacks_is_named(settings, words):
+    with pytest.raises(ParameterError, match=words):
+        AdaBoostClassifier(engine="dask", **settings).fit(*load_iris(return_X_y=True))
+    with pytest.raises(EngineError, match="engine='dask' cannot solve a TreeProblem"):
+        AdaBoostRegressor(engine="dask").fit(np.eye(4), np.arange(4.0))
+
+
 def test_sparse_rows_are_refused_by_trees(rng):
     import scipy.sparse as sp
 
-    with pytest.raises(InputError, match="engine='dask' grows trees of dense rows"):
+    with pytest.raises(InputError, match="engine='dask' grows and certifies trees of dense rows"):
         DecisionTreeClassifier(engine="dask").fit(sp.csr_matrix(np.eye(20)), np.arange(20) % 2)

@@ -11,9 +11,21 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_classification
 from tests.engine.dask_clusters import OF_DASK, threads
 
-from margrove import SVC, SVCCV, SVR, Checkpoint, LinearSVC, NuSVC, NuSVR, OneClassSVM, certify
+from margrove import (
+    SVC,
+    SVCCV,
+    SVR,
+    Checkpoint,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVRCV,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    certify,
+)
 from margrove.engine.dask import svm as spread
-from margrove.errors import ConvergenceWarning, EngineError, InfeasibleError, InputError
+from margrove.errors import ConvergenceWarning, EngineError, InfeasibleError, InputError, ParameterError
 from margrove.run.progress import watched
 from margrove.status import Status
 
@@ -31,6 +43,7 @@ def small_sets(monkeypatch):
     """Working sets so small that several rounds are needed."""
     monkeypatch.setattr(spread, "WORKING_SET", 64)
     monkeypatch.setattr(spread, "MOST_CHANGED", 100)
+    monkeypatch.setattr(spread, "MOST_ACTIVE", 0)
 
 
 def _classes():
@@ -86,6 +99,33 @@ def test_machines_are_equal_within_both_gaps(name, small_sets):
     apart = np.abs(own["duality gap"]) + np.abs(other["duality gap"])
     for value in ("primal", "dual"):
         assert (np.abs(np.subtract(own[value], other[value])) <= apart + 1e-12).all(), value
+
+
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("ten classes", "regression")), "one class"]
+)
+def test_sets_of_all_support_vectors_give_the_same_machines(name, small_sets, monkeypatch):
+    monkeypatch.setattr(spread, "MOST_ACTIVE", 1000)
+    test_machines_are_equal_within_both_gaps(name, None)
+
+
+@pytest.mark.parametrize("norm", [256.0, pytest.param(1e9, marks=pytest.mark.slow)], ids=["single", "refused"])
+def test_kernel_values_in_float32_are_confirmed_in_float64(norm, small_sets, monkeypatch):
+    monkeypatch.setattr(spread, "SINGLE_ROWS", 100)
+    monkeypatch.setattr(spread, "SINGLE_NORM", norm)
+    X, y = _classes()
+    X = X if norm < 1e9 else X + 1e4 * (np.arange(len(X)) % 2)[:, None]  # far apart: rounding is seen
+    called = []
+    for name in ("_is_confirmed", "_sums"):  # the latter are in float64
+        own = getattr(spread.BlockSMO, name)
+        monkeypatch.setattr(
+            spread.BlockSMO, name, lambda *given, own=own, name=name: (called.append(name), own(*given))[1]
+        )
+    model = SVC(C=10.0, gamma=0.1, tol=1e-4, engine="dask").fit(X, y)
+    assert ("_sums" in called) == (norm == 1e9)
+    assert norm == 1e9 or "_is_confirmed" in called
+    assert model.status_ is Status.CONVERGED
+    assert certify(model, X, y).holds
 
 
 def test_hulls_that_meet_are_proved_to(small_sets):
@@ -159,6 +199,55 @@ def test_searches_share_out_their_units(gammas):
     assert search.best_estimator_.engine_ == "dask"
     with pytest.raises(InputError, match="X is a dask array"):
         SVCCV(Cs=[0.1], gammas=gammas, engine="dask").fit(da.from_array(X, chunks=(100, 6)), y)
+
+
+LINEAR = {
+    "three classes": (LinearSVCCV, {"loss": "hinge"}, lambda: load_iris(return_X_y=True)),
+    "penalty l1": (LinearSVCCV, {"penalty": "l1", "refit": False}, _classes),
+    "sparse": (LinearSVCCV, {"class_weight": "balanced"}, _sparse),
+    "regression": (LinearSVRCV, {"epsilons": [1.0, 20.0], "scoring": "r2"}, lambda: load_diabetes(return_X_y=True)),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if "l1" in name else pytest.mark.slow) for name in LINEAR]
+)
+def test_linear_searches_share_out_their_machines(name):
+    kind, settings, make = LINEAR[name]
+    X, y = make()
+    expected = kind(Cs=[0.01, 1.0], cv=3, **settings).fit(X, y)
+    search = kind(Cs=[0.01, 1.0], cv=3, engine="dask", **settings).fit(X, y)
+    assert search.engine_ == "dask"
+    for column, values in expected.cv_results_.items():
+        if "time" not in column:
+            assert np.array_equal(search.cv_results_[column], values), column
+    if "refit" not in settings:
+        assert search.best_estimator_.engine_ == "dask"
+        assert search.certificate_.holds
+        assert np.allclose(search.coef_, expected.coef_, atol=0.02 * np.abs(expected.coef_).max())
+
+
+def test_paths_of_linear_machines_are_those_of_one_machine():
+    X, y = _classes()
+    expected = LinearSVC().path(X, y, Cs=[0.01, 0.1, 1.0])
+    path = LinearSVC(engine="dask").path(X, y, Cs=[0.01, 0.1, 1.0])
+    assert path.coefs.tobytes() == expected.coefs.tobytes()
+
+
+def test_a_linear_search_that_is_out_of_time_says_so():
+    X, y = _classes()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        search = LinearSVCCV(engine="dask", time_limit=1e-6).fit(X, y)
+    assert search.status_ is Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("settings", [{"penalty": "l1"}, {"solver": "descent"}, {"multi_class": "crammer_singer"}])
+def test_what_the_refit_of_a_linear_search_lacks_is_named_first(settings):
+    with pytest.raises(ParameterError, match="which engine='dask' does not support"):
+        LinearSVCCV(engine="dask", **settings).fit(*_classes())
+    if "multi_class" in settings:
+        with pytest.raises(EngineError, match=r"engine='dask' cannot solve a CrammerSingerProblem"):
+            LinearSVCCV(engine="dask", refit=False, **settings).fit(*_classes())
 
 
 def test_a_limit_of_steps_ends_the_fit(small_sets):

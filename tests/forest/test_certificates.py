@@ -71,6 +71,23 @@ def test_a_changed_leaf_is_found(iris, array, change):
         assert failed(forged(model, **{array: at(leaf, change)}), X, y) != []
 
 
+def test_a_forest_some_of_whose_trees_are_single_leaves_holds():
+    X, y = [[182.0], [240.0], [327.0], [-592.0]], [1, 1, 0, 0]
+    model = RandomForestClassifier(n_estimators=100).fit(X, y)
+    sizes = np.diff(model.model_.trees.start)
+    assert sizes.min() == 1 < sizes.max()
+    assert failed(model, X, y) == []
+    threshold = at(int(np.flatnonzero(model.model_.trees.feature >= 0)[0]), lambda value: value + 100)
+    assert failed(forged(model, threshold=threshold), X, y) != []
+
+
+def test_a_forest_of_targets_far_from_zero_with_very_different_weights_holds():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(40, 3)), 1e7 + rng.normal(size=40), 10.0 ** rng.uniform(-9, 11, 40)
+    model = RandomForestRegressor(n_estimators=5).fit(X, y, sample_weight=weight)
+    assert certify(model, X, y, weight).holds
+
+
 def test_other_draws_other_rows_and_other_votes_are_found(iris):
     model, X, y = iris
     other = deepcopy(model).set_params(random_state=1)

@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from margrove import DecisionTreeClassifier, DecisionTreeRegressor
+from margrove import DecisionTreeClassifier, DecisionTreeRegressor, certify
 from margrove.errors import InputError
 
 
@@ -127,6 +127,14 @@ def test_an_offset_of_the_target_changes_no_split(criterion, offset, rng):
 def test_targets_whose_squares_overflow_are_refused(size):
     with pytest.raises(InputError, match=r"y holds numbers up to .* Multiply y"):
         DecisionTreeRegressor().fit([[0.0], [1.0], [2.0]], [0, size, 2 * size])
+
+
+def test_gaussian_entropy_of_very_different_weights_is_certified():
+    weight = [8.87e-8, 9.28e10, 4.4e-9, 5.8e-8, 0.12, 6.9e-9, 2.3e-6, 4.6e-4, 918.0, 2.1e-8]
+    x = np.array([0.147, 0.122, -0.047, 0.619, -0.122, -0.21, -2.04, 0.227, -0.106, 0.038])[:, None]
+    y = [-1.26370939, -0.07358887, 1.78708081, -13.46498792, -4.45289162, -15.9459367, 11.96, 8.2, 9.24, -14.93]
+    tree = DecisionTreeRegressor(criterion="gaussian_entropy").fit(x, y, sample_weight=weight)
+    assert certify(tree, x, y, weight).holds
 
 
 def test_a_tree_is_sent_to_another_process(table, tmp_path):

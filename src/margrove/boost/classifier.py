@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from margrove.boost.base import codes_of, is_plain_tree, places_of, taken_rows
 from margrove.boost.ensemble import Ensemble
-from margrove.boost.fitting import Asked, Boosted, ask, boost_any, read_again, read_training
+from margrove.boost.fitting import Asked, Boosted, ask, boost_any, boost_spread, read_again, read_training
 from margrove.boost.model import Rounds
 from margrove.boost.predictor import chosen, decided, probable
 from margrove.boost.problem import cast
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.engine import Effort, fitted_by
+from margrove.engine.registry import partitioning
 from margrove.errors import (
     InfeasibleError,
     InputError,
@@ -76,7 +78,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     time_limit : float, optional
         Seconds; the model then has the rounds fitted so far.
     engine : str or Engine
-        The engine that runs it: "auto", "native", "reference", or an `Engine` object.
+        The engine that runs it: "auto", "native", "reference", "dask", or an `Engine` object.
 
     Attributes
     ----------
@@ -138,6 +140,10 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         return is_plain_tree(self._settled_learner(), self.engine)
 
     def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        if (engine := partitioning(self.engine, X)) is not None:
+            self._draw_seed()
+            self._keep(learner, *boost_spread(self, learner, engine, X, y, sample_weight, self._effort()))
+            return
         is_warm = self._goes_on(learner)
         if not is_warm:
             self._draw_seed()
@@ -204,7 +210,7 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
         n_kept = rounds.best_round
         self._keep_learners(learner, None if boosted.estimators is None else boosted.estimators[:n_kept])
         self.rounds_, self.status_, self.engine_ = rounds, boosted.status, boosted.engine
-        self.n_estimators_, self.n_rows_ = n_kept, len(asked.problem.learner.target)
+        self.n_estimators_, self.n_rows_ = n_kept, asked.problem.learner.cells.n_rows
         self.classes_, self.n_classes_ = asked.classes, n_classes
         self.model_ = None
         if boosted.model is not None:
@@ -271,22 +277,32 @@ class AdaBoostClassifier(ClassifierMixin, Ensemble):
     def _named(self, decision: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(self.classes_[chosen(decision)])
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """Return the weighted vote: for two classes (n,) from -2, all for the first, to 2; for more (n, K), each from
         -1/(K − 1) to 1; for one class (n, 1), zeros."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            tail = () if self.n_classes_ == 2 else (self.n_classes_,)
+            return predicted_lazily(self, "decision_function", X, np.float64, *tail)
         votes = self._votes(X)
         return self._decided(votes, float(self.estimator_weights_.sum()))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class with the most votes, the first of equals."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, self.classes_.dtype)
         return self._named(self.decision_function(X))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Any:
         """The softmax of the decision, as in scikit-learn: it ranks the classes and is not calibrated. The predicted
         class has the largest."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict_proba", X, np.float64, self.n_classes_)
         return self._probable(self.decision_function(X))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))
 

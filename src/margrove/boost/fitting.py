@@ -4,21 +4,24 @@ round, by its own ``fit`` and ``predict``."""
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, Setting
 from margrove.boost.base import codes_of, is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.model import BoostModel, Rounds
-from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, SpreadBoostProblem
 from margrove.boost.rounds import Boosting, Learned
 from margrove.data.sample import settle_weights
-from margrove.engine import name_of
-from margrove.errors import InputError, ParameterError
+from margrove.engine import Effort, Engine, choose, name_of
+from margrove.errors import InputError, ParameterError, shown
+from margrove.estimator import check_parameters
 from margrove.run.effort import on_interrupt
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -26,6 +29,7 @@ from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.grove import Grove
 from margrove.tree.held_out import drawn_rows
+from margrove.tree.partitions import read_spread
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import LARGEST, TreeSample, check_same_classes, read_cells, read_classes
 
@@ -131,15 +135,54 @@ def _scaled(cells: Cells, sample_weight: ArrayLike | None) -> NDArray[np.float64
     return weight if is_usual else np.ldexp(weight, -math.frexp(largest)[1])
 
 
-def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
-    """Return the problem: rows held out, weights that sum to one, and the number of rounds."""
-    assert sample.classes is not None
-    classes, n_classes = sample.classes, len(sample.classes)
+def _check_bound(owner: AdaBoostClassifier, n_classes: int) -> None:
     if owner.stop_at_bound > 0 and n_classes > 2:
         raise ParameterError(
             f"stop_at_bound is {owner.stop_at_bound}, and there are {n_classes} classes: the exponential loss bounds "
             "the training error of two classes only. Use stop_at_bound=0."
         )
+
+
+def boost_spread(
+    owner: AdaBoostClassifier, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
+) -> tuple[Asked, Boosted]:
+    """Boost a plain tree over a table in partitions on the workers of an engine."""
+    if not is_plain_tree(learner, owner.engine):
+        raise ParameterError(
+            f"estimator is {shown(learner)}, which engine='dask' does not boost: it grows trees without pruning, "
+            "significance, constraints, class weights and randomness. Use such a tree, or fit rows in memory."
+        )
+    for name in ("early_stopping", "warm_start"):
+        if getattr(owner, name):
+            found = f"{name} is True, which engine='dask' does not support"
+            raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+    check_parameters(learner)
+    learner._check_spread()
+    started = time.monotonic()
+    with engine.partitions(X, y, sample_weight) as parts:
+        reader = clone(learner).set_params(class_weight=owner.class_weight)
+        sample = read_spread(reader, parts, learner._wishes(), owner)
+        learner._note_categories(owner, sample.columns)
+        _check_bound(owner, len(sample.classes))
+        bare = TreeSample(Cells(sample.columns, sample.n_rows), np.empty(0), sample.classes, None, None)
+        tree = learner._problem(bare)
+        # The weights of boosting sum to one.
+        growth = learner._growth(tree.growth.criterion, sample.n_rows, len(sample.columns), 1.0)
+        bound = float(owner.stop_at_bound)
+        problem = BoostProblem(replace(tree, growth=growth), int(owner.n_estimators), float(owner.learning_rate), bound)
+        asked = SpreadBoostProblem(sample.rows, problem)
+        effort = effort.left(started)
+        chosen = choose(engine, asked, effort)
+        solution = chosen.solve(asked, effort)
+    boosted = Boosted(solution.rounds, solution.status, chosen.name, solution.model, None)
+    return Asked(problem, sample.classes, None, None), boosted
+
+
+def ask(owner: AdaBoostClassifier, learner: Any, sample: TreeSample, before: BoostModel | None = None) -> Asked:
+    """Return the problem: rows held out, weights that sum to one, and the number of rounds."""
+    assert sample.classes is not None
+    classes, n_classes = sample.classes, len(sample.classes)
+    _check_bound(owner, n_classes)
     n = sample.cells.n_rows
     weight = np.ones(n) if sample.weight is None else sample.weight
     rows = np.arange(n) if sample.rows is None else sample.rows

@@ -85,6 +85,15 @@ class BoostProblem(Problem["BoostSolution"]):
         return self.learner.n_classes
 
 
+@dataclass(frozen=True)
+class SpreadBoostProblem(Problem["BoostSolution"]):
+    """The same of rows that lie on the workers of a cluster. ``boost`` has their columns and their number, but no
+    cells, target or weights, and no rows held out."""
+
+    rows: Any  # in partitions; the engine's own
+    boost: BoostProblem
+
+
 def vote(error: float, n_classes: int, learning_rate: float = 1.0) -> float:
     """a_t of a learner with this weighted error; 1 if it is perfect, as scikit-learn has it."""
     if error <= 0:

@@ -7,6 +7,7 @@ of Margrove's trees its rows are not cells: the problem has a target and weights
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -87,6 +88,19 @@ class Boosting(Generic[Learner]):
             return Status.CONVERGED
         is_enough = problem.held_out is not None and n_done - self.rounds.best_round >= problem.held_out.patience
         return Status.EARLY_STOPPED if is_enough else None
+
+    def after(self, learned: Learned[Learner]) -> tuple[Boosting[Learner], Status | None]:
+        """Return the boosting after one round with this learner, and the status if it was the last. This one does not
+        change."""
+        after = copy(self)
+        after.votes, after.learners, after._seen = self.votes.copy(), [*self.learners], [*self._seen]
+        after._validation_error = [*self._validation_error]
+        if self.problem.held_out is not None:
+            after.votes_held_out = self.votes_held_out.copy()
+        after.learn = lambda weight, t: learned
+        status = after.step()
+        after.learn = self.learn
+        return after, status
 
     @property
     def rounds(self) -> Rounds:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from margrove.data.rows import Matrix, Rows
 from margrove.data.sample import Sample, Values
 from margrove.engine import choose
+from margrove.engine.registry import partitioning
 from margrove.errors import InputError
 from margrove.estimator import estimator
 from margrove.linear_svm.layout import costs_of_classes, is_joint
@@ -102,6 +103,8 @@ class LinearSearch(LinearSvmParameters, CrossValidatedSearch):
         return "values of C" if len(self.cv_results_["params"][0]) == 1 else "cells"
 
     def _fill(self, problem: Problems, table: ScoreTable, scores: Scores) -> Status:
+        if self.refit and partitioning(self.engine, None) is not None:
+            self._template()._check_spread()
         for each in (problem,) if isinstance(problem, LinearSvmProblem) else problem:
             check_path_costs(each, table.grid["C"])
         *shape, n_folds = table.score.shape

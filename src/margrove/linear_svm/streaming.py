@@ -64,7 +64,22 @@ class Streaming(LinearSupportVectorMachine):
         return self
 
     def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit a table in partitions, and certify the model there."""
+        """Fit a table in partitions, and certify the model there unless it is large: see `_is_proof_due`."""
+        self._check_spread()
+        started = time.monotonic()
+        with engine.partitions(X, y, sample_weight) as parts:
+            sample = self._read_partitions(parts)
+            solutions = self._solve_stream(sample, self.max_iter, started)
+            if len(sample.classes):
+                self.classes_ = sample.classes
+            self._keep_stream(solutions, sample.rows.n, limit="max_iter")
+            n, d = sample.rows.n, sample.rows.d
+            if self._is_proof_due(n, d, n * d, lambda: np.inf):
+                keep_certificate(self, certify_partitioned(self, sample, self._names))
+        return self
+
+    def _check_spread(self) -> None:
+        """Raise `ParameterError` for what a linear machine over partitions does not do."""
         self._check_streamed(self.max_iter, "engine='dask' does")
         is_asked = {
             "solver" if self.dual == "auto" else "dual": self._settled_solver(1) not in ("auto", "newton"),
@@ -74,15 +89,6 @@ class Streaming(LinearSupportVectorMachine):
             if asked:
                 found = f"{name} is {shown(getattr(self, name))}, which engine='dask' does not support"
                 raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
-        started = time.monotonic()
-        with engine.partitions(X, y, sample_weight) as parts:
-            sample = self._read_partitions(parts)
-            solutions = self._solve_stream(sample, self.max_iter, started)
-            if len(sample.classes):
-                self.classes_ = sample.classes
-            self._keep_stream(solutions, sample.rows.n, limit="max_iter")
-            keep_certificate(self, certify_partitioned(self, sample, self._names))
-        return self
 
     @abstractmethod
     def _read_partitions(self, parts: Partitions) -> ChunkedSample:

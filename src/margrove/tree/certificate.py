@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
+from margrove.data.lazy import is_files, kind_of_collection
+from margrove.data.regrouped import on_one_worker
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
 from margrove.store.adoption import from_sklearn
@@ -49,7 +51,10 @@ _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
-    """Certify a fitted tree or stump, scikit-learn's too."""
+    """Certify a fitted tree or stump, scikit-learn's too. A table in partitions is fetched by one worker."""
+    if kind_of_collection(X) is not None or is_files(X):
+        found: Certificate = on_one_worker(partial(certify_tree, model), X, y, sample_weight)
+        return found
     if not hasattr(model, "_problem_of"):
         model = from_sklearn(model)
     problem, held_out = model._problem_of(X, y, sample_weight)
@@ -473,10 +478,11 @@ class _Audit(Deviations):
     def _unit(self, node: Node) -> float:
         """Return the unit in which gains of the node are compared. In a node that is almost pure the rounding of larger
         numbers counts too: that of the root's gain; of classes that of 1, from which shares are subtracted; of numbers
-        that of their squares, which sum up to a small variance where one row outweighs all others."""
+        that of their squares, which sum up to a small variance where one row outweighs all others, and of their means,
+        which have the digits of the largest targets."""
         if not self.problem.is_regression:
             return max(node.gain_unit, 1e-6 * max(1.0, self.root_unit))
-        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * self.spread**2
+        squares = 4 * float(np.finfo(np.float64).eps) / ROUNDING * self.spread * max(self.spread, self.size)
         return max(node.gain_unit, 1e-6 * self.root_unit, squares, float(np.finfo(np.float64).tiny))
 
     def _value_unit(self, node: Node) -> float:

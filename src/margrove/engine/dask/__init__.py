@@ -72,7 +72,8 @@ class Dask(Engine):
             yield partitions_of(client, X, y, sample_weight)
 
 
-from margrove.engine.dask import forest as _forest  # noqa: E402, F401  (register their solvers)
+from margrove.engine.dask import boost as _boost  # noqa: E402, F401  (register their solvers)
+from margrove.engine.dask import forest as _forest  # noqa: E402, F401
 from margrove.engine.dask import linear_svm as _linear_svm  # noqa: E402, F401
 from margrove.engine.dask import search as _search  # noqa: E402, F401
 from margrove.engine.dask import svm as _svm  # noqa: E402, F401

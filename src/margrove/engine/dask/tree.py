@@ -30,8 +30,8 @@ from margrove.tree.problem import EQUAL_GAIN, Cells, Growth, SpreadTreeProblem, 
 from margrove.tree.split import SplitSearch
 
 # Where the upper part ends. By the table alone: the last digit of some gains depends on it (see `_few_rows`).
-FEW_ROWS = 50_000  # a node of fewer is always grown to the end by one worker
-FEW_SHARE = 4  # of all rows, a quarter, so that a few workers share the work
+FEW_ROWS = 100_000  # a node of fewer is always grown to the end by one worker
+FEW_SHARE = 1.6  # of all rows, five eighths: each level sorts its rows again, so most trees have one that is shared
 FEW_CELLS = 1 << 24  # whose growing takes about 0.8 GB
 
 Arrays = dict[str, NDArray[Any]]
@@ -77,20 +77,26 @@ class SpreadTree:
         self.settled = 0
         self.place = self.tasks.submit("the rows", _all_in_root, self.rows.sample)
         self.lower: dict[int, Key] = {}  # the subtrees that single workers grow
+        self.leaves: Key | None = None  # of all rows, where the model needed them
 
     def work(self) -> Iterator[None]:
         """Grow the tree; yield while the workers are at work."""
         level = [self.root]
+        deepest = self.problem.growth.max_depth
         while level:
+            if level[0].depth and level[0].depth == deepest:  # leaves, as the splits above have left them
+                self.settled += sum(node.n_rows for node in level)
+                break
             for node in level:
                 if node.n_rows <= self.few:
                     self._leave_to_one_worker(node)
             level = [node for node in level if node.n_rows > self.few]
             if level:
                 level = yield from self._split(level)
-        for number, key in self.lower.items():
+        bare = {number: self.tasks.submit(key.name, _without_rows, key) for number, key in self.lower.items()}
+        for number, key in bare.items():
             node = self.nodes[number]
-            (node.arrays,) = yield from self._waited([self.tasks.submit(key.name, _without_rows, key)])
+            (node.arrays,) = yield from self._waited([key])
             node.is_grown = True
             self.settled += node.n_rows
 
@@ -104,10 +110,7 @@ class SpreadTree:
     def _split(self, nodes: Sequence[_Node]) -> Waiting:
         """Find the test of each node and send its rows to their branches; return the children."""
         depth = nodes[0].depth
-        most = self.problem.growth.max_depth
         growth = replace(self.problem.growth, max_depth=1, min_gain=-np.inf, min_impurity_decrease=-np.inf)
-        if most is not None and depth >= most:
-            growth = replace(growth, min_samples_split=self.problem.n_rows + 1)  # leaves
         asked = self.rows.sample, self.place, [node.number for node in nodes], self.problem.n_classes, growth
         found = yield from self._waited(
             [self.tasks.submit(key.name, _best_tests, key, first, *asked) for key, first in self.rows.numbered()]
@@ -178,8 +181,8 @@ class SpreadTree:
             return finished(bare, arrays, 1)
         grown_below = [number for number in self.lower if self.nodes[number].is_grown]
         below = [self.lower[number] for number in grown_below]
-        leaves = submit("the leaves", _leaves, self.place, grown_below, below, places)
-        tree = submit("the tree", _finished, self.rows.sample, leaves, arrays, bare)
+        self.leaves = submit("the leaves", _leaves, self.place, grown_below, below, places)
+        tree = submit("the tree", _finished, self.rows.sample, self.leaves, arrays, bare)
         model: TreeModel = last_of(self.tasks.results([tree]))[0]
         return model
 
@@ -210,7 +213,7 @@ def _few_rows(n_rows: int, n_columns: int) -> int:
     The core finds a gain by entropy or Poisson deviance, and what a subset test of a regression keeps for its p-value,
     from sums whose order depends on where a tree begins: their last digits may differ from those of one machine.
     """
-    return max(min(n_rows // FEW_SHARE, FEW_CELLS // max(1, n_columns)), FEW_ROWS)
+    return max(min(int(n_rows / FEW_SHARE), FEW_CELLS // max(1, n_columns)), FEW_ROWS)
 
 
 def _leaf_of(arrays: Arrays, node: int = 0) -> Arrays:

@@ -231,7 +231,7 @@ def _held(
 def _of_numbers(
     problem: TreeProblem, model: TreeModel, leaf: NDArray[np.int32], weight: NDArray[np.float64]
 ) -> dict[str, NDArray[Any]]:
-    """Mean (or median), weight and impurity of each node; of the variance also the gain, without cancellation."""
+    """Mean (or median), weight and impurity of each node; also the gain, without cancellation."""
     if problem.growth.criterion == "absolute_error":
         return _of_medians(problem.target, model, leaf, weight)
     if problem.growth.criterion == "poisson":
@@ -245,7 +245,10 @@ def _of_numbers(
     )
     impurity, gain = square / total, np.where(model.feature >= 0, apart / total, np.nan)
     if problem.growth.criterion == "gaussian_entropy":
-        impurity, gain = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0]), model.gain
+        impurity = gaussian_entropy_of_variance(impurity, VARIANCE_FLOOR * impurity[0])
+        below = np.zeros(len(total))
+        np.add.at(below, model.parent[1:], (total * impurity)[1:])
+        gain = np.where(model.feature >= 0, impurity - below / total, np.nan)
     return {"value": value[:, None], "impurity": impurity, "weight": total, "gain": gain}
 
 
