@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -293,6 +294,7 @@ def _label(cells: Sequence[str]) -> str:
     return next(filter(None, map(str.strip, cells)), "")
 
 
+_MAY_HAVE_COMMA = re.compile(r",|\.\d{3}(?!\d)")  # 1.234 is 1234 beside a decimal comma
 _LARGEST = 1e200  # amount that is added up: sums of larger ones may overflow
 
 
@@ -320,7 +322,7 @@ class _Sums:
     def fits(self, i: int, j: int, *, is_called: bool, is_mean: bool) -> bool:
         """Return whether a cell is the sum, or the mean, of those above, or of those since the last sum; in the first
         row, of those below. The cells of a report may be rounded, and its sum that of the cells before."""
-        for decimal in ".,":
+        for decimal in ".," if _MAY_HAVE_COMMA.search(self.rows[i][j]) else ".":
             amounts, sums = self._column(j, decimal)
             if i == 0:
                 before = group = sums[:, -1] - sums[:, 0]
@@ -354,8 +356,11 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         numbers = [j for j in beside if _kind(row[j].strip()) in ("number", "amount")]
         if any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside):
             continue
-        fitting = sum(sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         lacks = lacking[i] = not usual.always.issubset(places)
+        if i == 0 and not (is_called or lacks):
+            continue
+        fits = (sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
+        fitting = sum(fits) if is_called or lacks else sum(takewhile(bool, fits))  # a whole row is one only if all fit
         if is_called and numbers:
             found[i] = 2 * fitting >= len(numbers) or (is_end and (fitting > 0 or lacks or is_part))
         elif is_called:  # sums whose formulas were never computed
@@ -374,6 +379,8 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
 
 def _amount(cell: str, decimal: str) -> float:
     """Return the number in a cell, NaN if there is none."""
+    if decimal == "." and is_number(cell):
+        return float(cell)
     written = written_number(cell)
     return math.nan if written is None else NumberFormat(decimal, "," if decimal == "." else ".").value(written)
 

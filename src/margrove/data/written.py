@@ -320,6 +320,8 @@ def _hour(hour: int, half: str | None) -> int:
 def written_date(text: str) -> WrittenDate | None:
     """Return a cell as a date, or None where it is something else."""
     plain = plain_text(text)
+    if not re.search(r"\d", plain):
+        return None
     match = next((found for pattern in _DATES if (found := pattern.fullmatch(plain))), None)
     if match is None:
         return None
