@@ -254,8 +254,9 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
     branches = Task("branches", "_branches", ("place",), cost["branches"] * rows, 2000, 2 * rows)
     moved = Task("moved", "_moved", ("place", "branches"), cost["moved"] * rows, 100, 2 * rows)
     changed = 1024 * (d + 1) * 8
+    given = Task("rows", "_given", (), 0.0, changed, changed)
     sums = [
-        Task(f"kernel {p}", "_sums", (), cost["kernel"] * share * d / 30, changed, 8 * share) for p in range(n_parts)
+        Task(f"kernel {p}", "_sums", ("rows",), cost["kernel"] * share * d / 30, 100, 8 * share) for p in range(n_parts)
     ]
     return {
         "pass of a linear machine": [
@@ -265,7 +266,9 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
             Round([place], ("",)),
             Round([*searches, branches, moved], tuple(task.key for task in searches)),
         ],
-        "round of a kernel machine": [Round(sums, tuple(task.key for task in sums), cost["set"] + 4 * rows * ADD)],
+        "round of a kernel machine": [
+            Round([given, *sums], tuple(task.key for task in sums), cost["set"] + 4 * rows * ADD)
+        ],
     }
 
 
