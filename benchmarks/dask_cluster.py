@@ -2,8 +2,9 @@
 
     python benchmarks/dask_cluster.py [share]
 
-LinearSVC of 5,000,000 × 100 and a tree of depth 8 of 1,000,000 × 30 (``share`` of these rows, 1 by default), float32.
-The rows lie in dask arrays that are computed on the workers before the clock starts. Then the same fits with a
+LinearSVC of 5,000,000 × 100, a tree of depth 8 of 1,000,000 × 30, and SVC on the 60,000 rows of MNIST, even against odd
+(``share`` of these rows, 1 by default), float32. The rows of the first two lie in dask arrays that are computed on the
+workers before the clock starts; those of MNIST are sent from this process within each fit. Then the same fits with a
 worker killed half-way: what that costs beyond the undisturbed fit, and one pass over the rows of a worker to compare it
 with. Every model must have the same bytes. Last, 10,000,000 × 30 from a Parquet file on disk with two workers of
 1.5 GB: seconds, and the largest memory of a worker.
@@ -30,10 +31,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from distributed import Client, LocalCluster, wait
 
-from margrove import DecisionTreeClassifier, LinearSVC, save
+from margrove import SVC, DecisionTreeClassifier, LinearSVC, save
+from margrove.run.progress import watched
 from measure import interleaved, shown, write
+from svm import load
 
-BARS = {"linear": 1.3, "tree": 1.5}  # of the native engine's time
+BARS = {"linear": 1.3, "tree": 1.5, "svc": 1.4}  # of the native engine's time
+ROUND = 0.01  # seconds more for each round of SVC
 SHAPES = {"linear": (5_000_000, 100), "tree": (1_000_000, 30)}
 PARQUET_ROWS, PARQUET_COLUMNS, MEMORY = 10_000_000, 30, 1_500_000_000
 PIECE = 125_000  # rows of a partition
@@ -41,6 +45,8 @@ RUNS = 3
 
 
 def learner(name: str, **how: Any) -> Any:
+    if name == "svc":
+        return SVC(C=10, gamma=0.02, **how)
     return LinearSVC(**how) if name == "linear" else DecisionTreeClassifier(max_depth=8, **how)
 
 
@@ -81,28 +87,44 @@ def against_native(name: str, share: float) -> dict[str, Any]:
         dy = da.concatenate([da.from_delayed(part, (size,), np.int8) for part, size in _made(rows, d, 1)])
         dX, dy = client.persist([dX, dy])
         wait([dX, dy])
-        sides = {
-            "native": lambda: learner(name, n_jobs=2).fit(X, y),
-            "dask": lambda: learner(name).fit(dX, dy),
-        }
-        best = interleaved(sides, RUNS)
+        found = compared(client, name, (X, y), (dX, dy))
+        found["pass_seconds"], _ = seconds(lambda: wait(client.compute([dX.sum(), dy.sum()])))
+    return {"data": f"{name} {rows:,} × {d}", **found}
+
+
+def compared(client: Client, name: str, native: tuple[Any, Any], dask: tuple[Any, Any]) -> dict[str, Any]:
+    """Seconds of both sides, and of a fit in the middle of which a worker is killed."""
+    sides = {
+        "native": lambda: learner(name, n_jobs=2).fit(*native),
+        "dask": lambda: learner(name, engine="dask").fit(*dask),
+    }
+    best = interleaved(sides, RUNS)
+    rounds: list[float] = []
+    with watched(lambda progress: rounds.append(progress.done)):
         undisturbed = content(sides["dask"]())
-        pids = list(client.run(os.getpid).values())
-        timer = threading.Timer(best["dask"] / 2, os.kill, (pids[0], signal.SIGKILL))
-        timer.start()
-        killed, model = seconds(sides["dask"])
-        timer.join()
-        assert content(model) == undisturbed
-        one_pass, _ = seconds(lambda: wait(client.compute([dX.sum(), dy.sum()])))
+    pids = list(client.run(os.getpid).values())
+    timer = threading.Timer(best["dask"] / 2, os.kill, (pids[0], signal.SIGKILL))
+    timer.start()
+    killed, model = seconds(sides["dask"])
+    timer.join()
+    assert content(model) == undisturbed
+    more = ROUND * max(rounds, default=0.0) if name == "svc" else 0.0
     return {
-        "data": f"{name} {rows:,} × {d}",
         "margrove_seconds": best["dask"],
         "native_seconds": best["native"],
         "ratio": best["dask"] / best["native"],
         "bar": BARS[name],
+        "is_within_bar": best["dask"] <= BARS[name] * best["native"] + more,
         "killed_seconds": killed,
-        "pass_seconds": one_pass,
     }
+
+
+def on_mnist(share: float) -> dict[str, Any]:
+    X, y = load("MNIST even v odd")
+    rows = round(len(X) * share)
+    X, y = X[:rows].astype(np.float32), y[:rows]
+    with cluster() as client:
+        return {"data": f"svc {rows:,} × {X.shape[1]}", **compared(client, "svc", (X, y), (X, y))}
 
 
 def _made(rows: int, d: int, which: int) -> Iterator[tuple[Any, int]]:
@@ -132,13 +154,14 @@ def from_parquet(name: str, path: Path) -> dict[str, Any]:
         "data": f"{name} from Parquet, {PARQUET_ROWS:,} × {PARQUET_COLUMNS}",
         "margrove_seconds": took,
         "bar_seconds": 600,
+        "is_within_bar": took <= 600,
         "status": str(model.status_),
         "peak_mb": max(peaks.values()) / 1e6,
     }
 
 
 def main(share: float) -> None:
-    cases = [against_native(name, share) for name in SHAPES]
+    cases = [*(against_native(name, share) for name in SHAPES), on_mnist(share)]
     if share == 1:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.parquet"
@@ -151,7 +174,9 @@ def main(share: float) -> None:
             assert writer is not None
             writer.close()
             cases += [from_parquet(name, path) for name in SHAPES]
-        write("dask_cluster", f"of native's time: {BARS}; Parquet within 600 s", cases, "dask", "distributed")
+        bars = ", ".join(f"{name} {bar} ×" for name, bar in BARS.items())
+        bar = f"of the native engine's time at most: {bars} + {ROUND * 1000:g} ms a round; from Parquet within 600 s"
+        write("dask_cluster", bar, cases, "dask", "distributed")
     else:  # a trial
         print(*map(shown, cases), sep="\n")
 

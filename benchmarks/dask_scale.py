@@ -34,7 +34,7 @@ from distributed import Client, LocalCluster, get_task_stream, wait
 from margrove import SVC, DecisionTreeClassifier, LinearSVC
 from margrove.data import dask_partitions
 from margrove.data.dask_partitions import Key, Tasks
-from margrove.tree.partitions import MOST_GROUPS
+from margrove.data.regrouped import FEWEST_GROUPS, GROUP_CELLS
 from measure import keep, machine, shown
 
 WORKERS = (1, 2, 3, 4)
@@ -245,7 +245,7 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
         Task(f"sums {p}", "_pass_over", (), cost["pass"] * share * (d / 30) ** 2, 4 * d * 8, 2 * (d + 1) ** 2 * 8)
         for p in range(n_parts)
     ]
-    n_groups = min(d, MOST_GROUPS)
+    n_groups = min(d, max(FEWEST_GROUPS, rows * d // GROUP_CELLS))
     place = Task("place", "_moved", (), 0.0, 0, 2 * rows)  # of the level above
     searches = [
         Task(f"tests {g}", "_best_tests", ("place",), cost["tests"] * rows * d / n_groups, 200, 2000)

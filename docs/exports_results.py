@@ -13,6 +13,7 @@ PARTS = {
     "fresh": "files written afterwards",
     "blind": "files of a third author",
     "second_blind": "files of a fourth author",
+    "third_blind": "files of a fifth author",
     "products": "forms of 53 programs",
     "more_products": "forms of 39 more programs",
     "last_products": "forms of 15 more programs",

@@ -133,12 +133,14 @@ struct GiniMany : KernelBase {
   std::vector<std::int64_t>& left;
   const std::int64_t w;
   std::int64_t wl = 0;
-  double squares = 0, products = 0, t2 = 0, bar;
+  double squares = 0, products = 0, t2 = 0, bar, rounding;
 
   GiniMany(const ForestTask& t, const NodeSums& s, Found& f, double floor, Reader r, std::vector<std::int64_t>& space)
       : KernelBase{t, s, f}, reader(r), left(space), w(s.whole_weight), bar(std::max(-1.0, floor / s.unit)) {
     left.assign(s.whole.size(), 0);
     for (const std::int64_t total : s.whole) t2 += static_cast<double>(total) * static_cast<double>(total);
+    const double all = static_cast<double>(w);
+    rounding = 4 * static_cast<double>(s.rows) * std::numeric_limits<double>::epsilon() * all * all * all;
   }
   MARGROVE_INLINE void add(std::uint32_t load) {
     const std::uint32_t k = reader.label(load);
@@ -151,9 +153,9 @@ struct GiniMany : KernelBase {
     ++nl;
   }
   MARGROVE_INLINE void consider(std::uint32_t cut, std::uint32_t next) {
-    constexpr double kNear = 1 - 1e-9;  // covers the rounding of the sums
+    constexpr double kNear = 1 - 1e-9;
     const double all = w, l = wl, r = w - wl;
-    if (squares * all + (t2 - 2 * products) * l > (bar + t2 / all) * kNear * l * r) judge(cut, next);
+    if (squares * all + (t2 - 2 * products) * l + rounding > (bar + t2 / all) * kNear * l * r) judge(cut, next);
   }
   void judge(std::uint32_t cut, std::uint32_t next) {
     const double here =

@@ -186,6 +186,20 @@ def test_large_nodes_of_many_classes_and_columns_are_those_of_the_single_solver(
         compare_tree(forest, 0, single_tree(x, y, 7, growth, t=0, seed=n, n_drawn=n_drawn), 7)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3, 9])
+def test_trees_of_very_different_weights_are_those_of_the_single_solver(n_classes):
+    for case in range(40):
+        rng = np.random.default_rng(case)
+        n = int(rng.integers(2, 30))
+        x, y = rng.normal(size=(n, 3)), rng.integers(0, n_classes, n).astype(np.int32)
+        weight = 10.0 ** rng.uniform(-6, 6, n)
+        growth = Growth(max_features=int(rng.integers(1, 4)))
+        forest = grown(x, y, n_classes, growth, n_trees=3, seed=case, weight=weight)
+        for t in range(3):
+            model = single_tree(x, y, n_classes, growth, t=t, seed=case, n_drawn=0, weight=weight)
+            compare_tree(forest, t, model, n_classes)
+
+
 @pytest.mark.parametrize("start", range(8))
 def test_trees_of_numbers_are_those_of_the_single_solver(start):
     for case in range(30):

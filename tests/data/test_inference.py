@@ -50,6 +50,16 @@ NUMBERS = {
     "870 beside 1,204": (["1,204", "870"], [1204, 870], ""),
     "seven digits": (["8 211 164", "9 517 508", "3 947 400"], [8211164, 9517508, 3947400], ""),
     "times and a dash": (["9:15", "-", "24:00"], [9.25, np.nan, 24], "h"),
+    "times with letters": (["9h30", "9 PM", "13:15 Uhr", "00:00:01,8"], [9.5, 21, 13.25, 0.0005], "h"),
+    "signs of other scripts": (["\u200b12٫5", "٣٫٥", "\u200e-2"], [12.5, 3.5, -2], ""),
+    "spellings of a unit": (["12 m2", "15 m²"], [12, 15], "m2"),
+    "units of parts": (["642 µS/cm", "not measured", "688 μS/cm"], [642, np.nan, 688], "µS/cm"),
+    "percent in front": (["%10", "%5"], [10, 5], "%"),
+    "zero in accounts": ([" $-   ", "$(120.00)"], [0, -120], "$"),
+    "words for scales": (["1.2 billion", "800 Tsd.", "3 lakh"], [1.2e9, 8e5, 3e5], ""),
+    "halves": (["3½", "4", "½"], [3.5, 4, 0.5], ""),
+    "about": (["~5", "ca. 7", "8"], [5, 7, 8], ""),
+    "flags of offices": (["(D)", "5", r"\N", "non disponible", "6"], [np.nan, 5, np.nan, np.nan, 6], ""),
 }
 
 
@@ -88,8 +98,14 @@ TEXTS = {
     "infinite": ["9e+308 kg", "1 kg"],
     "words behind numbers": ["20 kg bad", "20 kg bad"],
     "sections": ["3.6.", "1.2."],
+    "seasons": ["2008-09", "2009-10"],
+    "marks of schools": ["2+", "3-", "1", "2-"],
+    "ratios": ["1:10", "1:50"],
+    "days or years": ["Jan 24", "Jan 25", "Feb 26"],
+    "years of another calendar": ["17/03/2567", "18/03/2567"],
 }
 NOTED = {"mixed units", "thousands or decimals", "point and comma", "day or month", "letters before digits"}
+NOTED |= {"seasons", "marks of schools", "ratios", "days or years", "years of another calendar"}
 NOTED |= {"names of genes", "groups of one length", "short versions", "year or day", "impossible day"}
 
 
@@ -111,6 +127,11 @@ DATES = {
     "two digits": (["17.03.24", "03.04.99"], ["2024-03-17", "1999-04-03"]),
     "names": (["4 Mar 2024", "17 December 2023"], ["2024-03-04", "2023-12-17"]),
     "names of other languages": (["4. März 2024", "1er août 2023"], ["2024-03-04", "2023-08-01"]),
+    "years with a letter": (["4 marca 2024 r.", "17.12.2023 г."], ["2024-03-04", "2023-12-17"]),
+    "of a camera, of a log": (["2024:03:04 10:00:00", "Mon Mar  4 10:00:00 UTC 2024"], ["2024-03-04T10:00"] * 2),
+    "blanks": (["2024 03 04", "2023年12月"], ["2024-03-04", "2023-12-01"]),
+    "first day of a database": (["2024-03-04", "0000-00-00"], ["2024-03-04", "NaT"]),
+    "years behind months": (["Mar '24", "Apr '24"], ["2024-03-01", "2024-04-01"]),
     "months": (["2020-01", "2020-12"], ["2020-01-01", "2020-12-01"]),
     "month and year": (["Jan-24", "Feb-24"], ["2024-01-01", "2024-02-01"]),
     "zones": (["2024-03-04 23:30 -0500", "2024-03-04 10:00 UTC"], ["2024-03-05T04:30", "2024-03-04T10:00"]),
@@ -127,7 +148,8 @@ def test_dates_as_people_write_them(tmp_path, name):
     cells, expected = DATES[name]
     column, _ = column_of(tmp_path, cells)
     assert isinstance(column.format, DateFormat)
-    days = np.array(expected, dtype="datetime64[s]").astype(np.int64) / 86_400
+    moments = np.array(expected, dtype="datetime64[s]")
+    days = np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 86_400)
     np.testing.assert_allclose(column.values, days, atol=1e-9)
 
 
@@ -139,6 +161,20 @@ def test_eight_digits_are_a_date_where_the_name_says_so(tmp_path):
     assert column_of(tmp_path, days, name="checked")[0].is_date
     assert not column_of(tmp_path, days, name="invoice no")[0].is_date
     assert not column_of(tmp_path, [*days, "20240231"], name="checked")[0].is_date
+
+
+def test_names_say_what_digits_are(tmp_path):
+    assert column_of(tmp_path, ["202401", "202412"], name="month")[0].cells() == ["2024-01-01", "2024-12-01"]
+    assert column_of(tmp_path, ["20240304103000"], name="date")[0].cells() == ["2024-03-04 10:30"]
+    for name, cells in (("version", ["1.9", "1.10"]), ("PLZ", ["8400", "3012"]), ("Rubrica", ["01.01", "02.05"])):
+        column, notes = column_of(tmp_path, cells, name=name)
+        assert column.cells() == cells
+        assert "so it is a category" in notes
+
+
+def test_a_date_that_stands_for_none_is_named(tmp_path):
+    _, notes = column_of(tmp_path, ["2024-03-04", "9999-12-31", "2023-01-02"])
+    assert "9999-12-31 is far from all other dates" in notes
 
 
 def test_another_column_settles_the_order(tmp_path):

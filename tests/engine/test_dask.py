@@ -213,7 +213,7 @@ def test_a_bad_cell_is_named_by_file_line_and_column(client, tmp_path):
     (tmp_path / "b.csv").write_text("x,y\n1.5,0\nred,1\nblue,1\n")
     with pytest.raises(InputError, match=r"b.csv.*categories.*'x'"):
         LinearSVC(engine="dask").fit(f"{tmp_path}/*.csv", "y")
-    with pytest.raises(InputError, match=r"b.csv, column 'x': the column is category here, and numeric in .*a.csv"):
+    with pytest.raises(InputError, match=r"b.csv, line 3, column 'x': 'red' is .* category here, and numeric in .*a"):
         DecisionTreeClassifier(engine="dask").fit(f"{tmp_path}/*.csv", "y")
 
 

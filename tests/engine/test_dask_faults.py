@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -45,6 +48,7 @@ def tables():
 @pytest.fixture(autouse=True)
 def _small_nodes(monkeypatch):
     monkeypatch.setattr(spread, "FEW_ROWS", 1000)
+    monkeypatch.setattr(spread, "FEW_SHARE", 4)
 
 
 def _models():
@@ -98,6 +102,25 @@ def test_models_have_the_same_bytes_when_workers_die(tables, tmp_path):
 def test_models_have_the_same_bytes_in_200_schedules(tables, tmp_path):
     fits = [*((model, table) for model in _models() for table in tables), _kernel_machine(tables)]
     assert _killed(fits, tmp_path, range(23)) > 50  # 9 × 23 schedules
+
+
+def _dies_at_first(block, deaths):
+    with open(deaths, "ab") as file:
+        file.write(b"x")
+    if deaths.stat().st_size <= 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.slow
+def test_what_dask_gives_up_is_computed_again(tables, tmp_path):
+    X, y = tables[0]
+    deaths = tmp_path / "deaths"
+    first = X[:2500].map_blocks(_dies_at_first, deaths=deaths, dtype=float, meta=np.empty((0, 0)))
+    model = LinearSVC(engine="dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), processes(2):
+        assert model.fit(da.concatenate([first, X[2500:]]), y).certificate_.holds
+    assert deaths.stat().st_size >= 3
 
 
 @pytest.mark.slow

@@ -89,6 +89,21 @@ def small_nodes(monkeypatch):
     monkeypatch.setattr(spread, "FEW_SHARE", 1000)
 
 
+def test_many_rows_begin_with_a_sample_and_end_where_the_native_engine_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 5)).astype(np.float32)
+    X[:, 4] = 3000 + 0.1 * X[:, 4]  # its square has no digits left in float32
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + 3 * (X[:, 4] - 3000) + rng.normal(size=len(X)) > 0).astype(int)
+    dX, dy = da.from_array(X, chunks=(2500, 5)), da.from_array(y, chunks=2500)
+    for tol in (1e-4, 1e-9):
+        model, expected = LinearSVC(tol=tol).fit(dX, dy), LinearSVC(tol=tol).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        own, other = certify(model, dX, dy), certify(expected, X, y)
+        apart = np.abs(own["primal value"]) * tol
+        assert (np.abs(np.subtract(own["primal value"], other["primal value"])) <= apart).all()
+        assert model.n_iter_ <= 10
+
+
 @pytest.mark.parametrize("name", CHOSEN)
 def test_linear_machines_are_equal_within_both_gaps(name):
     X, y, dX, dy = _given(name)
@@ -314,5 +329,5 @@ def test_what_boosting_over_partitions_lacks_is_named(settings, words):
 def test_sparse_rows_are_refused_by_trees(rng):
     import scipy.sparse as sp
 
-    with pytest.raises(InputError, match="engine='dask' grows trees of dense rows"):
+    with pytest.raises(InputError, match="engine='dask' grows and certifies trees of dense rows"):
         DecisionTreeClassifier(engine="dask").fit(sp.csr_matrix(np.eye(20)), np.arange(20) % 2)

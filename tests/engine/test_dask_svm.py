@@ -43,6 +43,7 @@ def small_sets(monkeypatch):
     """Working sets so small that several rounds are needed."""
     monkeypatch.setattr(spread, "WORKING_SET", 64)
     monkeypatch.setattr(spread, "MOST_CHANGED", 100)
+    monkeypatch.setattr(spread, "MOST_ACTIVE", 0)
 
 
 def _classes():
@@ -98,6 +99,33 @@ def test_machines_are_equal_within_both_gaps(name, small_sets):
     apart = np.abs(own["duality gap"]) + np.abs(other["duality gap"])
     for value in ("primal", "dual"):
         assert (np.abs(np.subtract(own[value], other[value])) <= apart + 1e-12).all(), value
+
+
+@pytest.mark.parametrize(
+    "name", [*(pytest.param(each, marks=pytest.mark.slow) for each in ("ten classes", "regression")), "one class"]
+)
+def test_sets_of_all_support_vectors_give_the_same_machines(name, small_sets, monkeypatch):
+    monkeypatch.setattr(spread, "MOST_ACTIVE", 1000)
+    test_machines_are_equal_within_both_gaps(name, None)
+
+
+@pytest.mark.parametrize("norm", [256.0, pytest.param(1e9, marks=pytest.mark.slow)], ids=["single", "refused"])
+def test_kernel_values_in_float32_are_confirmed_in_float64(norm, small_sets, monkeypatch):
+    monkeypatch.setattr(spread, "SINGLE_ROWS", 100)
+    monkeypatch.setattr(spread, "SINGLE_NORM", norm)
+    X, y = _classes()
+    X = X if norm < 1e9 else X + 1e4 * (np.arange(len(X)) % 2)[:, None]  # far apart: rounding is seen
+    called = []
+    for name in ("_is_confirmed", "_sums"):  # the latter are in float64
+        own = getattr(spread.BlockSMO, name)
+        monkeypatch.setattr(
+            spread.BlockSMO, name, lambda *given, own=own, name=name: (called.append(name), own(*given))[1]
+        )
+    model = SVC(C=10.0, gamma=0.1, tol=1e-4, engine="dask").fit(X, y)
+    assert ("_sums" in called) == (norm == 1e9)
+    assert norm == 1e9 or "_is_confirmed" in called
+    assert model.status_ is Status.CONVERGED
+    assert certify(model, X, y).holds
 
 
 def test_hulls_that_meet_are_proved_to(small_sets):

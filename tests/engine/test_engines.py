@@ -27,6 +27,7 @@ from tests.engine.svm_problems import DUALS
 from tests.engine.tree_problems import TREES
 
 import margrove
+from margrove.boost.problem import SpreadBoostProblem
 from margrove.engine import Capability, Effort, Engine, names
 from margrove.engine.registry import named
 from margrove.errors import EngineError, MissingExtraError
@@ -146,7 +147,7 @@ def _problem_types() -> set[type[Problem[Any]]]:
         parts = waiting.pop().__subclasses__()
         waiting += parts
         found |= {part for part in parts if not part.__subclasses__() and _is_of_margrove(part)}
-    return found - {SpreadTreeProblem, SpreadForestProblem}  # of the Dask engine alone
+    return found - {SpreadTreeProblem, SpreadForestProblem, SpreadBoostProblem}  # of the Dask engine alone
 
 
 def _is_of_margrove(kind: type) -> bool:

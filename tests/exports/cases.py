@@ -44,7 +44,7 @@ def differences(path: Path) -> list[str]:
     """Return in which ways a file is not read as expected; empty where it is. A refusal is one that begins with
     "refused"."""
     expected = expectation(path)
-    columns = expected["columns"]
+    columns = expected.get("columns", [])
     try:
         table, notes = read(path, expected)
     except InputError as error:

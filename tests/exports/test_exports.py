@@ -16,7 +16,18 @@ OTHERWISE = {
     *("lab-nitrate-below-limit.csv", "1c-oborot.csv", "cbs-statline.csv", "undata-export.csv"),
     *("insee-serie.csv", "linky-consommation.csv", "ons-series.csv", "servicenow-incidents.csv", "omron-blutdruck.csv"),
 }
-PARTS = ("open", "sealed", "fresh", "blind", "second_blind", "products", "more_products", "last_products")
+# The author of third_blind had other conventions than those before, which this reader follows: times and durations are
+# hours, a unit below a name is part of it, ids without leading zeros are numbers, row numbers are left out, percentages
+# of a workbook are fractions, and a name that comes twice is numbered. In the last one a note asks about two cells.
+OTHERWISE |= {
+    *("analytics_channels.csv", "garmin_activities.csv", "paypal_april_activity.csv", "slimme_meter_18mei.csv"),
+    *("surf_club_volunteer_hours.csv", "cr1000_fieldsite.csv", "elisa_run17.xlsx", "metre_mediatheque.xlsx"),
+    *("percelen_oogst.ods", "station_yeovilton.txt", "council_spend_over_500_jan.csv", "sap_saldenliste.txt"),
+    *("users_dump.tsv", "feldversuch_weizen.csv", "personal_uri.xlsx", "kreisliga_spielplan.csv", "tushu_jieyue.csv"),
+}
+PARTS = (
+    *("open", "sealed", "fresh", "blind", "second_blind", "third_blind", "products", "more_products", "last_products"),
+)
 
 FILES = [path for part in PARTS for path in cases(part)]
 

@@ -23,7 +23,7 @@ LAYERS = (
     "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
     "*.stream_problem *.search_problem *.r2 *.impurity *.association *.predictor",
     "*.reference *.kkt *.margins *.groups *.split *.thresholds *.significance *.description *.rounds *.chunks "
-    "*.out_of_bag linear_svm.partitions",
+    "*.out_of_bag linear_svm.partitions svm.partitions",
     "*.bounds engine/ search/ *.certificate",
     # Estimators, and what they are made of.
     "svm.svc svm.svr svm.one_class svm.machine svm.classifier svm.training svm.solving svm.decision svm.checkpointing "

@@ -23,7 +23,11 @@ def certify(screen: Screen, model_path: str, reading: Reading) -> bool:
     if pictures is not None:
         refuse_unlabelled(model, pictures)
     with warnings_told(screen), metered(screen, "recomputing the certificate"):
-        if pictures is None:
+        if pictures is None and reading.cluster is not None:
+            from margrove.app.cluster import certified_on_cluster
+
+            source, certificate = str(reading.file), certified_on_cluster(model, reading)
+        elif pictures is None:
             match explanation_of(model).task:
                 case "classes":
                     table = reading.labelled()

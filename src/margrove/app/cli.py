@@ -68,6 +68,7 @@ def train(
     folds: typed.Folds = 5,
     time_limit: typed.TimeLimit = None,
     budget: typed.BudgetTime = DEFAULT_BUDGET,
+    cluster: typed.Cluster = None,
     columns: typed.ColumnOptions,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
@@ -78,7 +79,7 @@ def train(
     from margrove.app.train import train as work
 
     shown.check_output(output, "model", "model.margrove")
-    reading = cells.reading(file, target, without=tuple(columns.without or ()))
+    reading = cells.reading(file, target, without=tuple(columns.without or ()), cluster=cluster)
     training = Training(
         model,
         parse_params(param or ()),
@@ -198,13 +199,14 @@ def certify(
     model: typed.ModelFile,
     file: typed.Rows = None,
     target: typed.Target = None,
+    cluster: typed.Cluster = None,
     cells: typed.LabelledCellOptions,
     shown: typed.ShownOptions,
 ) -> None:
     """Recompute every claim of a model's certificate from the model and the data."""
     from margrove.app.certify import certify as work
 
-    if not work(shown.screen(), model, cells.reading(file, target)):
+    if not work(shown.screen(), model, cells.reading(file, target, cluster=cluster)):
         raise typer.Exit(ExitCode.DOES_NOT_HOLD)
 
 

@@ -20,7 +20,6 @@ from margrove.app.screen.advice import warnings_in_shell
 from margrove.app.screen.console import Screen
 from margrove.app.screen.progress import Countdown, Meter, counted_down, metered
 from margrove.certificate import Certificate, certify
-from margrove.data import Table
 from margrove.errors import ConvergenceWarning, DataWarning
 from margrove.run.progress import Progress, in_short, overheard, watched
 
@@ -65,22 +64,22 @@ class Proof:
         return {"seconds": round(self.seconds, 3), "is_left_out": self.is_left_out, "words": self.words}
 
 
-def fit_model(model: Any, table: Table) -> list[str]:
-    """Fit on all rows; return the warnings, each once."""
+def fit_model(model: Any, table: Any, y: Any = None) -> list[str]:
+    """Fit on all rows; return the warnings, each once. ``y`` is needed where the table is no `Table`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for reported in (DataWarning, ConvergenceWarning):  # by `facts_of` and `tell_certificate`
             warnings.simplefilter("ignore", reported)
-        model.fit(table, table.labels())
+        model.fit(table, table.labels() if y is None else y)
     return warnings_in_shell(caught)
 
 
-def prove(screen: Screen, model: Any, table: Table, budget: Budget | None = None) -> Proof:
+def prove(screen: Screen, model: Any, table: Any, budget: Budget | None = None, y: Any = None) -> Proof:
     """Recompute the certificate of a model on its rows; Ctrl-C and the end of the budget leave the solver's."""
     began = time.monotonic()
     try:
         with shown(screen, TITLE, budget) as meter, watched(partial(_draw, meter)), within(budget):
-            certificate, reason = certify(model, table, table.labels()), ""
+            certificate, reason = certify(model, table, table.labels() if y is None else y), ""
     except (KeyboardInterrupt, BudgetOverError) as error:
         certificate, after = last_step_of(model).certificate_, in_short(time.monotonic() - began)
         end = "did not fit into the budget" if isinstance(error, BudgetOverError) else "was interrupted by Ctrl-C"

@@ -143,6 +143,10 @@ def train(
     """Read, estimate, fit, certify, save and report, and print each result. The budget runs from ``began``."""
     training.check()  # first: a wrong parameter fails before a large file is read
     Effort(training.time_limit)
+    if reading.cluster is not None:
+        from margrove.app.cluster import check_for_cluster, learn_on_cluster
+
+        check_for_cluster(reading, training)
     reading.refuse_folder()
     destination = f"{reading.stem}.margrove" if output is None else output
     is_replaced = check_destination(destination)
@@ -152,7 +156,10 @@ def train(
     # Of one learner the budget is for its search alone.
     budget = Budget(training.budget, began) if training.is_auto else None
     kept = 0.0 if budget is None or report is None else min(_MOST_REPORT, _REPORT_SHARE * budget.seconds)
-    trained, table = learn(screen, reading, training, began, kept)
+    if reading.cluster is None:
+        trained, table = learn(screen, reading, training, began, kept)
+    else:
+        trained, table = learn_on_cluster(screen, reading, training, began)
     decision, model, proof = trained.decision, trained.model, trained.proof
     explained = learned(model, table_for(decision.training.learner, table))
     for warning in trained.warnings:
@@ -191,7 +198,7 @@ def learn(
     with parameters_blamed(training.params):
         decide = _decide_among_many if training.is_auto else _decide_on_one
         decision = decide(screen, training, table, facts, budget)
-        model, proof, warnings = _fit(screen, decision, table, budget, course)
+        model, proof, warnings = fit(screen, decision, table, budget, course)
     curve = [] if proof.is_left_out else _curve(screen, decision, budget)
     trained = Trained(decision, facts, model, proof, warnings, curve, began)
     model.training_record_ = trained.record(table, course)
@@ -335,10 +342,16 @@ def _check_vote_of_numbers(learner: Any, table: Table, params: Iterable[str]) ->
         )
 
 
-def _fit(
-    screen: Screen, decision: Decision, table: Table, budget: Budget, course: Course
+def fit(
+    screen: Screen,
+    decision: Decision,
+    table: Table,
+    budget: Budget,
+    course: Course,
+    given: tuple[Any, Any] | None = None,
 ) -> tuple[Any, Proof, list[str]]:
-    """Fit on all rows and recompute the certificate; return the model, the proof and warnings."""
+    """Fit on all rows and recompute the certificate; return the model, the proof and warnings. ``given`` is X and y
+    where the table has only some of the rows."""
     training, own = decision.training, None
     limit = training.time_limit
     if decision.chosen is not None:  # only auto has a budget for it
@@ -346,9 +359,10 @@ def _fit(
         limit = min(limit or math.inf, max(own.left, LEAST_LIMIT))
     model = replace(training, time_limit=limit).build()
     table = table_for(training.learner, table)
+    X, y = given or (table, None)
     with shown(screen, "fit on all rows", own), course:
-        warnings = fit_model(model, table)
-    proof = prove(screen, model, table, own)
+        warnings = fit_model(model, X, y)
+    proof = prove(screen, model, X, own, y)
     learner = last_step_of(model)
     if "time_limit" in learner.get_params():
         learner.set_params(time_limit=training.time_limit)  # the rest of the budget is not a parameter of the model
@@ -357,7 +371,8 @@ def _fit(
         learner.certificate_ = proof.certificate
     warnings += _never_predicted(training, model, table, decision.estimate)
     if explanation_of(learner).status == Status.INTERRUPTED:
-        screen.warn("interrupted: the model was fitted in part; the score above is that of models fitted completely")
+        score = "; the score above is that of models fitted completely" if decision.estimate.rounds else ""
+        screen.warn(f"interrupted: the model was fitted in part{score}")
     return model, proof, warnings
 
 

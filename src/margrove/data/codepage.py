@@ -97,7 +97,10 @@ def _score(text: str, letters: str) -> float:
             scores.append(-2.0 if before.isalpha() else 1.0)
         elif character.isalpha():
             is_odd = character.isupper() and before.islower()
-            is_odd |= character.islower() and before.isupper() and not after.islower()
+            is_end = (
+                not after.isalpha() and not text[max(place - 2, 0) : place - 1].isalpha()
+            )  # "Wä", short for Währung
+            is_odd |= character.islower() and before.isupper() and not after.islower() and not is_end
             is_odd |= not is_latin and any(each.isascii() and each.isalpha() for each in (before, after))
             is_odd |= not before.isalpha() and not after.isalpha() and is_beside
             scores.append(-2.0 if is_odd else 1.0 if character.lower()[0] in letters else -1.0)

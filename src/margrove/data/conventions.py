@@ -21,6 +21,7 @@ from margrove.advice import Advice, InPython, Setting
 from margrove.data.columns import Column, clip, some
 from margrove.data.formats import DateFormat, Format, NumberFormat, Order
 from margrove.data.written import (
+    FRACTIONS,
     POINT_MONEY,
     WrittenDate,
     WrittenNumber,
@@ -39,10 +40,15 @@ SIGNS = {"decimal_point": ".", "decimal_comma": ","}
 _PLAIN = {".": NumberFormat(".", ","), ",": NumberFormat(",", ".")}  # by the decimal sign
 _NAMES = {".": "point", ",": "comma", " ": "space", "'": "apostrophe"}
 _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
-_ABOUT = "<>~≈≤≥c"  # signs before a number; others are marks of footnotes
+_CLASSES = "<>≤≥+"  # signs beside a number that many cells of a column have if they are classes
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
+_PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
+_SAYS_TIME = re.compile(r"(?i)time|zeit|uhr|hour|heure|\bh?or[ae]|\btid|\bklo|start|end|begin|arriv|depart|dauer|durat")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
+_MONTH_OR_DAY = re.compile(r"[^\W\d_]{3,}\.?\s\d\d")  # Jan 24
+_SEASON = re.compile(r"(?:19|20)\d\d[-/]\d\d")
+_FAR = 7000  # days between a date that stands for none and the next one
 _VERSION = re.compile(r"\d\.\d{1,2}\.\d\d|\d\d\.\d\.\d\d")
 SAYS_DATE = re.compile(
     r"date|datum|dato|\bdata\b|fecha|\bday\b|\bdt\b|_dt\b|\bjour\b|\btag\b|日|päivä|ημερομηνία|termin", re.IGNORECASE
@@ -138,11 +144,12 @@ class Numbers:
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
-        if written is None or 4 * sum(cell.about[:1] in _ABOUT for cell in known if cell.about) > len(known):
+        if written is None or 4 * sum(cell.about[:1] in _CLASSES for cell in known if cell.about) > len(known):
             return None
         # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
         is_word = all(len(unit) > 2 and not re.search(r"\d", unit) for unit in units)
-        in_all = len({unit_name(cell.unit) for cell in known}) == 1 and len(known) == len(written) > 1
+        in_all = len({unit_name(cell.unit) for cell in known}) == 1 and len(known) > 1
+        in_all &= all(cell is not None or is_no_value(word) for word, cell in zip(text.texts, written, strict=True))
         return cls(text, written) if is_known or (is_word and in_all) else None
 
     def _check_codes(self) -> None:
@@ -150,7 +157,8 @@ class Numbers:
         has_zeros = any(body[0] == "0" and len(body) > 1 and body[1] not in ".," for body in self.bodies)
         are_groups = len(cells) > 2 and len(set(map(len, cells))) == 1 and all(map(_GROUPS.fullmatch, cells))
         are_groups |= all(cell[0] == "+" and " " in cell for cell in cells)
-        if has_zeros or are_groups or all(map(_LETTERED.fullmatch, cells)):
+        are_marks = all(any(re.fullmatch(rf"\d{{1,2}}\{sign}", cell) for cell in cells) for sign in "+-")  # 2+, 3-
+        if has_zeros or are_groups or are_marks or all(map(_LETTERED.fullmatch, cells)):
             problem = f"{cells[0]!r} may be a code or a number"
             raise UnclearError(problem, "If it is a number, set ", given_kind(self.text.name, "number"), ".")
 
@@ -158,8 +166,8 @@ class Numbers:
     def shown(self) -> set[str]:
         """The signs that must be the decimal sign of some cell: that of 1,5, but not of 1,500."""
         found = set()
-        for _, cell in self.known:
-            if not cell.body.isdigit():
+        for text, cell in self.known:
+            if not cell.body.isdigit() and text[-1] not in FRACTIONS:
                 may_be = [sign for sign in ".," if _may_be_decimal(cell, sign)]
                 found |= set(may_be) if len(may_be) == 1 else set()
         return found
@@ -176,7 +184,8 @@ class Numbers:
     def _decimal(self, elsewhere: set[str], unit: str) -> str:
         if len(self.shown) > 1:
             raise UnclearError("some numbers have a decimal point, others a decimal comma")
-        unsure = next((body for body in self.bodies if "." in body or "," in body), "")
+        signed = [cell.body for text, cell in self.known if text[-1] not in FRACTIONS]
+        unsure = next((body for body in signed if "." in body or "," in body), "")
         if self.shown or not unsure:
             return next(iter(self.shown), ".")
         sign = next(letter for letter in unsure if letter in ".,")
@@ -250,6 +259,13 @@ class Dates:
         if not is_given and any(map(_VERSION.fullmatch, text.texts)) and not SAYS_DATE.search(text.name):
             problem = f"{self.known[0][0]!r} may be a version or a date"
             raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["dmy"]), ".")
+        years = {cell.year for _, cell in self.known}
+        if not is_given and any(map(_MONTH_OR_DAY.fullmatch, text.texts)) and 2 * len(years) > len(self.known):
+            raise UnclearError(f"the number in {self.known[0][0]!r} may be a day or a year")
+        if all(_SEASON.fullmatch(cell) and (int(cell[2:4]) + 1) % 100 == int(cell[5:]) for cell in text.texts):
+            raise UnclearError(f"{self.known[0][0]!r} may be a month or two years")
+        if years and 2400 <= min(years) <= max(years) <= 2700:
+            raise UnclearError(f"years such as {min(years)} may be those of the Buddhist calendar")
 
     @classmethod
     def of(cls, text: Text) -> Dates | None:
@@ -305,7 +321,8 @@ class Dates:
         if len(days) > len({word for word, _ in days}):
             raise UnclearError(f"not all cells are dates{how}, such as {self.known[0][0]!r}")
         zone = "; their times are in UTC" if any(cell.zone is not None for _, cell in self.known) else ""
-        return [f"Column {self.text.name!r} holds dates{how}, such as {self.known[0][0]!r}{zone}."]
+        notes = [f"Column {self.text.name!r} holds dates{how}, such as {self.known[0][0]!r}{zone}."]
+        return notes + far_dates(self.text.name, np.array(values))
 
 
 def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
@@ -321,6 +338,9 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 def hours(text: Text) -> Column | None:
     """Return a column of times of day as hours; None if a cell is something else."""
+    # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
+    if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
+        return None
     found = text.parsed(clock_hours)
     values = [math.nan if hour is None else hour for hour in found or ()]
     is_strange = any(math.isnan(hour) and not is_no_value(cell) for hour, cell in zip(values, text.texts, strict=False))
@@ -338,6 +358,17 @@ def _order_setting(name: str, orders: Sequence[Order]) -> InPython:
     python = " or ".join([f"kinds={{{name!r}: {first!r}}}", *map(repr, rest)])
     others = (part for order in rest for part in (" or ", Setting("date", f"{name}:{order}")))
     return InPython(python, Setting("date", f"{name}:{first}"), *others)
+
+
+def far_dates(name: str, days: NDArray[np.float64]) -> list[str]:
+    """Return a note on a date at an end that databases write for none, as 9999-12-31, if it is far from all others."""
+    known = np.unique(np.floor(days[~np.isnan(days)]))
+    if known.size < 2:
+        return []
+    gaps, others = known[[1, -1]] - known[[0, -2]], known[[-1, -2]] - known[[1, 0]]
+    ends = known[[0, -1]][gaps > np.maximum(2 * others, _FAR)]
+    shown = [day for day in map(DateFormat().show, ends.tolist()) if day[5:] in ("01-01", "12-31")]
+    return [f"Column {name!r}: {day} is far from all other dates, and may mark missing cells." for day in shown]
 
 
 def odd_notes(name: str, odd: Sequence[str], what: str) -> list[str]:

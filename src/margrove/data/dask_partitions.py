@@ -8,12 +8,10 @@ Results come back in the order of the partitions, whichever worker they come fro
 
 from __future__ import annotations
 
-import glob
-import os
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
@@ -24,11 +22,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from margrove.data.frames import as_array, is_frame
-from margrove.data.lazy import kind_of_collection
+from margrove.data.lazy import is_files, kind_of_collection
 from margrove.data.partitions import Part
-from margrove.data.readers import read_table
 from margrove.data.table import Table
-from margrove.data.target import choose_target
 from margrove.errors import EngineError, InputError, MissingExtraError, ParameterError, shown
 from margrove.run.threads import blas_held_back
 
@@ -39,6 +35,8 @@ if TYPE_CHECKING:
 _DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _WAIT = 0.05  # seconds between two looks at Ctrl-C and the time limit
 _MOST_LOSSES = 5  # of one partition: each time Dask has given it up, by default after the death of four workers
+_CONNECT = 10.0  # seconds to wait for a scheduler, at most
+_PAUSE = 0.2  # seconds before what Dask has given up is submitted again
 _PATIENCE = 60  # seconds without a worker, before the fit ends
 _LOOK = 2.0  # seconds between two looks at whether there are workers
 _CELLS = 1 << 21  # numbers of a partition of rows from memory: 16 MB of float64
@@ -74,7 +72,8 @@ def connected(address: str | None) -> Iterator[Client]:
     elif address == "local":
         # Only this machine can connect, and the workers end with this process.
         how = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "threads_per_worker": 1, "processes": True}
-        local = distributed.LocalCluster(**how, preload=_DEAF)
+        # What fails on a worker is raised here: its log would repeat that in the middle of a display.
+        local = distributed.LocalCluster(**how, preload=_DEAF, silence_logs=logging.CRITICAL)
         with local, distributed.Client(local, set_as_default=False) as client:
             workers = len(local.workers)
             local.adapt(minimum=workers, maximum=workers)  # a worker that dies while it starts is replaced, too
@@ -83,7 +82,7 @@ def connected(address: str | None) -> Iterator[Client]:
                 yield client
     else:
         try:
-            client = distributed.Client(address, set_as_default=False)
+            client = distributed.Client(address, set_as_default=False, timeout=_connect_seconds())
         except (OSError, ValueError) as error:
             raise EngineError(
                 f"there is no Dask scheduler at {address!r} ({error}). Start one, or correct the address."
@@ -92,6 +91,15 @@ def connected(address: str | None) -> Iterator[Client]:
             check_workers(client)
             with client.as_current():
                 yield client
+
+
+def _connect_seconds() -> float:
+    """Return how long to wait for a scheduler: what Dask is configured for, but its default of half a minute is long
+    for an address with a mistake in it."""
+    import dask
+
+    configured = dask.config.get("distributed.comm.timeouts.connect")
+    return min(_CONNECT, float(dask.utils.parse_timedelta(configured)))
 
 
 def check_workers(client: Client) -> None:
@@ -119,15 +127,17 @@ def _cannot_import(subject: str, error: BaseException) -> EngineError:
 
 
 class Key:
-    """A result on the cluster, and how it is made: ``make`` submits it, at once and again whenever Dask has lost it."""
+    """A result on the cluster, and how it is made: ``make`` submits it, at once and again whenever Dask has lost it.
+    ``below`` are the keys that it is made of."""
 
-    def __init__(self, name: str, make: Callable[[], Future]) -> None:
-        self.name, self._make = name, make
+    def __init__(self, name: str, make: Callable[[], Future], below: Sequence[Key] = ()) -> None:
+        self.name, self._make, self._below = name, make, below
         self._future: Future | None = make()
 
     def future(self) -> Future:
         """Return the future, submitted again if Dask has lost it."""
-        if self._future is None or _is_lost(self._future):
+        self.release_lost()
+        if self._future is None:
             self._future = self._make()
         return self._future
 
@@ -138,7 +148,16 @@ class Key:
 
     def release(self) -> None:
         """Let Dask forget the result. What needs it later makes it again."""
-        self._future = None
+        if self._future is not None:
+            self._future.release()  # also where the traceback of an error still holds it
+            self._future = None
+
+    def release_lost(self) -> None:
+        """Release it, if Dask has lost it, and what it is made of: while anybody wants a key, Dask keeps its errors."""
+        if self._future is not None and _is_lost(self._future):
+            self.release()
+            for key in self._below:
+                key.release_lost()
 
 
 class Tasks:
@@ -153,7 +172,7 @@ class Tasks:
         def make() -> Future:
             return self.client.submit(_applied, function, *map(_futures_of, given), pure=False)
 
-        return Key(name, make)
+        return Key(name, make, _keys_in(given))
 
     def results(self, keys: Sequence[Key]) -> Iterator[list[Any] | None]:
         """Yield None, about twenty times a second, until all results are there, then these, in the order of the keys.
@@ -179,6 +198,10 @@ class Tasks:
                 if not lost:
                     _raise_first(keys, futures)
                     raise
+                futures.clear()
+                for place in lost:
+                    keys[place].release_lost()
+                time.sleep(_PAUSE)  # until the scheduler has heard of it
             else:
                 yield found
                 return
@@ -197,6 +220,12 @@ def _futures_of(given: Any) -> Any:
     if isinstance(given, Key):
         return given.future()
     return [_futures_of(each) for each in given] if isinstance(given, list) else given
+
+
+def _keys_in(given: Any) -> list[Key]:
+    if isinstance(given, Key):
+        return [given]
+    return [key for each in given for key in _keys_in(each)] if isinstance(given, list | tuple) else []
 
 
 def check_connection(client: Client) -> None:
@@ -286,17 +315,17 @@ def last_of(results: Iterator[list[Any] | None]) -> list[Any]:
 # Where partitions come from
 
 
-def partitions_of(client: Client, X: Any, y: Any, sample_weight: Any) -> DaskPartitions:
+def partitions_of(client: Client, X: Any, y: Any, sample_weight: Any, *, needs_target: bool = True) -> DaskPartitions:
     """Return the partitions of a table.
 
     X is a Dask array or data frame with y and sample_weight partitioned alike; a list of files or a pattern; or rows in
     memory. Of a frame and of files y and sample_weight may be the names of columns.
     """
     bounds: list[tuple[int, int]] = []
-    if kind_of_collection(X) is not None:
+    if is_files(X):
+        names, start = _from_files(client, X, y, sample_weight, needs_target=needs_target)
+    elif kind_of_collection(X) is not None:
         names, start = _from_collection(client, X, y, sample_weight)
-    elif _is_files(X):
-        names, start = _from_files(client, X, y, sample_weight)
     else:
         names, start, bounds = _from_memory(client, X, y, sample_weight)
     return DaskPartitions(Tasks(client), [Key(name, partial(start, p)) for p, name in enumerate(names)], bounds)
@@ -343,7 +372,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> Any:
         raise InputError(
             f"{name} has shape {given.shape}", cure="Pass one column: several targets need rows in memory."
         )
-    if hasattr(given, "chunks") and hasattr(X, "chunks"):
+    if hasattr(given, "chunks") and hasattr(X, "chunks") and not _has_unknown_sizes(given, X):
         if given.shape[0] != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows and {name} has {given.shape[0]}", cure="Each row needs one.")
         given = given.rechunk((X.chunks[0],))
@@ -354,6 +383,10 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> Any:
             f"X has {n_partitions} partitions and {name} has {len(parts)}", cure=f"Partition {name} as X is."
         )
     return parts
+
+
+def _has_unknown_sizes(*arrays: Any) -> bool:
+    return any(array.shape[0] != array.shape[0] for array in arrays)
 
 
 def _part_of_collection(X: Any, y: Any, weight: Any, name: str) -> Part:
@@ -372,74 +405,22 @@ def _taken_out(X: Any, column: Any) -> tuple[Any, Any]:
     return (X.drop(columns=column), X[column].to_numpy()) if isinstance(column, str) else (X, column)
 
 
-def _is_files(X: Any) -> bool:
-    if isinstance(X, str | os.PathLike):
-        return True
-    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(each, str | os.PathLike) for each in X)
+def _from_files(client: Client, X: Any, target: Any, weight: Any, *, needs_target: bool) -> tuple[list[str], Start]:
+    from margrove.data.file_set import FileSet
 
-
-@dataclass(frozen=True)
-class _Piece:
-    """A file, or a row group of a Parquet file."""
-
-    path: str
-    group: int | None = None
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return self.path if self.group is None else f"row group {self.group} of {self.path}"
-
-
-def _from_files(client: Client, X: Any, target: Any, weight: Any) -> tuple[list[str], Start]:
-    for name, given in (("y", target), ("sample_weight", weight)):
-        if not (isinstance(given, str) or (given is None and name == "sample_weight")):
+    for name, given, is_needed in (("y", target, needs_target), ("sample_weight", weight, False)):
+        if not (isinstance(given, str) or (given is None and not is_needed)):
             raise InputError(
                 f"X names files and {name} is of type {type(given).__name__}",
                 cure=f"Pass the name of a column as {name}.",
             )
-    if isinstance(X, list | tuple):
-        paths = [os.path.abspath(each) for each in X]
-    else:
-        paths = sorted(glob.glob(os.path.abspath(X)))
-        if not paths:
-            raise InputError(f"no file matches {os.fspath(X)!r}", cure="Check the pattern.")
-    pieces = [piece for path in paths for piece in _pieces(path)]
+    files = FileSet.of(X)
+    sent = Key("the names of the files", partial(scattered, client, files))
 
     def start(p: int) -> Future:
-        return client.submit(_applied, _part_of_file, pieces[p], target, weight, pure=False)
+        return client.submit(_applied, FileSet.part, sent.future(), p, target, weight, pure=False)
 
-    return [piece.name for piece in pieces], start
-
-
-def _pieces(path: str) -> list[_Piece]:
-    if not path.endswith((".parquet", ".pq")):
-        return [_Piece(path)]
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    try:
-        n_groups = pyarrow.parquet.ParquetFile(path).metadata.num_row_groups
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"cannot be read ({error})", file=path, cure="Check the file.") from error
-    return [_Piece(path, group) for group in range(n_groups)] if n_groups > 1 else [_Piece(path)]
-
-
-def _part_of_file(piece: _Piece, target: str, weight: str | None) -> Part:
-    if piece.group is None:
-        table = read_table(piece.path, target=target)
-    else:
-        import pyarrow.parquet
-
-        from margrove.data.arrow import table_from_batches
-
-        group = pyarrow.parquet.ParquetFile(piece.path).read_row_group(piece.group)
-        table = choose_target(table_from_batches(group.to_batches(), piece.path, "parquet"), target)
-    weights = None
-    if weight is not None:
-        weights = table[weight].values
-        table = table.select([name for name in table.names if name != weight])
-    return Part(table, table.labels(), weights, piece.name, piece.path)
+    return files.names, start
 
 
 def _from_memory(client: Client, X: Any, y: Any, weight: Any) -> tuple[list[str], Start, list[tuple[int, int]]]:
@@ -479,7 +460,8 @@ def scattered(client: Client, part: Any) -> Future:
     begun = time.monotonic()
     while True:
         try:
-            return client.scatter(part, hash=False, timeout=_PATIENCE)
+            (future,) = client.scatter([part], hash=False, timeout=_PATIENCE)  # a list would be taken apart
+            return future
         except OSError as error:  # TimeoutError and Dask's CommClosedError are of this kind
             check_connection(client)
             if time.monotonic() - begun > _PATIENCE:

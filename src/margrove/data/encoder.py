@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -34,6 +35,7 @@ from margrove.data.encoding import (
 )
 from margrove.data.formats import Format
 from margrove.data.inspection import is_constant, is_free_text, is_identifier
+from margrove.data.lazy import is_files, kind_of_collection, predicted_lazily
 from margrove.data.rows import Matrix
 from margrove.data.sample import read_features
 from margrove.data.table import Table, note_target
@@ -153,9 +155,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     deviations_: list[float] = fitted()
 
     def fit(self, X: Any, y: object = None) -> Self:
-        """Learn levels, fills, means and scales of a table, data frame, array or sparse matrix; ``y`` is ignored."""
+        """Learn levels, fills, means and scales of a table, data frame, array or sparse matrix; ``y`` is ignored.
+
+        X may be a Dask array or data frame, or a list of files or a pattern (``"data/*.csv"``), of which y is the name
+        of the target: then the encoding is learned on the workers of the current Dask client, and is the same.
+        """
         check_parameters(self)
         self.__dict__.pop("deviations_", None)  # those of an earlier fit
+        if is_files(X) or kind_of_collection(X) is not None:
+            return self._fit_partitions(X, y)
         table = read_features(self, X)
         check_text_columns(table, text_names(self.text))
         if table.sparse is not None:
@@ -163,17 +171,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.columns_, self.dropped_ = describe_sparse(table, *how)
         else:
             self.columns_, self.dropped_ = self._learn_dense(table)
-        if not self.columns_:
-            problem = f"no column is left to learn from (n_samples = {table.n_rows}): each is constant or an identifier"
-            keep = InPython(", or keep them: drop_constant=False, drop_identifiers=False")
-            raise InputError(problem, file=table.source, cure=Advice("Add rows or columns", keep, "."))
         note_target(self, table)
-        self._warn_dropped(table)
+        self._check_dropped(table.source, table.n_rows, texts_among(table, self.dropped_))
+        return self
+
+    def _fit_partitions(self, X: Any, y: object) -> Self:
+        """Learn each column where all of it has been brought together."""
+        from margrove.data.dask_partitions import connected, last_of, partitions_of
+        from margrove.data.regrouped import regrouped
+
+        with connected(None) as client:
+            parts = partitions_of(client, X, y if isinstance(y, str) else None, None, needs_target=False)
+            n, groups = regrouped(self, parts, clone(self), text_names(self.text))
+            keys = [group.submit(_learned, clone(self), group.start) for group in groups]
+            found = last_of(parts.tasks.results(keys))
+        if isinstance(y, str):
+            self.target_ = y
+        self.columns_ = [column for kept, _, _ in found for column in kept]
+        self.dropped_ = [column for _, dropped, _ in found for column in dropped]
+        self._check_dropped("partitions", n, [name for _, _, texts in found for name in texts])
         return self
 
     def transform(self, X: Any) -> Matrix:
-        """Return the table as numbers, an array or CSR matrix: float32 where every number of it is, else float64."""
+        """Return the table as numbers, an array or CSR matrix: float32 where every number of it is, else float64.
+
+        Of a Dask collection it is a dask array, and of files a set of files, which workers will read and encode.
+        """
         check_is_fitted(self)
+        if is_files(X):
+            from margrove.data.file_set import FileSet
+
+            return replace(FileSet.of(X), encoder=self)
+        if kind_of_collection(X) is not None:
+            return self._transform_lazily(X)
         everything = sorted((*self.columns_, *self.dropped_), key=lambda column: column["index"])
         table = read_features(self, X, names=[column["name"] for column in everything])
         table = with_trained_parts(table, self.columns_)
@@ -242,15 +272,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 kept.append(describe_numeric(column, index, *numbers))
         return kept, dropped
 
-    def _warn_dropped(self, table: Table) -> None:
+    def _check_dropped(self, source: str, n: int, texts: Sequence[str]) -> None:
+        """Warn of columns that are left out, of which ``texts`` are free text. Raise `InputError` if none is left."""
+        if not self.columns_:
+            problem = f"no column is left to learn from (n_samples = {n}): each is constant or an identifier"
+            keep = InPython(", or keep them: drop_constant=False, drop_identifiers=False")
+            raise InputError(problem, file=source, cure=Advice("Add rows or columns", keep, "."))
         reasons = {"constant": "are constant", "identifier": "are identifiers (nearly every cell is different)"}
         for why, words in reasons.items():
             names = [column["name"] for column in self.dropped_ if column["why"] == why]
-            texts = [name for name in names if why == "identifier" and is_free_text(table[name])]
             hint = ("; the words of a text are used with ", Setting("text", texts[0])) if texts else ()
             if names:
-                message = Advice(f"{table.source}: columns that {words} are left out: {named(names)}", *hint, ".")
+                hint = hint if why == "identifier" else ()
+                message = Advice(f"{source}: columns that {words} are left out: {named(names)}", *hint, ".")
                 warnings.warn(message, DataWarning, stacklevel=3)
+
+    def _transform_lazily(self, X: Any) -> Any:
+        """Return the encoded partitions of a collection, of which nothing is computed yet."""
+        numeric = {column["name"] for column in self.columns_ if column["kind"] == "numeric"}
+        is_frame = hasattr(X, "columns")
+        dtypes = [kind for name, kind in X.dtypes.items() if str(name) in numeric] if is_frame else [X.dtype]
+        is_single = len(dtypes) > 0 and all(kind == np.float32 for kind in dtypes)
+        dtype, size = np.dtype(np.float32 if is_single else np.float64), sum(map(width, self.columns_))
+        meta = scipy.sparse.csr_matrix((0, size), dtype=dtype) if self._gives_sparse(size) else None
+        return predicted_lazily(self, "transform", X, dtype, size, meta=meta)
 
     def _is_plain(self) -> bool:
         """Return whether the encoding is arithmetic alone, from numbers to as many numbers."""
@@ -297,3 +342,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return total_width >= SPARSE_WIDTH
         # At most one cell of each input column is not zero (two with an indicator, which is rare).
         return total_width >= SPARSE_WIDTH and len(self.columns_) <= SPARSE_SHARE * total_width
+
+
+def texts_among(table: Table, dropped: Sequence[Description]) -> list[str]:
+    """Return the names of the identifiers among the columns left out that are free text."""
+    return [each["name"] for each in dropped if each["why"] == "identifier" and is_free_text(table[each["name"]])]
+
+
+def _learned(
+    pieces: list[Table | None], encoder: TableEncoder, start: int
+) -> tuple[list[Description], list[Description], list[str]]:
+    """Return what is learned of some columns of all rows, those left out, and which of these are free text. ``start``
+    is the number of the first one."""
+    from margrove.data.regrouped import whole_columns
+
+    table = whole_columns(pieces)
+    check_text_columns(table, [name for name in text_names(encoder.text) if name in table])
+    kept, dropped = encoder._learn_dense(table)
+    for description in (*kept, *dropped):
+        description["index"] += start
+    return kept, dropped, texts_among(table, dropped)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
 
-from margrove.data.written import is_known_unit
+from margrove.data.written import is_known_unit, is_no_value
 
 _NUMBER = re.compile(r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|[-+]?\d*,\d+(e[-+]?\d+)?")
 _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
@@ -48,7 +48,7 @@ def find_header(rows: list[list[str]], missing: Collection[str], header: bool | 
     if body and all(len(row) == len(names) + 1 for row in body) and any(row[-1].strip() for row in body):
         # R writes the names of the columns, but none above the names of the rows. Other cells are one too many.
         return Header(first, first + 1, ("", *map(_name, names)) if _name_rows(body) else _names(names), tuple(names))
-    if len(rows) > first + 2 and (joined := _with_units(rows[first:])):
+    if len(rows) > first + 2 and (joined := _with_units(rows[first:], missing)):
         return Header(first, first + 2, joined, tuple(rows[first + 1]))
     if header == "auto" and not _has_names([names, *_usual(body)], missing):
         return Header(first, first, ("",) * len(names))
@@ -76,7 +76,7 @@ def _name_rows(rows: list[list[str]]) -> bool:
     return all(int(above) < int(below) for above, below in pairwise(first))
 
 
-def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
+def _with_units(rows: list[list[str]], missing: Collection[str]) -> tuple[str, ...] | None:
     """Return the names with the units that stand in the line below them, above numbers: ``length (mm)``. None if there
     are no such units."""
     names, units = _names(rows[0]), _names(rows[1])
@@ -85,7 +85,8 @@ def _with_units(rows: list[list[str]]) -> tuple[str, ...] | None:
     found, n_known = list(names), 0
     for j, unit in enumerate(units):
         plain = unit[1:-1].strip() if unit[:1] + unit[-1:] in ("()", "[]") else unit
-        column = [row[j].strip() for row in rows[2:] if j < len(row) and row[j].strip()]
+        column = [row[j].strip() for row in rows[2:] if j < len(row)]
+        column = [cell for cell in column if cell and cell not in missing and not is_no_value(cell)]
         if not unit or plain in _NO_UNIT or re.search("yy|jj|aa", plain.casefold()):  # a format of dates
             continue
         if is_formatted(unit) or not column or not all(map(is_formatted, column)):
@@ -140,6 +141,8 @@ def width_of(rows: list[list[str]]) -> tuple[int, int]:
 def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     """Return the record with which the table begins: 0 unless what stands above is surely no part of it."""
     width, typical = width_of(rows)[0], typical_of(rows)
+    if settings := _below_settings(rows, width):
+        return settings
     used = max(len("\0".join(row).rstrip(" \0").split("\0")) for row in rows if len(row) == width)
     for place, row in enumerate(rows):
         is_remark = row[0].startswith("#") or filled(row) > max(width, len(rows[min(place + 1, len(rows) - 1)]))
@@ -163,6 +166,19 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
     return place if all(titles) and _has_names(below, missing) else 0
 
 
+def _below_settings(rows: list[list[str]], width: int) -> int:
+    """Return the record of the names that stand above nothing but numbers, down to the end, if no record above them
+    could be a row and most have gaps, as those of an instrument's settings; 0 if there is none."""
+    for place in range(1, len(rows) - 3):
+        row = rows[place]
+        if len(row) == filled(row) == width > 2 and not any(map(is_formatted, row)):
+            is_body = all(filled(below) == width and all(map(is_typed, below)) for below in rows[place + 1 :])
+            full = [above for above in rows[:place] if filled(above) == width]
+            if is_body and 2 * len(full) < place and not any(is_typed(cell) for above in full for cell in above):
+                return place
+    return 0
+
+
 def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tuple[str, ...] | None:
     """Return the names of a header of two lines, the upper of which names groups of columns; None if it is none."""
     if not 0 <= upper < len(rows) - 2 or len(rows[upper]) != len(rows[upper + 1]):
@@ -179,7 +195,12 @@ def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tupl
     joined = tuple(" ".join(filter(None, pair)) for pair in zip(groups, below, strict=True))
     names = [name for name in joined if name]
     is_repeated = len(set(lower)) < len(lower) or any(a == b != "" for a, b in pairwise(above))
-    is_merged = filled(above) > 1 and is_wide and (has_blank or is_repeated)
+    # A name that comes twice has a group above it, and is no unit.
+    is_split = len(set(lower)) < len(lower) and not any(
+        is_typed(name) or is_known_unit(name.strip("[]()")) for name in lower
+    )
+    is_split &= all(over or below.count(under) < 2 for over, under in zip(above, below, strict=True))
+    is_merged = filled(above) > 1 and ((is_wide and (has_blank or is_repeated)) or (is_split and filled(above) > 2))
     if not is_merged or len(set(names)) < len(names):
         return None
     is_header = _are_counted(below) or names_numbers([below, *_usual(rows[upper + 2 :])], missing)

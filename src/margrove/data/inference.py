@@ -25,6 +25,7 @@ from margrove.data.conventions import (
     Numbers,
     Text,
     UnclearError,
+    far_dates,
     given_kind,
     hours,
     odd_notes,
@@ -49,7 +50,14 @@ Kinds = Mapping[str, str | Format | tuple[str, ...]]
 _FIRST = 1000  # rows that are looked at before all are
 _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
-_CODE = re.compile(r"0\d+|\d\d+[eE]\d\d?")
+_SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
+_SAYS_VERSION = re.compile(r"(?i)version|release|firmware|\b(?:chapter|section|kapitel)\b")
+_SAYS_POSTCODE = re.compile(
+    r"(?i)\b(?:plz|zip|post(?:al)? ?_?code|postleitzahl|zip_?code|code postal|postnr|postnummer|irsz)\b"
+)
+_SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE}
+_CODE = re.compile(r"0\d+|0\d(?:\.\d\d)+|\d\d+[eE]\d\d?")
+_DIGITS_ONLY = re.compile(r"[^.]*|\d\d(?:\.\d\d)+")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
 _LONG = re.compile(r"\d{16,}")
 # The beginning of a number or a date, also after a sign or in brackets; or a year.
@@ -95,9 +103,11 @@ def infer_columns(
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            if seen is not None and _has_codes(Text(seen)):
+            says = next((what for what, name in _SAYS_CODE.items() if name.search(column.name)), "")
+            if seen is not None and (says or _has_codes(Text(seen))):
                 found[column.name] = seen
-                words = f"Column {column.name!r} holds codes with leading zeros, or such as 12E4, so it is a category. "
+                what = says or "codes with leading zeros, or such as 12E4"
+                words = f"Column {column.name!r} holds {what}, so it is a category. "
                 notes.append(Advice(words, "If it holds numbers, set ", given_kind(column.name, "number"), "."))
             elif seen is not None and (_may_be_dates(column) or any(map(_POINTED.fullmatch, map(str, seen.levels)))):
                 texts[column.name] = Text(seen)
@@ -106,6 +116,8 @@ def infer_columns(
             else:
                 plain.append(column)
                 notes += _odd_numbers(column, rows)
+        elif column.is_date:
+            notes += far_dates(column.name, column.values)
     for column, said in _read_texts(texts, plain, usual, rows):
         found[column.name] = column
         notes += said
@@ -159,7 +171,10 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             if column.kind != "numeric" or column.format is not None:
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
-            return _may_be_dates(column) or is_long or (has_zeros() and _is_whole(column))
+            is_postcode = rows is not None and _SAYS_POSTCODE.search(column.name) is not None and _is_whole(column)
+            is_version = rows is not None and _SAYS_VERSION.search(column.name) is not None and not _is_whole(column)
+            may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))
+            return _may_be_dates(column) or is_long or is_version or is_postcode or may_be_code
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -195,11 +210,17 @@ def _may_be_dates(column: Column) -> bool:
     """Return whether whole numbers may be dates such as 20240304: they are called so, or several are all days."""
     if column.kind != "numeric" or column.format is not None or not column.values.size:
         return False
-    if not _all(column, lambda values: (values > 19_000_100) & (values < 21_001_232)) or not _is_whole(column):
+    first = _first(column)
+    # 20240304, 20240304123000, or 202403 in a column of months
+    scale = next((s for s in (1.0, 1e6, 1e-2) if first.size and 19_000_100 * s <= first[0] < 21_001_232 * s), 0.0)
+    ends = 19_000_100 * scale, 21_001_232 * scale
+    if not scale or not _all(column, lambda values: (values >= ends[0]) & (values < ends[1])) or not _is_whole(column):
         return False
-    is_called_otherwise = IDENTIFIER.search(column.name) is not None
-    days = {str(int(value)) for value in _first(column)}
-    are_days = len(days) > 4 and all(not math.isnan(DateFormat().parse(day)) for day in days)
+    days = {str(int(value)) for value in first}
+    are_days = all(not math.isnan(DateFormat().parse(day)) for day in days)
+    if scale < 1:
+        return are_days and _SAYS_MONTH.search(column.name) is not None
+    is_called_otherwise = len(days) < 5 or IDENTIFIER.search(column.name) is not None
     return SAYS_DATE.search(column.name) is not None or (are_days and not is_called_otherwise)
 
 
@@ -224,7 +245,7 @@ def _has_codes(text: Text) -> bool:
     """Return whether whole numbers have leading zeros, or look like 12E4, as codes do, and not shorter numbers more
     often than these."""
     padded = np.array([_CODE.fullmatch(cell) is not None for cell in text.texts])
-    if not padded.any() or any("." in cell for cell in text.texts):
+    if not padded.any() or not all(map(_DIGITS_ONLY.fullmatch, text.texts)):
         return False
     lengths = np.array(list(map(len, text.texts)))
     return bool(text.counts[lengths < lengths[padded].min()].sum() <= text.counts[padded].sum())
@@ -270,7 +291,7 @@ def _read_texts(
     elif "," not in decimals and not all(map(_is_whole, plain)):
         decimals.add(".")
     found: list[tuple[Column, list[str]]] = []
-    if "," in decimals and rows is not None:
+    if "," in decimals and rows is not None and rows.dialect.decimal_point == ".":
         for column in (column for column in plain if not _is_whole(column)):
             words = (
                 f"Column {column.name!r} has a decimal point, and other columns have a decimal comma. If it holds codes"
@@ -319,17 +340,17 @@ def _begins(cell: str) -> bool:
 
 def _left_over(text: Text) -> list[str]:
     """Return a note if most cells of a column that stays text begin as numbers or dates do."""
-    if 2 * sum(map(_begins, text.sample)) <= len(text.sample):
+    if 2 * sum(map(_begins, text.sample)) < len(text.sample):
         return []
     has_digits = np.array(list(map(_begins, text.texts)))
     is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
     n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
-    if 2 * int(text.counts[has_digits].sum()) <= n_rows:
+    if 2 * int(text.counts[has_digits].sum()) < n_rows:
         return []
     place = int(np.argmax(np.where(is_read, -1, text.counts)))
     cell = text.texts[place]
     words = f"Column {text.name!r} stays text: "
-    if 2 * n_read < n_rows or n_read == n_rows:
+    if 2 * n_read < n_rows or n_read == n_rows or re.search(r"\d", cell):
         return [f"{words}cells such as {clip(cell)!r} are no numbers or dates of one format."]
     words += f"{n_rows - n_read:,} of {n_rows:,} cells are no numbers or dates, such as {clip(cell)!r}. "
     return [Advice(words, "If they mark missing cells, set ", Setting("missing", cell), ".")]

@@ -7,17 +7,19 @@ of workers. `margrove.data.dask_partitions` implements them on Dask.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from margrove.data.columns import MISSING, Column
+from margrove.data.columns import MISSING, Column, is_number
 from margrove.data.rows import Matrix
 from margrove.data.stream import numbers_of_table
 from margrove.data.table import Table
-from margrove.errors import InputError
+from margrove.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,12 @@ def stacked(tables: Sequence[Table]) -> Table:
 def _stacked(parts: Sequence[Column], sources: Sequence[str]) -> Column:
     """Return the parts of a column as one. One whose cells are all missing may be of any kind."""
     known = [place for place, part in enumerate(parts) if part.n_missing < len(part)]
-    model = parts[known[0]] if known else parts[0]
+    # A word among numbers is the odd one, wherever it stands.
+    first = next((place for place in known if parts[place].kind == "numeric"), known[0] if known else 0)
+    model = parts[first]
     for place in known:
         if parts[place].kind != model.kind:
-            raise InputError(
-                f"the column is {parts[place].shown_kind} here, and {model.shown_kind} in {sources[known[0]]}",
-                file=sources[place],
-                column=model.name,
-                cure="Write it alike everywhere.",
-            )
+            raise _other_kind(parts[place], model, sources[place], sources[first])
     levels = {level for place in known for level in parts[place].levels}
     if model.kind != "category":
         gap = np.nan if model.kind == "numeric" else MISSING
@@ -90,6 +89,23 @@ def _stacked(parts: Sequence[Column], sources: Sequence[str]) -> Column:
         recode = np.array([place_of.get(level, MISSING) for level in part.levels] + [MISSING], dtype=np.int32)
         values.append(recode[part.values])
     return replace(model, values=np.concatenate(values), levels=ordered)
+
+
+def _other_kind(part: Column, model: Column, source: str, other: str) -> InputError:
+    """Return the error about a part of a column of another kind. A word among numbers is named with its line."""
+    wanted = partial(InputError, column=model.name, cure="Write it alike everywhere.")
+    words = [code for code, level in enumerate(part.levels) if not is_number(str(level))]
+    if model.kind != "numeric" or not words:
+        problem = f"the column is {part.shown_kind} here, and {model.shown_kind} in {other}"
+        return wanted(problem, file=source)
+    row = int(np.isin(part.values, words).argmax())
+    word = shown(part.levels[part.values[row]])
+    problem = f"{word} is not a number; the column is {part.shown_kind} here, and {model.shown_kind} in {other}"
+    if not os.path.isfile(source):
+        return wanted(f"{problem}; see row {row}", file=source)
+    from margrove.data.readers import line_of_row
+
+    return wanted(problem, file=source, line=line_of_row(source, row))
 
 
 class Partitions(Protocol):

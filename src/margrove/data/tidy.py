@@ -363,7 +363,8 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         elif i == 0:
             found[i] = lacks and fitting > 1 and 2 * fitting >= len(numbers) and len(rows) > 2
         else:
-            found[i] = (lacks or len(numbers) > 1) and bool(numbers) and fitting == len(numbers) and i > 2
+            is_all = fitting == len(numbers) and (lacks or len(numbers) > 1)
+            found[i] = i > 2 and bool(numbers) and (is_all or (lacks and fitting > 1 and 2 * fitting >= len(numbers)))
         if found[i]:
             sums.leave_out(i)
     if (called & ~found).any():

@@ -10,8 +10,18 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-# Blanks, minus signs, apostrophes and figures that look like those of ASCII.
-_PLAIN = str.maketrans("\xa0\u202f\u2009\u2007\u2212\u2013\u2012\u2019\u2018\u00b4`％￥", "    ---''''%¥")
+# Blanks, minus signs, apostrophes and figures that look like those of ASCII; marks without width, as those of text that
+# is written from the right, are left out.
+FRACTIONS = "½¼¾"
+_PLAIN = (
+    str.maketrans(
+        "\xa0\u202f\u2009\u2007\u2212\u2013\u2012\uff0d\u2019\u2018\u00b4`％￥٫٬μ",
+        "    ----''''%¥.,µ",
+        "\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufeff\xad",
+    )
+    | {ord("℃"): "°C", ord("℉"): "°F"}
+    | dict(zip(map(ord, FRACTIONS), (".5", ".25", ".75"), strict=True))
+)
 _CURRENCIES = {  # by their spellings in lower case; the first is the name by which they are compared
     spelling: words[0]
     for words in (
@@ -34,7 +44,7 @@ _CURRENCIES = {  # by their spellings in lower case; the first is the name by wh
         ("isk",),
         ("ron", "lei"),
         ("bgn", "лв"),
-        ("try", "₺"),
+        ("try", "₺", "tl"),
         ("ils", "₪"),
         ("zar",),
         ("mxn",),
@@ -57,23 +67,39 @@ _CURRENCIES = {  # by their spellings in lower case; the first is the name by wh
     )
     for spelling in words
 }
-_UNIT = re.compile(
-    "%|‰|°|°c|°f|nm|µm|mm|cm|dm|m|km|in|inch|ft|yd|mi|miles|mm²|cm²|m²|m2|qm|km²|ha|ac|acres|sqft|sqm|cm³|m³|m3|ml|cl|dl|"
-    "l|ltr|litre|liter|litres|liters|gal|oz|µg|mg|g|gr|kg|kgs|t|to|tonnes|tons|lb|lbs|st|ms|s|sec|sek|min|mins|h|hr|hrs|"
-    "hours|std|d|days|tage|jours|weeks|months|years|yrs|v|mv|kv|ma|ah|mah|w|kw|mw|gw|wh|kwh|mwh|gwh|j|kj|mj|cal|kcal|pa|"
-    "hpa|kpa|mpa|bar|mbar|psi|n|kn|hz|khz|mhz|ghz|db|dba|bit|kb|mb|gb|tb|kib|mib|gib|bps|kbps|mbps|km/h|kmh|mph|m/s|rpm|"
-    "1/min|ppm|ppb|mg/l|µg/l|g/l|mmol/l|mg/dl|g/m²|kg/m²|€/m²|kg/m³|pts|pt|pcs|pc|stk|stück|units|px|dpi"
-)
+_SPELLINGS_OF_UNITS = """
+% ‰ ° °c °f nm µm=um mm cm dm m km in=inch ft yd mi=miles mm²=mm2 cm²=cm2 m²=m2=qm=sqm km²=km2 ha ac=acres sqft cm³=cm3
+m³=m3 ml cl dl l=ltr=litre=liter=litres=liters gal oz pg ng µg=ug mg g=gr kg=kgs t=to=tonnes tons lb=lbs st ms s=sec=sek
+min=mins h=hr=hrs=hours=std d=days=tage=jours weeks months years=yrs v mv kv ma ah mah w kw mw gw wh kwh mwh gwh j kj mj
+cal kcal pa hpa kpa mpa bar mbar psi n kn hz khz mhz ghz db dba bit kb mb gb tb kib mib gib bps kbps mbps km/h=kmh mph
+m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol mol µs=us ns cells g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt
+pcs=pc stk=stück units px dpi
+"""
+_UNITS = {word: words.split("=")[0] for words in _SPELLINGS_OF_UNITS.split() for word in words.split("=")}
 POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
-_SCALES = {"k": 1e3, "tsd": 1e3, "m": 1e6, "mio": 1e6, "mn": 1e6, "mrd": 1e9, "bn": 1e9}
+_SCALES = {
+    word: factor
+    for factor, words in (
+        (1e3, "tsd thousand tausend tys тыс k"),
+        (1e5, "lakhs lakh lac"),
+        (1e6, "mio mn mln mill millions million millionen млн m"),
+        (1e7, "crores crore"),
+        (1e9, "mrd bn mld billions billion milliarden млрд b"),
+    )
+    for word in words.split()
+}
+_SCALED = "|".join(["[kKMB]", *(f"(?i:{word})" for word in _SCALES if len(word) > 1)])  # "m" is a metre
 _NUMBER = re.compile(
-    r"(?P<about>[<>~≈≤≥]=?\s?|ca\.? )?(?P<open>\(\s?)?(?P<sign>[-+]\s?)?"
+    r"(?P<about>[<>~≈≤≥]=?\s?|(?:ca|c|circa)\.? )?(?P<open>\(\s?)?(?P<sign>[-+]\s?)?"
     r"(?P<before>[^\d\s.,'()<>~+-][^\d\s()<>~+,-]{0,4})?\s?(?P<inner>[-+(]\s?)?"
     r"(?P<body>\d(?:[\d.,' ]*\d)?|[.,]\d+)(?P<power>[eE][-+]\d{1,3})?(?:[.,]-{1,2})?"
-    r"\s?(?:(?P<scale>(?:k|K|M|Mio|Mn|Mrd|bn|Tsd)\b)\.?)?\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
-    r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\))?"
+    rf"\s?(?:(?P<scale>(?:{_SCALED})\b)\.?)?"
+    r"\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
+    r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\)|\+)?"
 )
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:\s?([ap])\.?m\.?)?", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(\d{1,2})(?:[:h](\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s?uhr)?|(?=\s?[ap]))(?:\s?([ap])\.?m\.?)?", re.IGNORECASE
+)
 
 
 def _bare(word: str) -> str:
@@ -118,39 +144,79 @@ _ZONES |= {"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt
 _TIME = (
     r"(?:(?:[T,:]\s?|\s(?:at |um |à |a las |kl\.? )?)(?P<hour>\d{1,2})[:h.](?P<minute>\d{2})"
     r"(?::(?P<second>\d{2}(?:[.,]\d+)?))?(?:\s?Uhr)?(?:\s?(?P<half>[AaPp])\.?[Mm]\.?)?"
-    r"(?:\s?(?P<zone>[A-Za-z]{1,4}|(?:GMT|UTC)?[-+](?:\d{2}:?\d{2}|\d{1,2})))?)?"
+    r"(?:\s?(?P<zone>[A-Za-z]{1,4}|(?:GMT|UTC)?[-+](?:\d{2}:?\d{2}|\d{1,2}))(?:\s\([A-Z]{2,5}\))?)?)?"
 )
+_YEAR = r"(?P<y>\d{4}|\d{2})\.?(?:\s?[rгg]\.?)?"  # "r." and "г." abbreviate the year in Polish and Russian
 _WORD = r"(?P<word>[^\W\d_]{3,12})\.?"
 _DATES = [
     re.compile(rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\.?,?\s)?{pattern}{_TIME}")
     for pattern in (
-        r"(?P<y>\d{4})(?P<sep>[-/.])\s?(?P<m>\d{1,2})(?P=sep)\s?(?P<d>\d{1,2})\.?",
-        r"(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월]\s?(?P<d>\d{1,2})[日일]",
+        r"(?P<y>\d{4})(?P<sep>[-/.:])\s?(?P<m>\d{1,2})(?P=sep)\s?(?P<d>\d{1,2})\.?",
+        r"(?P<y>(?:19|20)\d\d) (?P<m>\d\d) (?P<d>\d\d)",
+        r"(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?",
         rf"(?P<y>\d{{4}})[-/.\s]\s?{_WORD}[-/.\s]\s?(?P<d>\d{{1,2}})\.?",
-        r"(?P<a>\d{1,2})(?P<sep>[-/.])\s?(?P<b>\d{1,2})(?P=sep)\s?(?P<y>\d{4}|\d{2})",
-        rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th|er)?[-/\s]?(?:de )?{_WORD}[-/\s,]\s?(?:de )?(?P<y>\d{{4}}|\d{{2}})",
-        rf"{_WORD}[-\s](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[-\s](?P<y>\d{{4}}|\d{{2}})",
+        rf"(?P<a>\d{{1,2}})(?P<sep>[-/.]|\s(?=\d\d\s(?:19|20)\d\d))\s?(?P<b>\d{{1,2}})(?P=sep)\s?{_YEAR}",
+        rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th|er)?[-/\s]?(?:de )?{_WORD}[-/\s,]\s?(?:de )?{_YEAR}",
+        rf"{_WORD}[-\s](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[-\s]{_YEAR}",
     )
 ] + [
     re.compile(pattern)
     for pattern in (
+        rf"(?:(?P<weekday>[^\W\d_]{{2,10}})\s)?{_WORD}\s+(?P<d>\d{{1,2}})\s(?P<hour>\d{{2}}):(?P<minute>\d{{2}})"
+        r":(?P<second>\d{2})(?:\s(?P<zone>[A-Z]{1,4}|[-+]\d{4}))?\s(?P<y>\d{4})",
         r"(?P<y>\d{4})-(?P<m>\d{2})",
         r"(?P<m>\d{1,2})/(?P<y>\d{4})",
         rf"{_WORD}[-\s/](?:de )?(?P<y>\d{{4}})",
-        rf"{_WORD}-(?P<y>\d{{2}})",
-        r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})(?:T(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})(?P<zone>Z)?)?",
+        rf"{_WORD}[-\s/]'?(?P<y>\d{{2}})",
+        r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?:(?P<d>\d{2})"
+        r"(?:T?(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})?(?P<zone>Z)?)?)?",
     )
 ]
 
 
 DASHES = ("-", "--", "---", "–", "—")
-ERRORS = ("#DIV/0!", "#REF!", "#VALUE!", "#NAME?", "#NUM!", "#NULL!")  # of spreadsheets
-_SIGNS = re.compile(r"[-–—.:…·•*/?\s]+")  # in statistics; "+" and "<" may be values
+ERRORS = (
+    "#DIV/0!",
+    "#REF!",
+    "#VALUE!",
+    "#NAME?",
+    "#NUM!",
+    "#NULL!",
+    r"\N",
+)  # of spreadsheets; and of dumps of databases
+# In statistics, and the first days of databases; "+" and "<" may be values.
+_SIGNS = re.compile(r"[-–—－.:…·•*/?\s]+|\([^\W\d_]{1,2}\)|00(?:00)?([-/.])00\1(?:00){1,2}(?: 00:00(?::00)?)?")
 _NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b", "n/a"}  # without blanks
 _LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
 _UNKNOWN = {  # for a missing number or date; among words, these may be classes
     *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
-    *("desconocido", "sin dato", "desconhecido", "onbekend"),
+    *(
+        "desconocido",
+        "sin dato",
+        "sin datos",
+        "no disponible",
+        "no aplica",
+        "desconhecido",
+        "não disponível",
+        "onbekend",
+    ),
+    *("not measured", "not determined", "not tested", "nicht gemessen", "nicht bestimmt", "non mesuré"),
+    *("nc", "n.c.", "non disponible", "sans objet", "non disponibile", "entfällt", "no data", "not applicable"),
+    *(
+        "brak",
+        "brak danych",
+        "b/d",
+        "saknas",
+        "puuttuu",
+        "ei tietoa",
+        "нет данных",
+        "н/д",
+        "不明",
+        "なし",
+        "无",
+        "未知",
+        "없음",
+    ),
 }
 
 
@@ -196,7 +262,12 @@ def is_no_value(text: str) -> bool:
 def unit_name(unit: str) -> str:
     """Return the name by which a unit is compared: that of € and EUR is the same."""
     folded = unit.casefold()
-    return _CURRENCIES.get(folded, folded.rstrip("."))
+    return _CURRENCIES.get(folded) or _UNITS.get(plain := _plain_unit(folded), plain)
+
+
+def _plain_unit(unit: str) -> str:
+    """Return a unit as `_UNITS` has it: ``°c`` for "Deg C"."""
+    return re.sub(r"deg\s?(?=[cf]?$)", "°", unit.casefold().replace("μ", "µ").rstrip(".")).replace("^", "")
 
 
 def is_money(unit: str) -> bool:
@@ -206,21 +277,27 @@ def is_money(unit: str) -> bool:
 
 def is_known_unit(unit: str) -> bool:
     """Return whether this is a currency or a usual unit of measure."""
-    return is_money(unit) or _UNIT.fullmatch(unit.casefold().rstrip(".")) is not None
+    plain = _plain_unit(unit)
+    return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in re.split("[/·]", plain))
 
 
 def written_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number, or None where it is something else."""
-    match = _NUMBER.fullmatch(plain_text(text))
+    plain = plain_text(text)
+    match = _NUMBER.fullmatch(plain)
     if match is None:
-        return None
+        unit = plain.strip("- ")
+        is_zero = plain != unit and is_money(unit)  # "$ -" stands for zero in accounts
+        return WrittenNumber("0", 1.0, unit, "-") if is_zero else None
     before, after = match["before"] or "", (match["after"] or "").strip()
-    if before and not is_money(before):
+    if before and not is_money(before) and before != "%":
         return None
     signs = "".join(match[place] or "" for place in ("open", "sign", "inner", "trail")).replace(" ", "")
     n_open = signs.count("(")
     if (before and after) or n_open != bool(match["close"]) or len(signs) - n_open > 1:
         return None
+    if match["scale"] == "B" and not is_money(before or after):
+        return None  # a letter of a code
     factor = -1.0 if "-" in signs or n_open else 1.0
     factor *= float(f"1{match['power']}") if match["power"] else _SCALES.get((match["scale"] or "").lower(), 1.0)
     return WrittenNumber(match["body"], factor, before or after, (match["about"] or match["mark"] or "").strip())
@@ -229,9 +306,10 @@ def written_number(text: str) -> WrittenNumber | None:
 def clock_hours(text: str) -> float | None:
     """Return the hours of a time of day such as 13:45, or None."""
     match = _CLOCK.fullmatch(plain_text(text))
-    if match is None or int(match[2]) > 59:
+    if match is None or int(match[2] or 0) > 59:
         return None
-    hours = _hour(int(match[1]), match[4]) + int(match[2]) / 60 + float(match[3] or 0) / 3600
+    seconds = float((match[3] or "0").replace(",", "."))
+    hours = _hour(int(match[1]), match[4]) + int(match[2] or 0) / 60 + seconds / 3600
     return hours if hours <= 24 else None
 
 
@@ -256,6 +334,8 @@ def written_date(text: str) -> WrittenDate | None:
         first, second, separator = int(parts["a"]), int(parts["b"]), parts["sep"]
     else:
         first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
+    if not first or not second:  # 0000-00-00
+        return None
     hours = zone = None
     if parts.get("hour"):
         hours = _hour(int(parts["hour"]), parts.get("half")) + int(parts["minute"]) / 60

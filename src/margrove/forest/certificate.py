@@ -9,6 +9,7 @@ claims say of how many trees and rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.certificate import Certificate, Claim
+from margrove.data.lazy import is_files, kind_of_collection
+from margrove.data.regrouped import on_one_worker
 from margrove.forest.model import ForestModel
 from margrove.forest.out_of_bag import OutOfBag, error_interval, measure_of, out_of_bag
 from margrove.forest.packed import PackedForest
@@ -42,7 +45,10 @@ _LEAST_ROWS = 1_000  # whose out-of-bag predictions are recomputed however long 
 
 
 def certify_forest(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
-    """Certify a fitted forest."""
+    """Certify a fitted forest. A table in partitions is fetched by one worker."""
+    if kind_of_collection(X) is not None or is_files(X):
+        found: Certificate = on_one_worker(partial(certify_forest, model), X, y, sample_weight)
+        return found
     problem = model._problem_of(X, y, sample_weight)
     claims = [_rows_are_same(model, problem)]
     if claims[0].holds:

@@ -182,11 +182,7 @@ class Forest(TreeParameters):
 
     def _grow_spread(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> None:
         """Grow the forest of a table in partitions on the workers of an engine."""
-        for name in ("oob_score", "warm_start", "checkpoint", "keep_targets", "monotonic_cst"):
-            value = getattr(self, name, None)
-            if value is not None and value is not False:
-                found = f"{name} is {shown(value)}, which engine='dask' does not support"
-                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
+        self._check_spread()
         self._draw_seed()
         tree, effort, started = self._tree(None), self._effort(), time.monotonic()
         with engine.partitions(X, y, sample_weight) as parts:
@@ -208,6 +204,14 @@ class Forest(TreeParameters):
         if self.status_ is not Status.CONVERGED:
             n_done = self.model_.n_trees
             warn_early(type(self).__name__, self.status_, f" after {n_done} of {self.n_estimators} trees")
+
+    def _check_spread(self) -> None:
+        """Raise `ParameterError` for what a forest over partitions does not do."""
+        for name in ("oob_score", "warm_start", "checkpoint", "keep_targets", "monotonic_cst"):
+            value = getattr(self, name, None)
+            if value is not None and value is not False:
+                found = f"{name} is {shown(value)}, which engine='dask' does not support"
+                raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
 
     def _judge(self, problem: ForestProblem, cells: Cells) -> None:
         """Set the out-of-bag score and predictions; those of rows of weight zero are of all trees."""

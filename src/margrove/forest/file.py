@@ -73,6 +73,11 @@ def _read_packed(layouts: Any, draft: Draft) -> None:
     of_classes = draft.schema.is_classifier
     if of_classes != ("place" in found) or of_classes == ("impurity" in found):
         raise FaultError("the leaves of the forest do not match its kind of target")
+    value, pure = found["value"], np.eye(symbols["k"])
+    if of_classes and not np.array_equal(value[: len(pure)], pure):
+        raise FaultError("the first values of the forest are not those of leaves of one class")
+    if not of_classes and len(value) != symbols["l"]:
+        raise FaultError("the forest does not have a value for each leaf")
     if np.count_nonzero(~is_leaf) != symbols["s"] or np.count_nonzero(is_leaf) != symbols["l"]:
         raise FaultError("the forest has more or fewer tests or leaves than its nodes")
     criterion = settle_criterion(draft.parameters["criterion"], CLASS_CRITERIA if of_classes else VALUE_CRITERIA)
@@ -129,6 +134,10 @@ class _ForestFile(Schema):
             model = copy(model)
             model.oob_score = False
             vars(model).pop("oob_score_", None)
+        elif np.isnan(getattr(model, "oob_score_", 0.0)):
+            arrays.left_out.append(f"{name}: oob_score_ is NaN, as every tree has seen all rows, and is not saved.")
+            model = copy(model)
+            del model.oob_score_
         return super().take_apart(model, arrays)
 
     def build(self, draft: Draft) -> Any:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
 from margrove.data.dask_partitions import connected, partitions_of
-from margrove.data.lazy import kind_of_collection
+from margrove.data.lazy import is_files, kind_of_collection
 from margrove.data.rows import Matrix, Partitioned
 from margrove.data.sample import codes_of, float64_block, one_vs_rest_signs, read_points, settle_weights
 from margrove.errors import InputError
@@ -243,7 +243,7 @@ class _Sums:
 @_QUIETLY
 def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear SVM, Margrove's, or scikit-learn's of a squared loss."""
-    if kind_of_collection(X) is not None:
+    if kind_of_collection(X) is not None or is_files(X):
         return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     codes = codes_of(y, model.classes_)
@@ -257,7 +257,7 @@ def certify_linear_svc(model: Any, X: Any, y: Any, sample_weight: Any = None) ->
 @_QUIETLY
 def certify_linear_svr(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
     """Judge a fitted linear regression by support vectors, Margrove's, or scikit-learn's of a squared loss."""
-    if kind_of_collection(X) is not None:
+    if kind_of_collection(X) is not None or is_files(X):
         return _certify_collection(model, X, y, sample_weight)
     X, y, own = _read(model, X, y, sample_weight)
     problem = stated_problem(model, X, [np.asarray(y, dtype=np.float64)], [float(model.C) * own])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -278,20 +278,24 @@ class LinearSupportVectorMachine(LinearSvmParameters):
         warn_early(type(self).__name__, self.status_, what, self.status_.advice_on(limit=limit))
 
     def _keep_certificate(self, problem: LinearProblem) -> None:
-        """Recompute the certificate where that is cheap beside the fit, or where the rounding of f may exceed tol;
-        otherwise keep the solver's numbers."""
-        X = problem.X
+        """Recompute the certificate where `_is_proof_due`; otherwise keep the solver's numbers."""
+        X, names = problem.X, self._names
         n, d = X.shape
-        cells = ((X.nnz if sp.issparse(X) else n * d) + _CELLS_PER_ROW * n) * len(self.intercept_)
+        stored = X.nnz if sp.issparse(X) else n * d
+        is_due = self._is_proof_due(n, d, stored, lambda: max(float(X.max()), -float(X.min())))
+        keep_certificate(self, certify_problem(self, problem, names) if is_due else solver_certificate(self, n, names))
+
+    def _is_proof_due(self, n: int, d: int, stored: int, largest: Callable[[], float]) -> bool:
+        """Return whether recomputing the certificate is cheap beside the fit, or the rounding of f may exceed tol;
+        ``stored`` counts the numbers of X, and ``largest`` gives the largest |x|."""
+        cells = (stored + _CELLS_PER_ROW * n) * len(self.intercept_)
         # A step of Newton's method with its d × d matrix costs as much as d/64 passes: BLAS is fast.
         passes = self.n_iter_ * (max(1, d // 64) if self.solver_ == "newton" else 1)
-        is_due = cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None)
-        if not is_due:
-            rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # for |x| of 1
-            share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
-            is_due = share * _USUALLY_LARGEST > 1 and share * max(float(X.max()), -float(X.min())) > 1
-        names = self._names
-        keep_certificate(self, certify_problem(self, problem, names) if is_due else solver_certificate(self, n, names))
+        if cells <= _SMALL_CELLS or (passes >= _CHEAP_BESIDE_PASSES and self.time_limit is None):
+            return True
+        rounding = ROUNDING_OF_SUMS * float(self.C) * n * np.abs(weights_of(self)).sum(axis=1).max()  # for |x| of 1
+        share = rounding / (float(self.tol) * max(self.primal_.min(), np.finfo(np.float64).tiny))
+        return bool(share * _USUALLY_LARGEST > 1 and share * largest() > 1)
 
 
 def carried(beta: NDArray[np.float64], n: int) -> NDArray[np.float64]:

@@ -64,7 +64,7 @@ class Streaming(LinearSupportVectorMachine):
         return self
 
     def _fit_partitions(self, engine: Engine, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit a table in partitions, and certify the model there."""
+        """Fit a table in partitions, and certify the model there unless it is large: see `_is_proof_due`."""
         self._check_spread()
         started = time.monotonic()
         with engine.partitions(X, y, sample_weight) as parts:
@@ -73,7 +73,9 @@ class Streaming(LinearSupportVectorMachine):
             if len(sample.classes):
                 self.classes_ = sample.classes
             self._keep_stream(solutions, sample.rows.n, limit="max_iter")
-            keep_certificate(self, certify_partitioned(self, sample, self._names))
+            n, d = sample.rows.n, sample.rows.d
+            if self._is_proof_due(n, d, n * d, lambda: np.inf):
+                keep_certificate(self, certify_partitioned(self, sample, self._names))
         return self
 
     def _check_spread(self) -> None:

@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine, recorded
+from margrove.data.dask_partitions import connected, partitions_of
+from margrove.data.lazy import is_files, kind_of_collection
 from margrove.data.sample import class_weights, codes_of, read_points, settle_weights
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
@@ -47,6 +49,7 @@ from margrove.svm.kkt import (
     sides,
 )
 from margrove.svm.layout import code_of, coefficients_of, dense, machine_names
+from margrove.svm.partitions import SpreadPoints
 from margrove.svm.problem import Dual, classification
 
 _OF_ITS_SIZE = 1e-4  # relative to Σ|βf|: allowed error of the stored ‖w‖², for kernel values in float32
@@ -59,6 +62,12 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 @_QUIETLY
 def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Certify a fitted model of this form, Margrove's or scikit-learn's. ``y`` is ignored for a one-class machine."""
+    if kind_of_collection(X) is not None or is_files(X):
+        with connected(None) as client:
+            y = None if form is ONE_CLASS else y
+            parts = partitions_of(client, X, y, sample_weight, needs_target=form is not ONE_CLASS)
+            spread = SpreadPoints(parts, model)
+            return _certify(form, model, spread, spread.y, spread.weight)
     points, weight, kernel = _read(model, X, None if form is ONE_CLASS else y, sample_weight)
     support = _support_rows(model, weight)
     names: tuple[str, ...] = (form.name,)
@@ -105,7 +114,7 @@ def certify_duals(
     """Certify a fitted model against the duals of its machines on these points. ``kernel`` and ``support``, the rows of
     the support vectors, are those of the model if they are None."""
     kernel = kernel_of(model) if kernel is None else kernel
-    diagonal = diagonal_of(kernel, points)
+    diagonal = points.diagonal(kernel) if isinstance(points, SpreadPoints) else diagonal_of(kernel, points)
     support = np.asarray(model.support_, dtype=np.int64) if support is None else support
     coefficients = coefficients_of(model) if form.is_classifier else dense(model.dual_coef_)
     intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
@@ -206,8 +215,11 @@ def _read(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, NDArr
     """Return the points, the weights and the kernel. If a callable kernel takes rows that are not numbers, the points
     are its Gram matrix."""
     kernel = kernel_of(model)
-    if callable(model.kernel) and not are_numbers(X):
-        points: Matrix = called(model.kernel, X, X)
+    points: Matrix
+    if isinstance(X, SpreadPoints):
+        points = X  # which have been read
+    elif callable(model.kernel) and not are_numbers(X):
+        points = called(model.kernel, X, X)
         kernel = Kernel("precomputed")
     else:
         points = read_points(model, X)
@@ -277,6 +289,10 @@ def _sums(
     everywhere[support] = coefficients
     beta = everywhere[rows]
     everywhere[rows] = 0
+    if isinstance(X, SpreadPoints):
+        is_support = beta != 0
+        f = X.sums(kernel, rows[is_support], beta[is_support])[rows]
+        return f, beta, float(np.abs(everywhere).sum())
     return kernel_sums(kernel, X, rows, beta, on_share), beta, float(np.abs(everywhere).sum())
 
 

@@ -25,6 +25,7 @@ from margrove.svm.kernels import (
     called,
     diagonal_of,
     squared_distances,
+    squared_norms,
 )
 from margrove.svm.problem import HARD_MARGIN, MOST_BOUND, Dual, check_costs
 from margrove.svm.scaling import warn_of_unscaled
@@ -173,6 +174,9 @@ def settle_kernel(
     settled = Kernel(kernel, _settle_gamma(kernel, gamma, sigma, X), float(coef0), float(degree))
     if kernel == "rbf" and X.size and max(float(X.max()), -float(X.min())) > _LARGEST_COORDINATE:
         raise InputError("the distances in X overflow", cure="Scale the columns.")
+    with np.errstate(over="ignore"):
+        if kernel == "sigmoid" and not np.isfinite(squared_norms(X)).all():  # tanh of ±∞ would hide it
+            raise InputError("the products of rows of X overflow", cure="Scale the columns.")
     return settled
 
 

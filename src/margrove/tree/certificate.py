@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from margrove.certificate import Certificate, Claim, per_machine
+from margrove.data.lazy import is_files, kind_of_collection
+from margrove.data.regrouped import on_one_worker
 from margrove.errors import InputError
 from margrove.run.progress import Progress, report
 from margrove.store.adoption import from_sklearn
@@ -49,7 +51,10 @@ _COST_OF_A_MEDIAN = 8  # of keeping it, in visits of a cell
 
 
 def certify_tree(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Certificate:
-    """Certify a fitted tree or stump, scikit-learn's too."""
+    """Certify a fitted tree or stump, scikit-learn's too. A table in partitions is fetched by one worker."""
+    if kind_of_collection(X) is not None or is_files(X):
+        found: Certificate = on_one_worker(partial(certify_tree, model), X, y, sample_weight)
+        return found
     if not hasattr(model, "_problem_of"):
         model = from_sklearn(model)
     problem, held_out = model._problem_of(X, y, sample_weight)

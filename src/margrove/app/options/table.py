@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,7 @@ class Reading:
     without: tuple[str, ...] = ()  # columns to leave out
     kinds: Kinds = field(default_factory=dict)  # of columns, where they are not to be inferred
     held: Table | None = None  # a table in memory, in place of a file
+    cluster: str | None = None  # the address of the Dask scheduler whose workers read the files, or "local"
 
     def labelled(self) -> Table:
         """Return the table with a target that can be learned as classes."""
@@ -95,7 +97,7 @@ class Reading:
         if self.file is None:
             table = self.unlabelled()
             return table, {name: table[name].cells() for name in (table.names if columns is None else columns)}
-        return read_with_cells(self.file, columns, **self._format())
+        return read_with_cells(self.file, columns, **self.format())
 
     @property
     def stem(self) -> str:
@@ -107,7 +109,16 @@ class Reading:
         path = Path(split_part(self.file)[0])
         if path.suffix in _COMPRESSIONS:
             path = path.with_suffix("")
-        return path.stem
+        if not self.is_pattern:
+            return path.stem
+        # Of a pattern, what all names have in common, or the folder: data/part-*.csv is "part", data/*.csv "data".
+        common = re.split(r"[*?\[]", path.stem)[0].rstrip(" -_.")
+        return common or re.split(r"[*?\[]", path.parent.name)[0] or "model"
+
+    @property
+    def is_pattern(self) -> bool:
+        """The name stands for all files that match it."""
+        return self.file is not None and re.search(r"[*?\[]", self.file) is not None and not Path(self.file).exists()
 
     @property
     def of_new_rows(self) -> Reading:
@@ -133,6 +144,7 @@ class Reading:
             option, how = next((way for way, known in _WAYS.items() if known == kind), (kind, ""))
             words += [f"--{option}", f"{name}:{how}" if how else name]
         words += ["--drop-unlabelled"] if self.drop_unlabelled and verb == "certify" else []
+        words += ["--cluster", self.cluster] if self.cluster is not None and verb == "certify" else []
         return shlex.join(words)
 
     def _with_target(self, *, has_parts: bool = False) -> Table:
@@ -166,9 +178,10 @@ class Reading:
 
     def _read(self, target: Target) -> Table:
         self.refuse_folder()
-        return read_table(self.file, target=target, drop_unlabelled=self.drop_unlabelled, **self._format())
+        return read_table(self.file, target=target, drop_unlabelled=self.drop_unlabelled, **self.format())
 
-    def _format(self) -> dict[str, Any]:
+    def format(self) -> dict[str, Any]:
+        """Return the arguments of `read_table` about the file's format."""
         header, missing = "auto" if self.has_header else False, (*DEFAULT_MISSING, *self.missing)
         same = {name: getattr(self, name) for name in ("delimiter", "encoding", "skip", "header_row", "kinds")}
         return {"header": header, "missing": missing, **same}

@@ -78,6 +78,14 @@ Probabilities = Annotated[
 Seed = Annotated[int, of_learning(help="The seed for the order of rows and for the folds.", min=0, max=2**32 - 1)]
 Folds = Annotated[int, of_learning(help="The number of cross-validation folds; 0 for no cross-validation.")]
 TimeLimit = Annotated[float | None, of_learning(help="The time limit of each fit, in seconds.")]
+Cluster = Annotated[
+    str | None,
+    of_learning(
+        metavar="ADDRESS",
+        help="Work on a Dask cluster: the address of its scheduler, or local for all cores of this machine. FILE may "
+        "be a pattern such as 'data/*.parquet'. Trains linear, tree and forest.",
+    ),
+]
 BudgetTime = Annotated[
     str,
     of_learning(

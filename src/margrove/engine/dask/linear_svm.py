@@ -7,19 +7,58 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from margrove.data.rows import Chunked, Partitioned
+from margrove.engine.native import Native
 from margrove.engine.registry import Engine, register
 from margrove.engine.stream import is_narrow, solve_by_passes
 from margrove.engine.stream.newton import BlockNewton, NewtonMachine, PassSums
 from margrove.errors import EngineError
+from margrove.linear_svm.problem import LinearMachine, LinearSvmProblem
 from margrove.linear_svm.stream_problem import RowBlock, StreamProblem, StreamSolution
 from margrove.run.effort import Effort
+
+ROWS_PER_COLUMN = 1000  # from which on a sample is solved first, as by the native engine
+LEAST_STRIDE = 8  # of the sample: one of so many rows ...
+SAMPLE_CELLS = 1 << 21  # ... but no more numbers than this
+SAMPLE_TOL = 1e-3
+_BESIDE = ("target", "cost")
 
 
 class PartitionNewton(BlockNewton):
     """`BlockNewton` whose passes run on the workers. The sums of the partitions are added in their order."""
 
     method = "Newton's method over partitions"
+
+    def work(self) -> Iterator[None]:
+        """Run passes, of very many rows from the solution for a sample of them."""
+        yield from self._begin_with_sample()
+        yield from super().work()
+
+    def _begin_with_sample(self) -> Iterator[None]:
+        problem, rows = self.problem, self.problem.rows
+        assert isinstance(rows, Partitioned)
+        if not self.is_squared or problem.centre is not None or rows.n < ROWS_PER_COLUMN * self.width:
+            return
+        found = None
+        for found in rows.parts.run(_every, max(LEAST_STRIDE, rows.n * rows.d // SAMPLE_CELLS)):
+            if found is None:
+                yield
+        blocks = [block for block in found or () if block.X.shape[0]]
+        points = [block.X for block in blocks]
+        X = sp.csr_matrix(sp.vstack(points)) if rows.is_sparse else np.concatenate(points)
+        target, cost = (np.concatenate([getattr(block, name) for block in blocks], axis=1) for name in _BESIDE)
+        machines = tuple(map(LinearMachine, target, rows.n / X.shape[0] * cost))
+        asked = LinearSvmProblem(
+            X, machines, problem.loss, intercept=problem.intercept, epsilon=problem.epsilon, tol=SAMPLE_TOL
+        )
+        solutions = Native().solve(asked, Effort(n_jobs=1, on_interrupt="raise"))
+        for machine, solution in zip(self.machines, solutions, strict=True):
+            theta = np.append(solution.w, solution.b)[: self.width]
+            if np.isfinite(theta).all():
+                machine.at = theta
 
     def _pass(self, live: list[NewtonMachine]) -> Iterator[None]:
         rows = self.problem.rows
@@ -39,13 +78,18 @@ class PartitionNewton(BlockNewton):
 def _without_sums(machine: NewtonMachine) -> NewtonMachine:
     """Return what a pass needs to know of a machine."""
     bare = copy(machine)
-    bare.ahead = None
+    bare.ahead = bare.hessian = None
     vars(bare).pop("here", None)
     return bare
 
 
 def _no_blocks() -> Iterator[RowBlock]:
     return iter(())
+
+
+def _every(block: RowBlock, stride: int) -> RowBlock:
+    """Return one of so many rows."""
+    return RowBlock(block.X[::stride], block.target[:, ::stride], block.cost[:, ::stride])
 
 
 def _pass_over(block: RowBlock, problem: StreamProblem, live: list[NewtonMachine]) -> list[PassSums]:

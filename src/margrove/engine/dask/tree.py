@@ -30,8 +30,8 @@ from margrove.tree.problem import EQUAL_GAIN, Cells, Growth, SpreadTreeProblem, 
 from margrove.tree.split import SplitSearch
 
 # Where the upper part ends. By the table alone: the last digit of some gains depends on it (see `_few_rows`).
-FEW_ROWS = 50_000  # a node of fewer is always grown to the end by one worker
-FEW_SHARE = 4  # of all rows, a quarter, so that a few workers share the work
+FEW_ROWS = 100_000  # a node of fewer is always grown to the end by one worker
+FEW_SHARE = 1.6  # of all rows, five eighths: each level sorts its rows again, so most trees have one that is shared
 FEW_CELLS = 1 << 24  # whose growing takes about 0.8 GB
 
 Arrays = dict[str, NDArray[Any]]
@@ -93,9 +93,10 @@ class SpreadTree:
             level = [node for node in level if node.n_rows > self.few]
             if level:
                 level = yield from self._split(level)
-        for number, key in self.lower.items():
+        bare = {number: self.tasks.submit(key.name, _without_rows, key) for number, key in self.lower.items()}
+        for number, key in bare.items():
             node = self.nodes[number]
-            (node.arrays,) = yield from self._waited([self.tasks.submit(key.name, _without_rows, key)])
+            (node.arrays,) = yield from self._waited([key])
             node.is_grown = True
             self.settled += node.n_rows
 
@@ -212,7 +213,7 @@ def _few_rows(n_rows: int, n_columns: int) -> int:
     The core finds a gain by entropy or Poisson deviance, and what a subset test of a regression keeps for its p-value,
     from sums whose order depends on where a tree begins: their last digits may differ from those of one machine.
     """
-    return max(min(n_rows // FEW_SHARE, FEW_CELLS // max(1, n_columns)), FEW_ROWS)
+    return max(min(int(n_rows / FEW_SHARE), FEW_CELLS // max(1, n_columns)), FEW_ROWS)
 
 
 def _leaf_of(arrays: Arrays, node: int = 0) -> Arrays:

@@ -9,6 +9,9 @@ and one pass over the rows gives Φ, ∇Φ, H, P and D at the point that Newton'
 steps as well: where the whole step goes too far, the next pass begins at a shorter one. A hinge or an ε-insensitive
 loss is smoothed about β of the step before (the method of multipliers); the same pass also gives ∇Φ and H for
 β of this step and a sharper κ, so that moving on to it costs no pass by itself.
+
+H decides how far a step leads, and proves nothing. So of a squared loss float32 rows make it in float32, while steps
+are good; and after a step only the rows that it frees or binds are added or taken away.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from margrove.data.rows import Matrix
 from margrove.engine.stream.passes import Array, DualSums, Passes, StreamMachine
@@ -30,12 +34,14 @@ from margrove.linear_svm.proximal import KAPPA_OF_SQUARES, after_steps, proximal
 from margrove.linear_svm.stream_problem import RowBlock, StreamProblem
 from margrove.status import Status
 
-BLOCK_CELLS = 1 << 20  # numbers of X held in float64 at once
+BLOCK_CELLS = 1 << 18  # numbers of X held in float64 at once: 2 MB, in the cache of a core
 SHORTER = (0.5, 0.2, 0.05, 1e-2, 1e-3, 1e-5)  # shares of Newton's step that are looked at as well
 ENOUGH = 0.3  # of the best decrease seen: a whole step that brings as much is taken, its H is at hand
 SHARPER = 6.0  # what κ is multiplied by where the method of multipliers is slow
 FAST = 0.1  # of the gap left by one of its steps: then κ stays, for a sharper one has more kinks for Newton to cross
 SHORT = 0.01  # where Newton's step is best cut to less than this, κ is too sharp
+GOOD = 0.1  # of the gap left by a step: where it is more, H is made in float64
+NARROW = 4  # columns up to which BLAS multiplies faster one by one
 INNER_SHARE = 0.3  # of the gap: where Newton has less than this left to do, the multipliers move on
 
 
@@ -64,6 +70,9 @@ class NewtonMachine(StreamMachine):
     direction: Array | None = None  # Newton's step; None where the next pass looks at `at` itself
     phi_at: float = math.inf
     multipliers: list[tuple[Array, float]] = field(default_factory=list)  # (θ_j, κ_j), which give λ
+    is_rough: bool = False  # H may be made in float32
+    hessian: Array | None = None  # at `at`, of a squared loss
+    is_known: bool = False  # so that a pass adds up how it changes
     gap_before: float = 1.0  # when the multipliers moved last
     steps: list[tuple[Array, float]] = field(default_factory=list)  # of the dual value
     # Sums of the pass at hand
@@ -105,7 +114,7 @@ class BlockNewton(Passes[NewtonMachine]):
     def _begin(self, number: int, centre: Array, primal: float) -> NewtonMachine:
         # At first every row is free: half of what would take a row of f = 0 to its bound.
         kappa = KAPPA_OF_SQUARES if self.is_squared else 0.5 / self.problem.spread[number]
-        return NewtonMachine(number, centre, primal, kappa, SHARPER * kappa)
+        return NewtonMachine(number, centre, primal, kappa, SHARPER * kappa, is_rough=self.is_squared)
 
     def _proof(self, machine: NewtonMachine) -> dict[str, Any]:
         steps = np.zeros((len(machine.steps), self.problem.rows.d + 2))
@@ -136,7 +145,7 @@ class BlockNewton(Passes[NewtonMachine]):
             for first in range(0, m, step):
                 rows = slice(first, min(m, first + step))
                 points = self._points(block.X[rows])
-                values = np.asarray(points @ columns)
+                values = _product(points, columns)
                 for machine, (start, stop) in zip(live, pairwise(starts), strict=True):
                     self._add(machine, points, values[:, start:stop], block, rows)
                 yield
@@ -171,13 +180,23 @@ class BlockNewton(Passes[NewtonMachine]):
         if machine.direction is not None:
             for place, share in enumerate(SHORTER):
                 f = f_at + share * f_step
+                if self.is_squared:  # φ is C times the loss
+                    machine.phi_shorter[place] += C @ losses(loss, z, f, epsilon)
+                    continue
                 beta, _ = proximal_step(loss, z, f, C, epsilon, before, machine.kappa)
                 machine.phi_shorter[place] += smoothed_loss(z, f, C, epsilon, beta, before, machine.kappa).sum()
         f = f_at + f_step
         machine.loss += float(C @ losses(loss, z, f, epsilon))
-        beta = self._add_sums(machine.here, points, z, f, f_centre, C, before, machine.kappa)
+        own = block.X[rows] if machine.is_rough and block.X.dtype == np.float32 and not sp.issparse(points) else points
+        beta, is_free = self._add_sums(machine.here, points, z, f, f_centre, C, before, machine.kappa)
+        if machine.is_known:
+            _, was_free = proximal_step(loss, z, f_at, C, epsilon, before, machine.kappa)
+            machine.here.hessian -= self._hessian(own, was_free & ~is_free, C, machine.kappa)
+            is_free &= ~was_free
+        machine.here.hessian += self._hessian(own, is_free, C, machine.kappa)
         if machine.ahead is not None:
-            self._add_sums(machine.ahead, points, z, f, f_centre, C, beta, machine.kappa_ahead)
+            _, is_free = self._add_sums(machine.ahead, points, z, f, f_centre, C, beta, machine.kappa_ahead)
+            machine.ahead.hessian += self._hessian(points, is_free, C, machine.kappa_ahead)
 
     def _add_sums(
         self,
@@ -189,22 +208,33 @@ class BlockNewton(Passes[NewtonMachine]):
         C: Array,
         before: Array | float,
         kappa: float,
-    ) -> Array:
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Add all sums but H; return β and which rows are free."""
         problem = self.problem
         beta, is_free = proximal_step(problem.loss, z, f, C, problem.epsilon, before, kappa)
         sums.phi += float(smoothed_loss(z, f, C, problem.epsilon, beta, before, kappa).sum())
         sums.dual.add(problem, points, z - f_centre, C, beta)
+        return beta, is_free
+
+    def _hessian(self, points: Matrix, is_free: NDArray[np.bool_], C: Array, kappa: float) -> Array:
+        """Return Σ σ x̃ x̃ᵀ over free rows; ``points`` are x̃, or x in float32."""
         free = np.flatnonzero(is_free)
-        if len(free):
-            root = np.sqrt(kappa * C[free])
-            if sp.issparse(points):
-                weighted = sp.diags(root) @ points[free]
-                sums.hessian += (weighted.T @ weighted).toarray()
-            else:
-                weighted = points[free]
-                weighted *= root[:, None]
-                sums.hessian += weighted.T @ weighted
-        return beta
+        root = np.sqrt(kappa * C[free])
+        if sp.issparse(points):
+            weighted = sp.diags(root) @ points[free]
+            return np.asarray((weighted.T @ weighted).toarray())
+        weighted = points[free]
+        weighted *= root[:, None].astype(weighted.dtype)
+        if weighted.dtype == np.float64:
+            return np.asarray(weighted.T @ weighted)
+        d = weighted.shape[1]
+        found = np.zeros((self.width, self.width))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found[:d, :d] = weighted.T @ weighted
+            if self.width > d:
+                found[d, :d] = found[:d, d] = weighted.T @ root.astype(np.float32)
+                found[d, d] = root @ root
+        return found if np.isfinite(found).all() else self._hessian(self._points(points), is_free, C, kappa)
 
     def sums_of(self, live: list[NewtonMachine]) -> list[PassSums]:
         """Return the sums of one pass for some machines, for another solver to add."""
@@ -216,7 +246,7 @@ class BlockNewton(Passes[NewtonMachine]):
 
     def _judge(self, machine: NewtonMachine) -> None:
         theta = machine.at if machine.direction is None else machine.at + machine.direction
-        here, moved = machine.here, theta - machine.centre
+        here, moved, gap_before = machine.here, theta - machine.centre, machine.gap
         penalty = self._penalty(moved)
         primal, phi = penalty + machine.loss, penalty + here.phi
         if not self._is_finite(machine, primal, phi):
@@ -235,9 +265,16 @@ class BlockNewton(Passes[NewtonMachine]):
         if machine.gap <= self.problem.tol:
             machine.end = Status.CONVERGED
             return
-        if machine.direction is not None and self._went_too_far(machine, phi):
-            return
+        was_rough = machine.is_rough
+        if machine.direction is not None:
+            machine.is_rough = was_rough and machine.gap <= GOOD * gap_before
+            if self._went_too_far(machine, phi):
+                machine.is_known = False
+                return
         sums = here
+        if machine.is_known and machine.hessian is not None:
+            here.hessian += machine.hessian
+        machine.hessian, machine.is_known = here.hessian, self.is_squared and machine.is_rough == was_rough
         # The part of P − D that Newton's method closes: 0 where ∇Φ is.
         inner = (
             penalty + float(here.dual.linear.sum() - here.dual.square.sum() - here.dual.v.sum(axis=0) @ moved) - dual
@@ -274,6 +311,18 @@ class BlockNewton(Passes[NewtonMachine]):
         machine.at = machine.at + share * machine.direction
         machine.direction = None
         return True
+
+
+def _product(points: Matrix, columns: Array) -> Array:
+    """Return points @ columns, of which many may be 0."""
+    used = np.flatnonzero(columns.any(axis=0))
+    values = np.zeros((points.shape[0], columns.shape[1]))
+    if len(used) > NARROW:
+        values[:, used] = points @ columns[:, used]
+    else:
+        for column in used:
+            values[:, column] = points @ columns[:, column]
+    return values
 
 
 def newton_step(hessian: Array, rho: Array, gradient: Array) -> Array:
