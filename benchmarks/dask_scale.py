@@ -232,9 +232,12 @@ def checked() -> tuple[list[dict[str, Any]], dict[str, list[Round]], Network]:
     return cases, traces, network
 
 
-def per_row(rounds: Sequence[Round], function: str, share: float) -> float:
-    """Return the median of the seconds of a kind of task, over ``share``: the rows, or cells, of each."""
-    return median(task.seconds for each in rounds for task in each.tasks if task.function == function) / share
+def per_row(rounds: Sequence[Round], functions: Sequence[str], share: float) -> float:
+    """Return the median of the seconds of some kinds of tasks, over ``share``: the rows, or cells, of each."""
+    found = [task.seconds for each in rounds for task in each.tasks if task.function in functions]
+    if not found:
+        raise ValueError(f"no task of the recorded fit is one of {', '.join(functions)}; the engine has renamed them")
+    return median(found) / share
 
 
 def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, list[Round]]:
@@ -254,8 +257,9 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
     branches = Task("branches", "_branches", ("place",), cost["branches"] * rows, 2000, 2 * rows)
     moved = Task("moved", "_moved", ("place", "branches"), cost["moved"] * rows, 100, 2 * rows)
     changed = 1024 * (d + 1) * 8
+    given = Task("rows", "_given", (), 0.0, changed, changed)
     sums = [
-        Task(f"kernel {p}", "_sums", (), cost["kernel"] * share * d / 30, changed, 8 * share) for p in range(n_parts)
+        Task(f"kernel {p}", "_sums", ("rows",), cost["kernel"] * share * d / 30, 100, 8 * share) for p in range(n_parts)
     ]
     return {
         "pass of a linear machine": [
@@ -265,7 +269,9 @@ def steps(rows: int, d: int, workers: int, cost: dict[str, float]) -> dict[str, 
             Round([place], ("",)),
             Round([*searches, branches, moved], tuple(task.key for task in searches)),
         ],
-        "round of a kernel machine": [Round(sums, tuple(task.key for task in sums), cost["set"] + 4 * rows * ADD)],
+        "round of a kernel machine": [
+            Round([given, *sums], tuple(task.key for task in sums), cost["set"] + 4 * rows * ADD)
+        ],
     }
 
 
@@ -276,11 +282,11 @@ def scaled(traces: dict[str, list[Round]], per_task: float) -> list[dict[str, An
     groups = sum(task.function == "_cells_of" for each in traces["tree"] for task in each.tasks)
     of_kernel = traces["kernel machine"]
     cost = {
-        "pass": per_row(traces["linear machine"], "_pass_over", linear[0] / PIECES),
-        "tests": per_row(traces["tree"], "_best_tests", tree[0] * tree[1] / groups),
-        "branches": per_row(traces["tree"], "_branches", tree[0]),
-        "moved": per_row(traces["tree"], "_moved", tree[0]),
-        "kernel": per_row(of_kernel, "_sums", kernel[0] / 8),
+        "pass": per_row(traces["linear machine"], ("_pass_over",), linear[0] / PIECES),
+        "tests": per_row(traces["tree"], ("_best_tests",), tree[0] * tree[1] / groups),
+        "branches": per_row(traces["tree"], ("_branches",), tree[0]),
+        "moved": per_row(traces["tree"], ("_moved",), tree[0]),
+        "kernel": per_row(of_kernel, ("_sums", "_values"), kernel[0] / 8),
         "set": median(each.after for each in of_kernel),
     }
     cases = []
