@@ -45,6 +45,7 @@ def run(*words):
     return CliRunner().invoke(app, ["train", *map(str, words)], catch_exceptions=False)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
 def test_a_linear_machine_is_trained_over_files(files, address):
     done = run("fruit-*.csv", "--model", "linear", "--cluster", address, "--json")
@@ -106,7 +107,10 @@ def test_numbers_are_predicted_over_files(files, address):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--model", "svm"], "--model svm needs the rows in memory. Learners that can: --model linear, --model tree"),
+        (
+            ["--model", "svm"],
+            "--model svm does not do so from the command line. Learners that can: --model linear, --model tree",
+        ),
         ([], "--model auto tries several learners"),
         (["--model", "linear", "--probabilities"], "--probabilities needs a fit in memory"),
         (["--model", "linear", "--param", "penalty=l1"], "penalty is 'l1', which engine='dask' does not support"),
@@ -133,6 +137,9 @@ def test_what_is_missing_is_named(files, address, monkeypatch):
     done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", "tcp://127.0.0.1:1"])
     assert done.exit_code == 2
     assert "there is no Dask scheduler at 'tcp://127.0.0.1:1'" in " ".join(done.output.split())
+    done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", "everywhere"])
+    assert done.exit_code == 2
+    assert "is 'everywhere'; it must be like 'tcp://10.0.0.5:8786', or 'local'" in " ".join(done.output.split())
     monkeypatch.setattr("margrove.data.dask_partitions.find_spec", lambda name: None)
     done = CliRunner().invoke(app, ["train", "fruit-*.csv", "--model", "linear", "--cluster", address])
     assert done.exit_code == 2

@@ -73,7 +73,11 @@ def test_without_a_client_it_is_asked_for(fruit):
         TableEncoder().fit(dd.from_pandas(fruit[0], npartitions=3))
 
 
-ENCODINGS = [{}, {"text": "note", "sparse_output": True}, {"impute": "mean", "add_indicator": True}]
+ENCODINGS = [
+    pytest.param({}, marks=pytest.mark.slow),
+    {"text": "note", "sparse_output": True},
+    pytest.param({"impute": "mean", "add_indicator": True}, marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
@@ -94,6 +98,7 @@ def test_an_encoding_has_the_bits_of_one_machine(client, fruit, parameters):
     assert found.dtype == lazy.dtype == expected.dtype
 
 
+@pytest.mark.slow
 def test_columns_that_are_left_out_are_told(client, fruit):
     with pytest.warns(DataWarning) as caught:
         TableEncoder().fit(dd.from_pandas(fruit[0], npartitions=3))
@@ -102,6 +107,7 @@ def test_columns_that_are_left_out_are_told(client, fruit):
     assert "identifiers (nearly every cell is different) are left out: 'name'" in words
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
 def test_a_pipeline_fits_predicts_and_is_certified_over_partitions(client, fruit, files):
     table, y = fruit
@@ -137,6 +143,7 @@ def test_bad_cells_are_named_by_file_line_and_column(client, tmp_path):
                 TableEncoder().fit(pattern, "y")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
 def test_what_cannot_be_encoded_is_named(client, fruit, tmp_path):
     frames = dd.from_pandas(fruit[0], npartitions=3)
@@ -167,7 +174,13 @@ def values_of(certificate):
 
 
 @pytest.mark.parametrize(
-    ("model", "target"), [(SVC(C=10.0), "classes"), (SVR(), "numbers"), (OneClassSVM(nu=0.2), None)], ids=str
+    ("model", "target"),
+    [
+        (SVC(C=10.0), "classes"),
+        pytest.param(SVR(), "numbers", marks=pytest.mark.slow),
+        pytest.param(OneClassSVM(nu=0.2), None, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_kernel_machines_are_certified_where_the_rows_are(client, rng, model, target):
     X = rng.normal(size=(200, 3))
@@ -183,6 +196,7 @@ def test_kernel_machines_are_certified_where_the_rows_are(client, rng, model, ta
     assert not certify(model, dX, dy).claim("the rows are those it was fitted on").holds
 
 
+@pytest.mark.slow
 def test_kernels_without_a_formula_are_refused(client, rng):
     X = rng.normal(size=(20, 2))
     model = SVC(kernel="precomputed").fit(X @ X.T, X[:, 0] > 0)
@@ -191,7 +205,12 @@ def test_kernels_without_a_formula_are_refused(client, rng):
 
 
 @pytest.mark.parametrize(
-    "model", [DecisionTreeClassifier(max_depth=4), RandomForestClassifier(n_estimators=3, random_state=0)], ids=str
+    "model",
+    [
+        DecisionTreeClassifier(max_depth=4),
+        pytest.param(RandomForestClassifier(n_estimators=3, random_state=0), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_trees_are_certified_by_one_worker(client, rng, monkeypatch, model):
     X = rng.normal(size=(200, 3))
@@ -206,6 +225,7 @@ def test_trees_are_certified_by_one_worker(client, rng, monkeypatch, model):
         certify(model, dX, dy)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::margrove.errors.DataWarning")
 def test_a_tree_of_files_is_certified(client, files):
     pattern = f"{files}/*.csv"

@@ -53,7 +53,7 @@ def check_for_cluster(reading: Reading, training: Training) -> None:
     able = ", ".join(f"--model {name}" for name in LEARNERS)
     if training.model not in LEARNERS:
         given = training.model or "auto"
-        why = "tries several learners" if training.is_auto else "needs the rows in memory"
+        why = "tries several learners" if training.is_auto else "does not do so from the command line"
         raise ParameterError(f"--cluster trains over partitions, and --model {given} {why}. Learners that can: {able}.")
     if training.has_probabilities or training.kind.metric.needs == "probabilities":
         option = "--probabilities" if training.has_probabilities else f"--metric {training.metric}"

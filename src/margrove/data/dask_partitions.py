@@ -80,6 +80,10 @@ def connected(address: str | None) -> Iterator[Client]:
             check_workers(client)
             with client.as_current():
                 yield client
+    elif ":" not in address:
+        raise ParameterError(
+            f"the address of the Dask scheduler is {address!r}; it must be like 'tcp://10.0.0.5:8786', or 'local'."
+        )
     else:
         try:
             client = distributed.Client(address, set_as_default=False, timeout=_connect_seconds())

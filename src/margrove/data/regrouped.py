@@ -7,7 +7,7 @@ memory, to the same bits. No process has the whole table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from sklearn.base import clone
 from margrove.data.frames import as_table
 from margrove.data.memory import free_memory
 from margrove.data.partitions import Part, stacked
-from margrove.data.sample import read_features
+from margrove.data.sample import FLOATS, read_features
 from margrove.data.table import Table, note_target
 from margrove.data.text import check_text_columns
 from margrove.errors import InputError
@@ -160,9 +160,10 @@ def _some_columns(part: Part, start: int, stop: int) -> Table | None:
     """Return some columns of a partition, as an array of their own where they are numbers."""
     if part.X.shape[0] == 0:
         return None
-    table = _table(part)
+    is_plain = isinstance(part.X, np.ndarray) and part.X.dtype in FLOATS  # whose cells have been checked
+    table = _table(replace(part, X=part.X[:0]) if is_plain else part)
     if table.block is not None:
-        block = np.ascontiguousarray(table.block[:, start:stop])
+        block = np.ascontiguousarray((part.X if is_plain else table.block)[:, start:stop])
         return Table(block=block, names=table.names[start:stop], source=part.name)
     some = table.select(table.names[start:stop])
     return Table(some.columns, source=part.name)

@@ -25,6 +25,7 @@ from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
 from margrove.status import Status
+from margrove.tree.impurity import class_impurity
 from margrove.tree.model import TreeModel, TreeSolution
 from margrove.tree.problem import EQUAL_GAIN, Cells, Growth, SpreadTreeProblem, TreeProblem
 from margrove.tree.split import SplitSearch
@@ -300,7 +301,9 @@ def _best_tests(
             free = replace(growth, min_samples_leaf=1, min_weight_leaf=0.0)
             n_candidates = float(grown(replace(problem, growth=free), _ALONE)[0]["n_candidates"][0])
         tolerance = 0.0
-        if has_test:
+        if has_test and n_classes and problem.weight is None:
+            tolerance = EQUAL_GAIN * abs(float(class_impurity(growth.criterion, arrays["value"][:1])[0]))
+        elif has_test:
             search = SplitSearch(replace(problem, cells=Cells((), problem.cells.n_rows)))
             tolerance = EQUAL_GAIN * search.node(np.arange(problem.cells.n_rows)).gain_unit
         gain = float(arrays["gain"][0]) if has_test else -np.inf
