@@ -10,7 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from tests.engine.dask_clusters import OF_DASK, SETTINGS, dying, processes, threads
 
 from margrove import (
@@ -118,7 +118,10 @@ def test_what_dask_gives_up_is_computed_again(tables, tmp_path):
     deaths = tmp_path / "deaths"
     first = X[:2500].map_blocks(_dies_at_first, deaths=deaths, dtype=float, meta=np.empty((0, 0)))
     model = LinearSVC(engine="dask")
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), processes(2):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), processes(2) as (_, client):
+        held = client.compute(first.to_delayed().item())  # while anybody wants it, Dask keeps its error
+        wait(held)
+        assert held.status == "error"
         assert model.fit(da.concatenate([first, X[2500:]]), y).status_ == "converged"
     assert certify(model, *tables[1]).holds
     assert deaths.stat().st_size >= 3

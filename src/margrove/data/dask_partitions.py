@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
@@ -202,6 +202,7 @@ class Tasks:
                 if not lost:
                     _raise_first(keys, futures)
                     raise
+                self._retry([futures[place] for place in lost])
                 futures.clear()
                 for place in lost:
                     keys[place].release_lost()
@@ -209,6 +210,12 @@ class Tasks:
             else:
                 yield found
                 return
+
+    def _retry(self, lost: Sequence[Future]) -> None:
+        """Have Dask forget that it has given these up, and what they are made of: chunks of a collection have a name
+        that other fits ask for, too."""
+        with suppress(KeyError):  # once that is done, Dask looks for futures of all of them, and may find none
+            self.client.retry([future for future in lost if future.status == "error"])
 
     def _check_workers(self, seen: float) -> float:
         """Raise `EngineError` if there have been no workers for too long; ``seen`` is when there were some."""
