@@ -62,7 +62,7 @@ _QUIETLY = np.errstate(over="ignore", under="ignore", invalid="ignore", divide="
 @_QUIETLY
 def _certify(form: Form, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
     """Certify a fitted model of this form, Margrove's or scikit-learn's. ``y`` is ignored for a one-class machine."""
-    if kind_of_collection(X) is not None or is_files(X):
+    if kind_of_collection(X) is not None or (is_files(X) and not callable(model.kernel)):  # else these are texts
         with connected(None) as client:
             y = None if form is ONE_CLASS else y
             parts = partitions_of(client, X, y, sample_weight, needs_target=form is not ONE_CLASS)
