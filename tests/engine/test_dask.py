@@ -26,12 +26,6 @@ from margrove.errors import EngineError, InputError, MissingExtraError, Paramete
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
 
 
-@pytest.fixture(scope="module")
-def client():
-    with threads(2) as own:
-        yield own
-
-
 @pytest.fixture
 def table(rng):
     X = rng.normal(size=(300, 4))

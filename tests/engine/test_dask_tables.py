@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.pipeline import make_pipeline
-from tests.engine.dask_clusters import OF_DASK, threads
+from tests.engine.dask_clusters import OF_DASK
 
 from margrove import (
     SVC,
@@ -28,12 +28,6 @@ from margrove.data import regrouped
 from margrove.errors import DataWarning, EngineError, InputError
 
 pytestmark = pytest.mark.filterwarnings(*OF_DASK)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with threads(2) as own:
-        yield own
 
 
 @pytest.fixture

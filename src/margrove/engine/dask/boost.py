@@ -56,11 +56,11 @@ class SpreadBoosting:
             model = tree.model()
             label = np.argmax(model.value, axis=1).astype(np.int32)
             after = self.tasks.submit("the weights", _after, self.state, tree.leaves, label)
-            told: Any = None
-            for told in self.tasks.results([self.tasks.submit("the weights", _told, after)]):
-                if told is None:
+            found: Any = None
+            for found in self.tasks.results([self.tasks.submit("the weights", _outcome, after)]):
+                if found is None:
                     yield
-            self.status, self.loss = told[0]
+            self.status, self.loss = found[0]
             if self.status is not Status.NO_BETTER_THAN_CHANCE:
                 self.state = after
                 self.trees.append(model)
@@ -104,7 +104,7 @@ def _(engine: Engine, problem: SpreadBoostProblem, effort: Effort) -> BoostSolut
 
 
 class _Kept(dict[Any, Any]):
-    """What the native engine keeps of cells, their order above all; it stays in the process that made it."""
+    """Results of the native engine that it keeps with cells, their order above all; they stay in their process."""
 
     def __reduce__(self) -> tuple[type[Self], tuple[()]]:
         return type(self), ()
@@ -135,7 +135,7 @@ def _after(state: _State, leaf: NDArray[np.int32], label: NDArray[np.int32]) -> 
     return state[0].after((None, label[leaf], None))
 
 
-def _told(state: _State) -> tuple[Status | None, float]:
+def _outcome(state: _State) -> tuple[Status | None, float]:
     return state[1], state[0].loss
 
 
