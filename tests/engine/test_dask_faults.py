@@ -23,6 +23,7 @@ from margrove import (
     certify,
     save,
 )
+from margrove.data import dask_partitions
 from margrove.engine.dask import svm
 from margrove.engine.dask import tree as spread
 from margrove.errors import EngineError
@@ -149,6 +150,7 @@ def test_workers_may_join(tables, tmp_path):
 @pytest.mark.parametrize("place", range(5))
 def test_a_scheduler_that_is_lost_meanwhile_ends_in_an_error(tables, tmp_path, place, monkeypatch):
     monkeypatch.setattr(svm, "WORKING_SET", 64)  # several rounds
+    monkeypatch.setattr(dask_partitions, "_WAIT", 0.001)  # seconds: the first report comes before the end of any fit
     checkpoint = Checkpoint(tmp_path / "checkpoint", interval=0)
     kernel_machine = SVC(C=10, engine="dask", checkpoint=checkpoint)
     model, (X, y) = [*((model, tables[1]) for model in _models()), (kernel_machine, _kernel_machine(tables)[1])][place]

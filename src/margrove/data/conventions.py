@@ -44,6 +44,8 @@ _CLASSES = "<>≤≥+"  # signs beside a number that many cells of a column have
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
+_SAYS_LENGTH = re.compile(r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|durée|duración|duração|elapsed)")
+_SHORT_TIME = re.compile(r"\d?\d:\d\d")
 _SAYS_TIME = re.compile(r"(?i)time|zeit|uhr|hour|heure|\bh?or[ae]|\btid|\bklo|start|end|begin|arriv|depart|dauer|durat")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
 _MONTH_OR_DAY = re.compile(r"[^\W\d_]{3,}\.?\s\d\d")  # Jan 24
@@ -338,6 +340,8 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 def hours(text: Text) -> Column | None:
     """Return a column of times of day as hours; None if a cell is something else."""
+    if _SAYS_LENGTH.match(text.name) and all(map(_SHORT_TIME.fullmatch, text.texts)):
+        raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
     if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
         return None

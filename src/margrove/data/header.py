@@ -23,6 +23,7 @@ _FORMATTED = re.compile(
     r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
 )
 _YEAR = re.compile(r"(19|20)\d\d")
+_PER_NUMBER = re.compile(r"[^\W\d]+/\d+ ?[^\W\d]*")  # the unit cfu/100 ml
 _NO_UNIT = ("", "-", "–", "—")  # stand below the name of a column without a unit
 
 
@@ -89,7 +90,9 @@ def _with_units(rows: list[list[str]], missing: Collection[str]) -> tuple[str, .
         column = [cell for cell in column if cell and cell not in missing and not is_no_value(cell)]
         if not unit or plain in _NO_UNIT or re.search("yy|jj|aa", plain.casefold()):  # a format of dates
             continue
-        if is_formatted(unit) or not column or not all(map(is_formatted, column)):
+        if not _PER_NUMBER.fullmatch(unit) and is_formatted(unit):
+            return None
+        if not column or not all(map(is_formatted, column)):
             return None
         n_known += plain != unit or is_known_unit(unit)
         found[j] = f"{names[j]} ({plain})"

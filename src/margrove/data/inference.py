@@ -343,7 +343,9 @@ def _left_over(text: Text) -> list[str]:
     if 2 * sum(map(_begins, text.sample)) < len(text.sample):
         return []
     has_digits = np.array(list(map(_begins, text.texts)))
-    is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
+    is_read = np.array(
+        [readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts], dtype=bool
+    )
     n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
     if 2 * int(text.counts[has_digits].sum()) < n_rows:
         return []

@@ -34,11 +34,13 @@ from margrove.data.written import is_no_value, written_date, written_number
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
 _MEANS = r"average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel"
-TOTAL = (  # the first cell of a line of sums or means
-    r"(?i)(?:^|[ -])(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
+_SUM = (
+    r"(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
-    rf"|итого|всего|σύνολο|合計|小計|合计|总计|小计|{_MEANS})(?:$|[ :.(-])"
+    r"|итого|всего|σύνολο|合計|小計|合计|总计|小计|(?:zwischen)?übertrag|carried forward|brought forward|riporto|à reporter"
+    rf"|suma y sigue|suma anterior|{_MEANS})"
 )
+TOTAL = rf"(?i)(?:^|[ -]){_SUM}(?:$|[ :.(-])"  # the first cell of a line of sums or means
 ABOVE, BELOW = "above the rows", "below the rows"
 # What is said of lines that are kept.
 KEPT = "called a total but not the sum of the rows above"
@@ -49,6 +51,7 @@ _CALLED = re.compile(  # a cell of a balance
     rf"{TOTAL}|(?i:\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|"
     r"as of|brought|carried)|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b)"
 )
+_SUBTOTAL = re.compile(rf"(?i){_SUM}:?$")  # a cell that says nothing else
 _STATISTIC = re.compile(r"(?i)min(?:imum)?|max(?:imum)?|s\.?d\.?|std\.?(?:dev\.?)?|sem|cv|n|count|anzahl|median")
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
@@ -113,7 +116,9 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
         cells, n_filled = rows[i][1], filled(rows[i][1])
         if i < first or i >= last:
             why[i] = ABOVE if i < first else BELOW
-        elif 2 * n_filled <= usual.typical + 1 and usual.is_heading(cells):
+        elif 2 * n_filled <= usual.typical + 1 and (
+            usual.is_heading(cells) or _heads_group(i, rows, why, usual, is_sum)
+        ):
             why[i] = "between the rows"
         else:
             is_bare[i] = n_filled == 1 and usual.is_doubtful(cells)
@@ -124,6 +129,14 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
         if flags.any():
             notes.append(on_lines([rows[i][0] for i in np.flatnonzero(flags)], what, "kept"))
     return usual, why, notes
+
+
+def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: _Usual, is_sum: Flags) -> bool:
+    """Return whether a single word in front stands where a group begins, in a table with sums: above a whole row, and
+    at the top or below a line that is none."""
+    is_bare = filled(rows[i][1]) == 1 and rows[i][1][0].strip() != "" and len(usual.always) > 2
+    begins = i == 0 or why[i - 1] != ""
+    return is_bare and begins and bool(is_sum[i:].any()) and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 
 
 class _Usual:
@@ -204,6 +217,10 @@ class _Usual:
             return False
         return self._clashes(cells, places[0]) or (places[0] in self.never and len(places) == 1)
 
+    def lacks(self, cells: list[str]) -> bool:
+        """Return whether a cell is missing that usual rows have."""
+        return bool(self.always.difference(self._places(cells)))
+
     def is_doubtful(self, cells: list[str]) -> bool:
         """Return whether several cells that usual rows have, or the first of them, are missing, or one is a word."""
         places = self._places(cells)
@@ -235,7 +252,9 @@ def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None
     """Refuse a file in which the names of another table follow a blank line: words in all cells, above numbers."""
     for i in range(1, len(rows) - 1):
         line, cells = rows[i]
-        if not _follows_blank(rows, i) or filled(cells) < max(2, dialect.typical) or any(map(is_formatted, cells)):
+        is_titled = i > 1 and filled(rows[i - 1][1]) == 1 and _follows_blank(rows, i - 1)
+        fewest = max(3, dialect.typical - 1) if is_titled else max(2, dialect.typical)
+        if not (is_titled or _follows_blank(rows, i)) or filled(cells) < fewest or any(map(is_formatted, cells)):
             continue
         is_header = [*map(str.strip, cells)] == [*map(str.strip, dialect.header)]
         if not is_header and names_numbers([below for _, below in rows[i:]], [""]):
@@ -348,11 +367,13 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         label = _label(row[: usual.width])
         is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
         called[i] = is_called and not skipped[i]
+        is_called = is_called or any(_SUBTOTAL.match(row[j].strip()) for j in places[1:3])
         is_end = i in (0, end)
         if skipped[i] or not places or not (is_called or is_end):
             continue
         is_mean = is_called and re.search(_MEANS, label.lower()) is not None
         beside = [j for j in places[is_called or not is_formatted(label) :] if row[j].strip(" -–—")]
+        beside = [j for j in beside if not _SUBTOTAL.match(row[j].strip())]
         numbers = [j for j in beside if _kind(row[j].strip()) in ("number", "amount")]
         if any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside):
             continue
@@ -363,7 +384,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         fitting = sum(fits) if is_called or lacks else sum(takewhile(bool, fits))  # a whole row is one only if all fit
         if is_called and numbers:
             found[i] = 2 * fitting >= len(numbers) or (is_end and (fitting > 0 or lacks or is_part))
-        elif is_called:  # sums whose formulas were never computed
+        elif called[i]:  # sums whose formulas were never computed
             found[i] = lacking[i] = True
         elif i == 0:
             found[i] = lacks and fitting > 1 and 2 * fitting >= len(numbers) and len(rows) > 2

@@ -20,6 +20,8 @@ from margrove.errors import MissingExtraError
 _ROWS = 3  # the fewest of a sheet that looks like a table: names and two rows
 _CELL = 32  # bytes of a cell in calamine
 
+_WITH_COMMA = re.compile(r"-?\d{1,3}(?:[. ']?\d{3})*,\d{1,2}(?:\s?\D{1,3})?")
+
 Grid = list[list[Any]]
 Range = tuple[tuple[int, int], tuple[int, int]]  # the first and the last cell, each as row and column
 
@@ -108,10 +110,20 @@ def _fill_merged(grid: Grid, ranges: list[Range]) -> None:
 def _as_csv(grid: Grid) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
+    with_comma = {j for j in range(len(grid[0])) if _has_decimal_comma([row[j] for row in grid])}
     for row in grid:
         cells = [_written(cell) for cell in row]
+        for j in with_comma:
+            if isinstance(row[j], float):
+                cells[j] = cells[j].replace(".", ",")
         writer.writerow(cells if any(cells) else [])  # an empty line
     return text.getvalue().encode()
+
+
+def _has_decimal_comma(cells: list[Any]) -> bool:
+    """Return whether typed numbers stand beside text with a decimal comma, as "1.250,00", which was not recognised."""
+    texts = [cell for cell in cells if isinstance(cell, str) and _WITH_COMMA.fullmatch(cell)]
+    return len(texts) > 0 and any(isinstance(cell, float) for cell in cells)
 
 
 def _written(cell: object) -> str:

@@ -97,6 +97,7 @@ _NUMBER = re.compile(
     r"\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
     r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\)|\+)?"
 )
+_BELOW_ZERO = re.compile(r"[▲△]\s?¥?\d[\d,.]*円?")  # Japanese accounts
 _CLOCK = re.compile(
     r"(\d{1,2})(?:[:h](\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s?uhr)?|(?=\s?[ap]))(?:\s?([ap])\.?m\.?)?", re.IGNORECASE
 )
@@ -284,6 +285,8 @@ def is_known_unit(unit: str) -> bool:
 def written_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number, or None where it is something else."""
     plain = plain_text(text)
+    if _BELOW_ZERO.fullmatch(plain):
+        plain = f"-{plain[1:]}"
     match = _NUMBER.fullmatch(plain)
     if match is None:
         unit = plain.strip("- ")
