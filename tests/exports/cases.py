@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 import warnings
 from pathlib import Path
 from typing import Any
@@ -109,8 +110,8 @@ def _compared(column: Column, wanted: dict[str, Any], has_units: bool) -> list[s
     if wrong.any():
         row = int(np.argmax(wrong))
         found.append(f"row {row} is {column.values[row]!r}, expected {values[row]!r} (and {wrong.sum()} in all)")
-    unit = column.format.unit if isinstance(column.format, NumberFormat) else ""
-    if has_units and kind == "number" and unit != wanted.get("unit", ""):
+    unit = unicodedata.normalize("NFKC", column.format.unit) if isinstance(column.format, NumberFormat) else ""
+    if has_units and kind == "number" and unit != unicodedata.normalize("NFKC", wanted.get("unit", "")):
         found.append(f"unit {unit!r}, expected {wanted.get('unit', '')!r}")
     return found
 

@@ -7,16 +7,17 @@ import pytest
 from tests.exports.cases import cases, differences
 
 # Read otherwise than expected. The first has the expected cells but lacks a note on #DIV/0!, which the reader of
-# workbooks gives as an empty cell. Of the next four, notes name the column: "<0.05" is read as 0.05, the accounts "50.01" and "51", the year "2023*" and the
-# footnotes "3,4" as numbers. Of the others, two with lines about the table above it are refused, with advice, and notes
-# ask about a column: two stay text, and one keeps "-" as a word.
+# workbooks gives as an empty cell. Of the next four, notes name the column: "<0.05" is read as 0.05, the accounts
+# "50.01" and "51", the year "2023*" and the footnotes "3,4" as numbers. Of the others, two with lines about the table
+# above it are refused, with advice, and notes ask about a column: two stay text, and one keeps "-" as a word.
 OTHERWISE = {
     "crop-yield-formulas.xlsx",
     *("lab-nitrate-below-limit.csv", "1c-oborot.csv", "cbs-statline.csv", "undata-export.csv"),
     *("insee-serie.csv", "linky-consommation.csv", "ons-series.csv", "servicenow-incidents.csv", "omron-blutdruck.csv"),
 }
-# The author of third_blind had other conventions than those before, which this reader follows: times and durations are
-# hours, a unit below a name is part of it, ids without leading zeros are numbers, percentages of a workbook are fractions, and a name that comes twice is numbered. In the last one a note asks about two cells.
+# The author of third_blind had other conventions than those in CONVENTIONS.md, which this reader follows: times and
+# durations are text, a unit below a name is no part of it, ids are categories, percentages of a workbook are not
+# fractions, and names come twice. In the last one a note asks about two cells.
 OTHERWISE |= {
     *("analytics_channels.csv", "garmin_activities.csv", "paypal_april_activity.csv", "slimme_meter_18mei.csv"),
     *("surf_club_volunteer_hours.csv", "cr1000_fieldsite.csv", "elisa_run17.xlsx", "metre_mediatheque.xlsx"),

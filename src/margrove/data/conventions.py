@@ -46,7 +46,7 @@ _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
 _SAYS_LENGTH = re.compile(r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|durée|duración|duração|elapsed)")
 _SHORT_TIME = re.compile(r"\d?\d:\d\d")
-_SAYS_TIME = re.compile(r"(?i)time|zeit|uhr|hour|heure|\bh?or[ae]|\btid|\bklo|start|end|begin|arriv|depart|dauer|durat")
+_SAYS_TIME = re.compile(r"(?i)(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
 _MONTH_OR_DAY = re.compile(r"[^\W\d_]{3,}\.?\s\d\d")  # Jan 24
 _SEASON = re.compile(r"(?:19|20)\d\d[-/]\d\d")
@@ -344,7 +344,7 @@ def hours(text: Text) -> Column | None:
         raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
     if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
-        return None
+        return None  # also under "Time", which may be that of a runner
     found = text.parsed(clock_hours)
     values = [math.nan if hour is None else hour for hour in found or ()]
     is_strange = any(math.isnan(hour) and not is_no_value(cell) for hour, cell in zip(values, text.texts, strict=False))

@@ -55,7 +55,9 @@ _SAYS_VERSION = re.compile(r"(?i)version|release|firmware|\b(?:chapter|section|k
 _SAYS_POSTCODE = re.compile(
     r"(?i)\b(?:plz|zip|post(?:al)? ?_?code|postleitzahl|zip_?code|code postal|postnr|postnummer|irsz)\b"
 )
-_SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE}
+_SAYS_PHONE = re.compile(r"(?i)phone|telef|\btele?\b|\btél|mobile|handy|\bfax\b|puhelin|телефон|電話|电话|전화")
+_SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE, "telephone numbers": _SAYS_PHONE}
+_LEAST_PHONE = 1e5  # smaller numbers may count calls
 _CODE = re.compile(r"0\d+|0\d(?:\.\d\d)+|\d\d+[eE]\d\d?")
 _DIGITS_ONLY = re.compile(r"[^.]*|\d\d(?:\.\d\d)+")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
@@ -172,9 +174,11 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
             is_postcode = rows is not None and _SAYS_POSTCODE.search(column.name) is not None and _is_whole(column)
+            is_phone = rows is not None and _SAYS_PHONE.search(column.name) is not None and _is_whole(column)
+            is_phone = is_phone and _all(column, lambda values: values >= _LEAST_PHONE)
             is_version = rows is not None and _SAYS_VERSION.search(column.name) is not None and not _is_whole(column)
             may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))
-            return _may_be_dates(column) or is_long or is_version or is_postcode or may_be_code
+            return _may_be_dates(column) or is_long or is_version or is_postcode or is_phone or may_be_code
         if isinstance(kind, NumberFormat):
             return kind.decimal == "," and rows is not None
         if kind in ("number", "decimal_point"):
@@ -340,12 +344,10 @@ def _begins(cell: str) -> bool:
 
 def _left_over(text: Text) -> list[str]:
     """Return a note if most cells of a column that stays text begin as numbers or dates do."""
-    if 2 * sum(map(_begins, text.sample)) < len(text.sample):
+    if not text.texts or 2 * sum(map(_begins, text.sample)) < len(text.sample):
         return []
     has_digits = np.array(list(map(_begins, text.texts)))
-    is_read = np.array(
-        [readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts], dtype=bool
-    )
+    is_read = np.array([readable_number(cell) is not None or written_date(cell) is not None for cell in text.texts])
     n_rows, n_read = int(text.counts.sum()), int(text.counts[is_read].sum())
     if 2 * int(text.counts[has_digits].sum()) < n_rows:
         return []

@@ -37,8 +37,8 @@ _MEANS = r"average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|ś
 _SUM = (
     r"(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
-    r"|итого|всего|σύνολο|合計|小計|合计|总计|小计|(?:zwischen)?übertrag|carried forward|brought forward|riporto|à reporter"
-    rf"|suma y sigue|suma anterior|{_MEANS})"
+    r"|итого|всего|σύνολο|合計|小計|合计|总计|小计|(?:zwischen)?übertrag"
+    rf"|carried forward|brought forward|riporto|à reporter|suma y sigue|suma anterior|{_MEANS})"
 )
 TOTAL = rf"(?i)(?:^|[ -]){_SUM}(?:$|[ :.(-])"  # the first cell of a line of sums or means
 ABOVE, BELOW = "above the rows", "below the rows"
@@ -112,13 +112,11 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
     while first < last and (why[first] or usual.is_odd(rows[first][1])):
         first += 1
     is_bare = np.zeros(len(rows), dtype=bool)
-    for i in np.flatnonzero(why == ""):
+    for i in np.flatnonzero(why == "").tolist():
         cells, n_filled = rows[i][1], filled(rows[i][1])
         if i < first or i >= last:
             why[i] = ABOVE if i < first else BELOW
-        elif 2 * n_filled <= usual.typical + 1 and (
-            usual.is_heading(cells) or _heads_group(i, rows, why, usual, is_sum)
-        ):
+        elif _heads_group(i, rows, why, usual, is_sum):
             why[i] = "between the rows"
         else:
             is_bare[i] = n_filled == 1 and usual.is_doubtful(cells)
@@ -132,9 +130,12 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
 
 
 def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: _Usual, is_sum: Flags) -> bool:
-    """Return whether a single word in front stands where a group begins, in a table with sums: above a whole row, and
-    at the top or below a line that is none."""
-    is_bare = filled(rows[i][1]) == 1 and rows[i][1][0].strip() != "" and len(usual.always) > 2
+    """Return whether a row is a heading: unlike a usual row; or, in a table with sums, a single word in front where a
+    group begins, above a whole row, and at the top or below a line that is none."""
+    cells = rows[i][1]
+    if 2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells):
+        return True
+    is_bare = filled(cells) == 1 and cells[0].strip() != "" and len(usual.always) > 2
     begins = i == 0 or why[i - 1] != ""
     return is_bare and begins and bool(is_sum[i:].any()) and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 
@@ -314,6 +315,7 @@ def _label(cells: Sequence[str]) -> str:
 
 
 _MAY_HAVE_COMMA = re.compile(r",|\.\d{3}(?!\d)")  # 1.234 is 1234 beside a decimal comma
+_DECIMAL_COMMA = re.compile(r",\d{1,2}(?!\d)")
 _LARGEST = 1e200  # amount that is added up: sums of larger ones may overflow
 
 
@@ -355,6 +357,14 @@ class _Sums:
                     return True
         return False
 
+    def may_average(self, i: int, j: int) -> bool:
+        """Return whether a cell is a sum, or lies between those of its group, as an average does."""
+        if self.fits(i, j, is_called=True, is_mean=False):
+            return True
+        amounts, _ = self._column(j, "," if _DECIMAL_COMMA.search(self.rows[i][j]) else ".")
+        group = amounts[self.start : i][~self.skipped[self.start : i]]
+        return bool(np.nanmin(group, initial=math.inf) <= amounts[i] <= np.nanmax(group, initial=-math.inf))
+
 
 def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part: bool) -> tuple[Flags, Flags]:
     """Return which rows are sums of those above (of all, or of those since the last sum), and which are only called
@@ -384,6 +394,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         fitting = sum(fits) if is_called or lacks else sum(takewhile(bool, fits))  # a whole row is one only if all fit
         if is_called and numbers:
             found[i] = 2 * fitting >= len(numbers) or (is_end and (fitting > 0 or lacks or is_part))
+            found[i] |= fitting > 0 and all(sums.may_average(i, j) for j in numbers)
         elif called[i]:  # sums whose formulas were never computed
             found[i] = lacking[i] = True
         elif i == 0:

@@ -187,7 +187,20 @@ ERRORS = (
 )  # of spreadsheets; and of dumps of databases
 # In statistics, and the first days of databases; "+" and "<" may be values.
 _SIGNS = re.compile(r"[-–—－.:…·•*/?\s]+|\([^\W\d_]{1,2}\)|00(?:00)?([-/.])00\1(?:00){1,2}(?: 00:00(?::00)?)?")
-_NO_ANSWER = {"n.a.", "k.a.", "n.d.", "n.v.t.", "n.b.", "s.d.", "b.d.", "n/b", "n/a"}  # without blanks
+_NO_ANSWER = {
+    "n.a.",
+    "k.a.",
+    "n.d.",
+    "n.v.t.",
+    "n.b.",
+    "s.d.",
+    "b.d.",
+    "n/b",
+    "n/a",
+    "n/d",
+    "s/d",
+    "н/д",
+}  # without blanks
 _LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
 _UNKNOWN = {  # for a missing number or date; among words, these may be classes
     *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
@@ -279,7 +292,8 @@ def is_money(unit: str) -> bool:
 def is_known_unit(unit: str) -> bool:
     """Return whether this is a currency or a usual unit of measure."""
     plain = _plain_unit(unit)
-    return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in re.split("[/·]", plain))
+    parts = [re.sub(r"^\d+\s?", "", part) for part in re.split("[/·]", plain)]  # "l/100 km"
+    return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in parts)
 
 
 def written_number(text: str) -> WrittenNumber | None:
