@@ -44,7 +44,9 @@ _CLASSES = "<>≤≥+"  # signs beside a number that many cells of a column have
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
-_SAYS_LENGTH = re.compile(r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|durée|duración|duração|elapsed)")
+_SAYS_LENGTH = re.compile(
+    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|durée|duración|duração|elapsed)"
+)
 _SHORT_TIME = re.compile(r"\d?\d:\d\d")
 _SAYS_TIME = re.compile(r"(?i)(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers

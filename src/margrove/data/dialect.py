@@ -40,6 +40,7 @@ HEAD_ROWS = 200  # rows that are looked at; a column that changes its nature lat
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
+_RULER = re.compile(rb"(?m)^ *-{2,}(?: +-{2,})+ *(?=\r?$)")
 _RULE = re.compile(rb"(?m)^[-=_+|: \t]{3,}(?=\r?$)")
 _RULE_CELL = re.compile(rb"[-=]{3,}|:-+:?|-+:")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
@@ -91,7 +92,9 @@ class TextOptions:
     def sniffed(self, content: Content) -> tuple[Content, Dialect]:
         """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
         head = content.head()
-        if b'"' not in head and any(map(_is_rule, _RULE.findall(head))):  # within quotes it is text
+        if self.delimiter == "auto" and (ruler := _RULER.search(head)) and b"\t" not in head:
+            content = content.replaced(_cut_by_ruler(content.data, ruler[0].decode()))
+        elif b'"' not in head and any(map(_is_rule, _RULE.findall(head))):  # within quotes it is text
             content = content.replaced(_RULE.sub(lambda line: b"" if _is_rule(line[0]) else line[0], content.data))
         dialect = sniff(content, self)
         if dialect.delimiter == " ":
@@ -283,6 +286,23 @@ def squeezed(data: bytes) -> bytes:
     if b'"' in data or not re.search(rb"  |(?m:^ | \r?$)", data):
         return data
     return re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb" +", b" ", data))
+
+
+def _cut_by_ruler(data: bytes, ruler: str) -> bytes:
+    """Return a text whose columns are as wide as the dashes of a line below the names, cut by tabs where all lines from
+    the names on have a blank between the columns."""
+    lines = [line.rstrip("\r") for line in data.decode(errors="replace").split("\n")]
+    first = lines.index(ruler) - 1
+    lines = ["" if line == ruler else line for line in lines]
+    starts = [run.start() for run in re.finditer("-+", ruler)]
+    while first > 0 and len(lines[first - 1].split()) > 1:
+        first -= 1
+    for i in range(first, len(lines)):
+        line = lines[i]
+        if line.strip() and all(line[start - 1 : start] in ("", " ") for start in starts[1:]):
+            cells = [line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
+            lines[i] = "\t".join(cells)
+    return "\n".join(lines).encode()
 
 
 def _is_rule(line: bytes) -> bool:

@@ -200,7 +200,7 @@ def _joined(rows: list[list[str]], upper: int, missing: Collection[str]) -> tupl
     is_repeated = len(set(lower)) < len(lower) or any(a == b != "" for a, b in pairwise(above))
     # A name that comes twice has a group above it, and is no unit.
     is_split = len(set(lower)) < len(lower) and not any(
-        is_typed(name) or is_known_unit(name.strip("[]()")) for name in lower
+        is_typed(name) or _PER_NUMBER.fullmatch(name) or is_known_unit(name.strip("[]()")) for name in lower
     )
     is_split &= all(over or below.count(under) < 2 for over, under in zip(above, below, strict=True))
     is_merged = filled(above) > 1 and ((is_wide and (has_blank or is_repeated)) or (is_split and filled(above) > 2))

@@ -51,7 +51,7 @@ _FIRST = 1000  # rows that are looked at before all are
 _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
 _SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
-_SAYS_VERSION = re.compile(r"(?i)version|release|firmware|\b(?:chapter|section|kapitel)\b")
+_SAYS_VERSION = re.compile(r"(?i)(?<![^\W\d_])version|release|firmware|\b(?:chapter|section|kapitel)\b")
 _SAYS_POSTCODE = re.compile(
     r"(?i)\b(?:plz|zip|post(?:al)? ?_?code|postleitzahl|zip_?code|code postal|postnr|postnummer|irsz)\b"
 )

@@ -47,11 +47,13 @@ KEPT = "called a total but not the sum of the rows above"
 DOUBTFUL = "unlike the other rows, perhaps none of the table,"
 _MOST_ABOVE = 2  # lines between the names and the rows, as of opening balances
 _PROFILED = 200  # rows by which it is known how a usual one is filled
-_CALLED = re.compile(  # a cell of a balance
-    rf"{TOTAL}|(?i:\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|"
-    r"as of|brought|carried)|saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b)"
+_BALANCE = re.compile(
+    r"(?i)\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
+    r"brought|carried)|(?:\w+ )?saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b"
 )
+_CALLED = re.compile(rf"{TOTAL}|(?i:{_BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
 _SUBTOTAL = re.compile(rf"(?i){_SUM}:?$")  # a cell that says nothing else
+_MOST_SUMS = 4  # lines below the rows, each of a part of them
 _STATISTIC = re.compile(r"(?i)min(?:imum)?|max(?:imum)?|s\.?d\.?|std\.?(?:dev\.?)?|sem|cv|n|count|anzahl|median")
 _COUNTED = re.compile(r"\W*\d+ (?:rows?|records?|lines?|zeilen|datensätze|lignes|filas|righe)\b.*", re.IGNORECASE)
 _LONGEST_LABEL = 40  # characters
@@ -130,10 +132,12 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
 
 
 def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: _Usual, is_sum: Flags) -> bool:
-    """Return whether a row is a heading: unlike a usual row; or, in a table with sums, a single word in front where a
-    group begins, above a whole row, and at the top or below a line that is none."""
+    """Return whether a row is a balance; or a heading: unlike a usual row, or, in a table with sums, a single word in
+    front where a group begins, above a whole row, and at the top or below a line that is none."""
     cells = rows[i][1]
     if 2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells):
+        return True
+    if usual.is_balance(cells):
         return True
     is_bare = filled(cells) == 1 and cells[0].strip() != "" and len(usual.always) > 2
     begins = i == 0 or why[i - 1] != ""
@@ -147,6 +151,8 @@ class _Usual:
         self.width, self.typical = len(dialect.columns), dialect.typical
         self.missing, self._known = {"", *dialect.missing}, dict[str, bool]()
         whole = [row for (_, row), said in zip(rows, why, strict=True) if not said and not is_sparse(row, self.typical)]
+        records = [cells for cells in whole if not re.match(TOTAL, _label(cells))]
+        whole = records if 2 * len(records) > len(whole) else whole
         is_full = [filled(cells) >= self.typical for cells in whole]
         if any(is_full):  # what is less full at either end may be a balance
             whole = whole[is_full.index(True) : len(whole) - is_full[::-1].index(True)]
@@ -161,6 +167,7 @@ class _Usual:
         ]
         self.words = [{word for word, times in Counter(column).items() if times > 1} for column in given]
         self.always = {j for j, column in enumerate(columns) if n and n - len(column) <= max(0.05 * n, min(1, 0.2 * n))}
+        self.mostly = {j for j, column in enumerate(columns) if 2 * len(column) > n}
         self.never = {j for j, column in enumerate(columns) if not column}
         # At either end there may be lines about the table.
         self.kinds = [_kind_of(column[len(column) // 4 : len(column) - len(column) // 8]) for column in columns]
@@ -206,6 +213,10 @@ class _Usual:
         is_word = not _kind(label) and label not in self.words[places[0]]
         return is_word and places[0] > first and self.kinds[first] != "" and n_lacking > 1 and len(places) < 3
 
+    def is_unlike_first(self, cells: list[str]) -> bool:
+        """Return whether the first cell is a word where usual rows have plain numbers or dates."""
+        return self.kinds[0] in ("number", "date") and cells[0].strip() != "" and self._clashes(cells, 0)
+
     def is_remark(self, cells: list[str]) -> bool:
         """Return whether cells are none of a usual row, or most are empty."""
         return _is_sparse(cells, self.typical) or self.is_odd(cells)
@@ -221,6 +232,14 @@ class _Usual:
     def lacks(self, cells: list[str]) -> bool:
         """Return whether a cell is missing that usual rows have."""
         return bool(self.always.difference(self._places(cells)))
+
+    def is_balance(self, cells: list[str]) -> bool:
+        """Return whether cells name a balance, and have no number or date in front where most rows have one."""
+        places = self._places(cells)
+        lacking = self.mostly.difference(places)
+        return any(self.kinds[j] for j in lacking if j < min(places, default=0)) and any(
+            _BALANCE.match(cells[j].strip()) for j in places
+        )
 
     def is_doubtful(self, cells: list[str]) -> bool:
         """Return whether several cells that usual rows have, or the first of them, are missing, or one is a word."""
@@ -290,7 +309,8 @@ def _first_note(rows: list[Row], usual: _Usual, is_sum: Flags) -> int:
 
     def is_apart(i: int) -> bool:
         cells = rows[i][1]
-        return usual.n_clashing(cells) > 0 or _STATISTIC.fullmatch(_label(cells)) is not None
+        is_whole = not usual.lacks(cells) and not usual.is_unlike_first(cells)
+        return (usual.n_clashing(cells) > 0 and not is_whole) or _STATISTIC.fullmatch(_label(cells)) is not None
 
     start = len(rows)
     while start > 0 and (is_sum[start - 1] or is_apart(start - 1) or usual.is_remark(rows[start - 1][1])):
@@ -371,6 +391,10 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
     so. If there are such, a word like Total is a level of a column, and only rows with fewer cells are sums."""
     found, called, lacking = (np.zeros(len(rows), dtype=bool) for _ in range(3))
     end = max((i for i, row in enumerate(rows) if filled(row) > 1 or is_formatted("".join(row))), default=0)
+    first = end
+    while first > 0 and (skipped[first - 1] or re.match(TOTAL, _label(rows[first - 1][: usual.width]))):
+        first -= 1
+    end = first if end - first < _MOST_SUMS else end
     sums = _Sums(rows, skipped)
     for i, row in enumerate(rows):
         places = [j for j, cell in enumerate(row[: usual.width]) if cell.strip()]
@@ -378,7 +402,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         is_called = len(label) <= _LONGEST_LABEL and re.search(TOTAL, label) is not None
         called[i] = is_called and not skipped[i]
         is_called = is_called or any(_SUBTOTAL.match(row[j].strip()) for j in places[1:3])
-        is_end = i in (0, end)
+        is_end = i == 0 or i >= end
         if skipped[i] or not places or not (is_called or is_end):
             continue
         is_mean = is_called and re.search(_MEANS, label.lower()) is not None
@@ -387,7 +411,7 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
         numbers = [j for j in beside if _kind(row[j].strip()) in ("number", "amount")]
         if any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside):
             continue
-        lacks = lacking[i] = not usual.always.issubset(places)
+        lacks = lacking[i] = usual.lacks(row)
         if i == 0 and not (is_called or lacks):
             continue
         fits = (sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)

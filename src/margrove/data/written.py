@@ -73,7 +73,7 @@ m³=m3 ml cl dl l=ltr=litre=liter=litres=liters gal oz pg ng µg=ug mg g=gr kg=k
 min=mins h=hr=hrs=hours=std d=days=tage=jours weeks months years=yrs v mv kv ma ah mah w kw mw gw wh kwh mwh gwh j kj mj
 cal kcal pa hpa kpa mpa bar mbar psi n kn hz khz mhz ghz db dba bit kb mb gb tb kib mib gib bps kbps mbps km/h=kmh mph
 m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol mol µs=us ns cells g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt
-pcs=pc stk=stück units px dpi
+pcs=pc stk=stück units px dpi cfu=kbe mpn ntu pfu
 """
 _UNITS = {word: words.split("=")[0] for words in _SPELLINGS_OF_UNITS.split() for word in words.split("=")}
 POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
