@@ -21,6 +21,7 @@ MARGROVE_CLONES std::uint32_t boundaries_among(const std::uint32_t* key, std::ui
 
 namespace {
 
+constexpr std::int64_t kExactGroups = std::int64_t{1} << 25;   // rows: sums of sixteen fit 31 bits
 constexpr std::int64_t kExactSquares = std::int64_t{1} << 26;  // rows: n² < 2^52 is exact in a double
 
 // The lowest bits of some tags, added up.
@@ -170,12 +171,13 @@ struct ManyClasses : Walk {
     }
   }
   // The tests of a chunk whose running sums are known, one by one.
-  void consider_all(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+  void consider_all(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size, const std::int64_t* squares,
+                    const std::int64_t* products) {
     for (std::uint32_t i = 0; i < size; ++i) {
       ++nl;
       if (key[i] == key[i + 1]) continue;
-      l2 = space.first[i];
-      m = space.second[i];
+      l2 = squares[i];
+      m = products[i];
       const double left = nl, score = static_cast<double>(l2) * n + (t2 - 2 * static_cast<double>(m)) * left;
       if (score > best * kAlmost * left * (n - left))
         consider(key[i], rules.tags.row(tag[i]), key[i + 1], rules.tags.row(tag[i + 1]));
@@ -197,7 +199,37 @@ struct ManyClasses : Walk {
     }
     settle();
   }
+  // Sixteen rows at a time.
+  void pass_groups(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    ManySums sums{space.left.data(),
+                  node.seen.data(),
+                  static_cast<std::uint32_t>(node.seen.size()),
+                  t2,
+                  n,
+                  static_cast<double>(l2),
+                  static_cast<double>(m),
+                  static_cast<double>(nl),
+                  0,
+                  {},
+                  {}};
+    for (std::uint32_t i = 0; i < size;) {
+      i += pass_by_sixteen(key + i, tag + i, size - i, rules.tags.mask, best * kAlmost, sums);
+      nl = static_cast<std::int64_t>(sums.nl);
+      if (i == size) break;
+      const std::uint32_t group = std::min(size - i, kPart);
+      consider_all(key + i, tag + i, group, sums.squares, sums.products);
+      sums.nl = static_cast<double>(nl);
+      i += group;
+    }
+    l2 = static_cast<std::int64_t>(sums.l2);
+    m = static_cast<std::int64_t>(sums.m);
+    boundaries += sums.boundaries;
+  }
   bool skip(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size) {
+    if (IsPacked && node.seen.size() <= kMostWide && node.rows < kExactGroups && has_sixteen()) {
+      pass_groups(key, tag, size);
+      return true;
+    }
     if (has_long_runs(boundaries_among(key, size), size, node.seen.size())) {
       pass_runs(key, tag, size);
       return true;
@@ -214,7 +246,7 @@ struct ManyClasses : Walk {
     }
     const Sight sight = look_at_gini(key, first, second, size, t2, static_cast<double>(nl), n, best * kAlmost);
     if (sight.may_win) {
-      consider_all(key, tag, size);
+      consider_all(key, tag, size, first, second);
     } else {
       nl += size;
       boundaries += sight.boundaries;

@@ -8,5 +8,5 @@
 #pragma GCC diagnostic ignored \
     "-Wmaybe-uninitialized"  // GCC's own header: undefined lanes are meant to be (bug 105593)
 #include <immintrin.h>
-#define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,popcnt,bmi2")))
+#define MARGROVE_SIXTEEN __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,popcnt,bmi2")))
 #endif

@@ -150,6 +150,7 @@ def large_problems():
         (0, "any", Growth("gaussian_entropy", max_depth=6)),
         (0, "one", Growth("absolute_error", max_depth=4)),
         (2, "one", Growth("gini", thresholds="histogram", n_bins=20)),
+        *((n_classes, "one", Growth("gini", min_samples_leaf=2)) for n_classes in (5, 16, 17, 32, 33)),
     ]:
         yield ugly_table(
             rng, n, kinds, n_classes, weights, growth, monotone=n_classes in (0, 2) and growth.seed is None
