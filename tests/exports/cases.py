@@ -105,7 +105,13 @@ def _compared(column: Column, wanted: dict[str, Any], has_units: bool) -> list[s
     if column.kind != "numeric" or isinstance(column.format, DateFormat) != (kind == "date"):
         return [f"kind {column.kind} with {column.format}, expected {kind}; cells {column.cells()[:4]}"]
     numbers = [math.nan if value is None else _days(value) if kind == "date" else float(value) for value in values]
-    wrong = ~np.isclose(column.values, numbers, rtol=1e-12, atol=1e-6 if kind == "date" else 1e-12, equal_nan=True)
+    wrong = ~np.isclose(
+        column.values,
+        numbers,
+        rtol=1e-12,
+        atol=1e-6 if kind == "date" else 1e-9 if wanted.get("unit") == "h" else 1e-12,
+        equal_nan=True,
+    )
     found = []
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, InPython, Setting
 from margrove.data.columns import Column, clip, some
 from margrove.data.formats import DateFormat, Format, NumberFormat, Order
+from margrove.data.inspection import IDENTIFIER
 from margrove.data.written import (
     FRACTIONS,
     POINT_MONEY,
@@ -43,9 +44,10 @@ _FIRST_PART = {"ymd": "year", "dmy": "day", "mdy": "month"}
 _CLASSES = "<>≤≥+"  # signs beside a number that many cells of a column have if they are classes
 _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
-_PLAIN_TIME = re.compile(r"(?i)\d\d:\d\d|\d:\d\d:|.*[aphu]")
+_PLAIN_TIME = re.compile(r"(?i)[-+]?(?:\d\d:\d\d|\d:\d\d:)|.*[aphu]")
+_HAS_UNIT = re.compile(r"[(\[][^()\[\]]*[)\]]$")  # a name such as "Creatinine (µmol/L)"
 _SAYS_LENGTH = re.compile(
-    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|durée|duración|duração|elapsed)"
+    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|length|durée|duración|duração|elapsed)"
 )
 _SHORT_TIME = re.compile(r"\d?\d:\d\d")
 _SAYS_TIME = re.compile(r"(?i)(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
@@ -234,7 +236,7 @@ def _without_flags(text: Text, written: list[WrittenNumber | None] | None) -> li
         len(cell.unit) < 3 and (f" {cell.unit}" in text.texts[place] or not cell.body.isdigit())
         for place, cell in marked.items()
     )
-    is_known = all(is_known_unit(cell.unit) for cell in marked.values())
+    is_known = all(is_known_unit(cell.unit) for cell in marked.values()) and not _HAS_UNIT.search(text.name)
     if written is None or not is_flag or 2 * len(marked) > len(written) or is_known:
         return written
     return [
@@ -263,6 +265,9 @@ class Dates:
         if not is_given and any(map(_VERSION.fullmatch, text.texts)) and not SAYS_DATE.search(text.name):
             problem = f"{self.known[0][0]!r} may be a version or a date"
             raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["dmy"]), ".")
+        if not is_given and IDENTIFIER.search(text.name):
+            problem = f"{self.known[0][0]!r} may be a number of an object or a date"
+            raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["ymd"]), ".")
         years = {cell.year for _, cell in self.known}
         if not is_given and any(map(_MONTH_OR_DAY.fullmatch, text.texts)) and 2 * len(years) > len(self.known):
             raise UnclearError(f"the number in {self.known[0][0]!r} may be a day or a year")
@@ -341,16 +346,16 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 
 def hours(text: Text) -> Column | None:
-    """Return a column of times of day as hours; None if a cell is something else."""
-    if _SAYS_LENGTH.match(text.name) and all(map(_SHORT_TIME.fullmatch, text.texts)):
+    """Return a column of times of day or durations as hours; None if it is none."""
+    if _SAYS_LENGTH.match(text.name) and all(_SHORT_TIME.fullmatch(cell) or is_no_value(cell) for cell in text.texts):
         raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
     if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
         return None  # also under "Time", which may be that of a runner
     found = text.parsed(clock_hours)
-    values = [math.nan if hour is None else hour for hour in found or ()]
-    is_strange = any(math.isnan(hour) and not is_no_value(cell) for hour, cell in zip(values, text.texts, strict=False))
-    return None if found is None or is_strange else text.numbers(values, NumberFormat(unit="h"))
+    if found is None:
+        return None
+    return text.numbers([math.nan if hour is None else hour for hour in found], NumberFormat(unit="h"))
 
 
 def given_kind(name: str, kind: str) -> InPython:

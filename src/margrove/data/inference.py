@@ -303,6 +303,9 @@ def _read_texts(
             found.append((column, [Advice(f"{words}, set ", given_kind(column.name, "category"), ".")]))
     for name, each in cells.items():
         column, said = _decided(each, orders if isinstance(each, Dates) else decimals, usual.get(name))
+        if column.kind == "numeric" and isinstance(each, Column):
+            odd = texts[name].odd([clock_hours(cell) is None for cell in texts[name].texts])
+            said = [f"Column {name!r} holds times, read as hours.", *odd_notes(name, odd or (), "time")]
         said = notes.get(name, said)
         if column.kind == "category":
             said = said or _left_over(texts[name])
@@ -317,8 +320,7 @@ def _decided(cells: Dates | Numbers | Column, elsewhere: set[Any], usual: Column
     """Return what a column of text holds, with notes; ``usual`` are its numbers with a decimal point, which they have
     if nothing says otherwise."""
     if isinstance(cells, Column):
-        is_hours = cells.kind == "numeric"
-        return cells, [f"Column {cells.name!r} holds times, read as hours."] if is_hours else []
+        return cells, []
     try:
         return read(cells, cells.format(elsewhere))
     except UnclearError as doubt:

@@ -74,6 +74,7 @@ min=mins h=hr=hrs=hours=std d=days=tage=jours weeks months years=yrs v mv kv ma 
 cal kcal pa hpa kpa mpa bar mbar psi n kn hz khz mhz ghz db dba bit kb mb gb tb kib mib gib bps kbps mbps km/h=kmh mph
 m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol mol µs=us ns cells g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt
 pcs=pc stk=stück units px dpi cfu=kbe mpn ntu pfu
+人=名 個=个 件 台 枚 箱 社 回 点 戸 世帯 歳=岁=세 명 개 時間=小时 千円 万円
 """
 _UNITS = {word: words.split("=")[0] for words in _SPELLINGS_OF_UNITS.split() for word in words.split("=")}
 POINT_MONEY = ("$", "£", "¥", "₹")  # currencies of countries that write a decimal point
@@ -97,9 +98,10 @@ _NUMBER = re.compile(
     r"\s?(?P<after>[^\d\s.,'()<>~+-][^()<>~+]{0,11}?)??\s?"
     r"(?P<trail>-)?(?P<close>\s?\))?(?P<mark>(?<=\d)[¹²³⁴-⁹]+|\s?[*†‡]+|\s?\[\w{1,2}\]|\s?\([^\W\d]\)|\+)?"
 )
-_BELOW_ZERO = re.compile(r"[▲△]\s?¥?\d[\d,.]*円?")  # Japanese accounts
+_BELOW_ZERO = re.compile(r"[▲△]\s?¥?\d[\d,.]*[円%]?")  # Japanese accounts
 _CLOCK = re.compile(
-    r"(\d{1,2})(?:[:h](\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s?uhr)?|(?=\s?[ap]))(?:\s?([ap])\.?m\.?)?", re.IGNORECASE
+    r"([-+])?(\d{1,2}|\d{3,4}(?=:\d\d:))(?:[:h](\d{2})(?::(\d{2}(?:[.,]\d+)?))?(?:\s?uhr)?|(?=\s?[ap]))(?:\s?([ap])\.?m\.?)?",
+    re.IGNORECASE,
 )
 
 
@@ -307,8 +309,11 @@ def written_number(text: str) -> WrittenNumber | None:
         is_zero = plain != unit and is_money(unit)  # "$ -" stands for zero in accounts
         return WrittenNumber("0", 1.0, unit, "-") if is_zero else None
     before, after = match["before"] or "", (match["after"] or "").strip()
+    scale = (match["scale"] or "").lower()
     if before and not is_money(before) and before != "%":
         return None
+    if after == "m" and before:  # £1.2m
+        scale, after = "mio", ""
     signs = "".join(match[place] or "" for place in ("open", "sign", "inner", "trail")).replace(" ", "")
     n_open = signs.count("(")
     if (before and after) or n_open != bool(match["close"]) or len(signs) - n_open > 1:
@@ -316,18 +321,19 @@ def written_number(text: str) -> WrittenNumber | None:
     if match["scale"] == "B" and not is_money(before or after):
         return None  # a letter of a code
     factor = -1.0 if "-" in signs or n_open else 1.0
-    factor *= float(f"1{match['power']}") if match["power"] else _SCALES.get((match["scale"] or "").lower(), 1.0)
+    factor *= float(f"1{match['power']}") if match["power"] else _SCALES.get(scale, 1.0)
     return WrittenNumber(match["body"], factor, before or after, (match["about"] or match["mark"] or "").strip())
 
 
 def clock_hours(text: str) -> float | None:
-    """Return the hours of a time of day such as 13:45, or None."""
+    """Return the hours of a time of day such as 13:45, or of a duration such as 38:20:15 or -0:30, or None."""
     match = _CLOCK.fullmatch(plain_text(text))
-    if match is None or int(match[2] or 0) > 59:
+    if match is None or int(match[3] or 0) > 59:
         return None
-    seconds = float((match[3] or "0").replace(",", "."))
-    hours = _hour(int(match[1]), match[4]) + int(match[2] or 0) / 60 + seconds / 3600
-    return hours if hours <= 24 else None
+    seconds = float((match[4] or "0").replace(",", "."))
+    hours = _hour(int(match[2]), match[5]) + int(match[3] or 0) / 60 + seconds / 3600
+    hours = -hours if match[1] == "-" else hours
+    return hours if abs(hours) <= 24 or match[4] else None  # with seconds it may be long
 
 
 def _hour(hour: int, half: str | None) -> int:
