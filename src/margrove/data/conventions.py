@@ -47,7 +47,7 @@ _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _PLAIN_TIME = re.compile(r"(?i)[-+]?(?:\d\d:\d\d|\d:\d\d:)|.*[aphu]")
 _HAS_UNIT = re.compile(r"[(\[][^()\[\]]*[)\]]$")  # a name such as "Creatinine (µmol/L)"
 _SAYS_LENGTH = re.compile(
-    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|length|durée|duración|duração|elapsed)"
+    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|length|pace|durée|duración|duração|elapsed)"
 )
 _SHORT_TIME = re.compile(r"\d?\d:\d\d")
 _SAYS_TIME = re.compile(r"(?i)(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
@@ -237,7 +237,9 @@ def _without_flags(text: Text, written: list[WrittenNumber | None] | None) -> li
         for place, cell in marked.items()
     )
     is_known = all(is_known_unit(cell.unit) for cell in marked.values()) and not _HAS_UNIT.search(text.name)
-    if written is None or not is_flag or 2 * len(marked) > len(written) or is_known:
+    # Letters behind most decimals are flags if they are small and differ from a unit, as "b" for a break.
+    is_small = all(cell.unit.islower() and not cell.body.isdigit() for cell in marked.values())
+    if written is None or not is_flag or (2 * len(marked) > len(written) and not is_small) or is_known:
         return written
     return [
         cell._replace(unit="", about=cell.unit) if cell is not None and place in marked else cell
@@ -347,6 +349,9 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 def hours(text: Text) -> Column | None:
     """Return a column of times of day or durations as hours; None if it is none."""
+    parts = {cell.count(":") for cell in text.texts if not is_no_value(cell)}
+    if _SAYS_LENGTH.match(text.name) and parts == {1, 2}:
+        raise UnclearError("some cells have seconds, and others may")
     if _SAYS_LENGTH.match(text.name) and all(_SHORT_TIME.fullmatch(cell) or is_no_value(cell) for cell in text.texts):
         raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.

@@ -41,8 +41,8 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _RULER = re.compile(rb"(?m)^ *-{2,}(?: +-{2,})+ *(?=\r?$)")
-_RULE = re.compile(rb"(?m)^[-=_+|: \t]{3,}(?=\r?$)")
-_RULE_CELL = re.compile(rb"[-=]{3,}|:-+:?|-+:")
+_RULE = re.compile(rb"(?m)^[-=_*+|:,; \t]{3,}(?=\r?$)")
+_RULE_CELL = re.compile(rb"[-=*]{3,}|:-+:?|-+:")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 
@@ -94,8 +94,12 @@ class TextOptions:
         head = content.head()
         if self.delimiter == "auto" and (ruler := _RULER.search(head)) and b"\t" not in head:
             content = content.replaced(_cut_by_ruler(content.data, ruler[0].decode()))
-        elif b'"' not in head and any(map(_is_rule, _RULE.findall(head))):  # within quotes it is text
-            content = content.replaced(_RULE.sub(lambda line: b"" if _is_rule(line[0]) else line[0], content.data))
+        else:
+            least = 3 if b'"' in head else 1  # within quotes a run of dashes is text
+            if any(_is_rule(line, least) for line in _RULE.findall(head)):
+                content = content.replaced(
+                    _RULE.sub(lambda line: b"" if _is_rule(line[0], least) else line[0], content.data)
+                )
         dialect = sniff(content, self)
         if dialect.delimiter == " ":
             content = content.replaced(squeezed(content.data))
@@ -305,10 +309,12 @@ def _cut_by_ruler(data: bytes, ruler: str) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _is_rule(line: bytes) -> bool:
-    """Return whether a line rules a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes."""
-    cells = re.findall(rb"[^ \t|+]+", line)
-    return re.search(rb"[-=_]{5}", line) is not None or (len(cells) > 1 and all(map(_RULE_CELL.fullmatch, cells)))
+def _is_rule(line: bytes, least: int) -> bool:
+    """Return whether a line rules a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes; it must have
+    ``least`` cells."""
+    cells = re.findall(rb"[^ \t|+,;]+", line)
+    are_ruled = len(cells) > 1 and all(map(_RULE_CELL.fullmatch, cells))
+    return len(cells) >= least and (are_ruled or re.search(rb"[-=_]{5}", line) is not None)
 
 
 def _find_delimiter(head: str, hint: str) -> str:

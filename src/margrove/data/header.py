@@ -92,7 +92,7 @@ def _with_units(rows: list[list[str]], missing: Collection[str]) -> tuple[str, .
             continue
         if not _PER_NUMBER.fullmatch(unit) and is_formatted(unit):
             return None
-        if not column or not all(map(is_formatted, column)):
+        if not column or 5 * sum(map(is_formatted, column)) < 4 * len(column):
             return None
         n_known += plain != unit or is_known_unit(unit)
         found[j] = f"{names[j]} ({plain})"

@@ -38,9 +38,9 @@ _SUM = (
     r"(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
     r"|итого|всего|σύνολο|合計|小計|合计|总计|小计|(?:zwischen)?übertrag"
-    rf"|carried forward|brought forward|riporto|à reporter|suma y sigue|suma anterior|{_MEANS})"
+    rf"|carried forward|brought forward|riporto|à reporter|a reporter|report|suma y sigue|suma anterior|{_MEANS})"
 )
-TOTAL = rf"(?i)(?:^|[ -]){_SUM}(?:$|[ :.(-])"  # the first cell of a line of sums or means
+TOTAL = rf"(?i)(?:^|[ -]){_SUM}(?:$|[ :.(-])|^\*{{1,3}}(?: |$)"  # the first cell of a line of sums or means
 ABOVE, BELOW = "above the rows", "below the rows"
 # What is said of lines that are kept.
 KEPT = "called a total but not the sum of the rows above"
@@ -49,7 +49,7 @@ _MOST_ABOVE = 2  # lines between the names and the rows, as of opening balances
 _PROFILED = 200  # rows by which it is known how a usual one is filled
 _BALANCE = re.compile(
     r"(?i)\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
-    r"brought|carried)|(?:\w+ )?saldo|solde|kontostand|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b"
+    r"brought|carried)|(?:\w+ )?saldo|solde|kontostand|eb-wert|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b"
 )
 _CALLED = re.compile(rf"{TOTAL}|(?i:{_BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
 _SUBTOTAL = re.compile(rf"(?i){_SUM}:?$")  # a cell that says nothing else
@@ -234,12 +234,10 @@ class _Usual:
         return bool(self.always.difference(self._places(cells)))
 
     def is_balance(self, cells: list[str]) -> bool:
-        """Return whether cells name a balance, and have no number or date in front where most rows have one."""
-        places = self._places(cells)
-        lacking = self.mostly.difference(places)
-        return any(self.kinds[j] for j in lacking if j < min(places, default=0)) and any(
-            _BALANCE.match(cells[j].strip()) for j in places
-        )
+        """Return whether cells begin with the name of a balance at or behind a column of numbers or dates."""
+        first = min(self._places(cells), default=0)
+        is_named = first < len(cells) and _BALANCE.match(cells[first].strip()) is not None
+        return is_named and any(self.kinds[j] for j in self.mostly if j <= first)
 
     def is_doubtful(self, cells: list[str]) -> bool:
         """Return whether several cells that usual rows have, or the first of them, are missing, or one is a word."""
@@ -416,6 +414,10 @@ def _find_sums(rows: list[list[str]], skipped: Flags, usual: _Usual, *, is_part:
             continue
         fits = (sums.fits(i, j, is_called=is_called, is_mean=is_mean) for j in numbers)
         fitting = sum(fits) if is_called or lacks else sum(takewhile(bool, fits))  # a whole row is one only if all fit
+        is_share = bool(numbers) and i > 0 and all(row[j].strip().endswith("%") for j in numbers)
+        if is_called and is_share and found[:i].any():  # "Percentage of total"
+            found[i] = lacking[i] = True
+            continue
         if is_called and numbers:
             found[i] = 2 * fitting >= len(numbers) or (is_end and (fitting > 0 or lacks or is_part))
             found[i] |= fitting > 0 and all(sums.may_average(i, j) for j in numbers)
