@@ -26,7 +26,7 @@ OTHERWISE |= {
 }
 PARTS = (
     *("open", "sealed", "fresh", "blind", "second_blind", "third_blind", "products", "more_products", "last_products"),
-    *("fourth_blind", "fifth_blind", "sixth_blind", "seventh_blind", "eighth_blind"),
+    *("fourth_blind", "fifth_blind", "sixth_blind", "seventh_blind", "eighth_blind", "ninth_blind"),
 )
 
 FILES = [path for part in PARTS for path in cases(part)]

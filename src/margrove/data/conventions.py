@@ -152,8 +152,12 @@ class Numbers:
         is_known = all(map(is_known_unit, units))
         if written is None or 4 * sum(cell.about[:1] in _CLASSES for cell in known if cell.about) > len(known):
             return None
-        # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A".
-        is_word = all(len(unit) > 2 and not re.search(r"\d", unit) for unit in units)
+        # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A", unless
+        # it is one of Chinese or Japanese, or numbers have decimals.
+        has_decimals = any(re.search(r"[.,]\d{1,2}$", cell.body) for cell in known)
+        is_word = all(
+            (len(unit) > 2 or has_decimals or unit > "\u2e80") and not re.search(r"\d", unit) for unit in units
+        )
         in_all = len({unit_name(cell.unit) for cell in known}) == 1 and len(known) > 1
         in_all &= all(cell is not None or is_no_value(word) for word, cell in zip(text.texts, written, strict=True))
         return cls(text, written) if is_known or (is_word and in_all) else None

@@ -49,7 +49,8 @@ _MOST_ABOVE = 2  # lines between the names and the rows, as of opening balances
 _PROFILED = 200  # rows by which it is known how a usual one is filled
 _BALANCE = re.compile(
     r"(?i)\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
-    r"brought|carried)|(?:\w+ )?saldo|solde|kontostand|eb-wert|.*bestand|.*vortrag|übertrag|stav|zůstatek|egyenleg)\b"
+    r"brought|carried)|(?:\w+ )?\w*saldo|solde|kontostand|eb-wert|.*bestand|.*vortrag|übertrag|stav|zůstatek"
+    r"|egyenleg)\b"
 )
 _CALLED = re.compile(rf"{TOTAL}|(?i:{_BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
 _SUBTOTAL = re.compile(rf"(?i){_SUM}:?$")  # a cell that says nothing else
@@ -132,14 +133,14 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[_Usua
 
 
 def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: _Usual, is_sum: Flags) -> bool:
-    """Return whether a row is a balance; or a heading: unlike a usual row, or, in a table with sums, a single word in
-    front where a group begins, above a whole row, and at the top or below a line that is none."""
+    """Return whether a row is a balance; or a heading: unlike a usual row, or, in a table with sums, a word or two
+    in front where a group begins, above a whole row, and at the top or below a line that is none."""
     cells = rows[i][1]
     if 2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells):
         return True
     if usual.is_balance(cells):
         return True
-    is_bare = filled(cells) == 1 and cells[0].strip() != "" and len(usual.always) > 2
+    is_bare = filled(cells) == filled(cells[:2]) < len(usual.always) - 1 and cells[0].strip() != ""
     begins = i == 0 or why[i - 1] != ""
     return is_bare and begins and bool(is_sum[i:].any()) and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 

@@ -359,7 +359,7 @@ def written_date(text: str) -> WrittenDate | None:
         first, second, separator = int(parts["a"]), int(parts["b"]), parts["sep"]
     else:
         first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
-    if not first or not second:  # 0000-00-00
+    if not first or not second or re.match("0\\d{3}", parts["y"]):  # 0000-00-00, 01.01.0010
         return None
     hours = zone = None
     if parts.get("hour"):
