@@ -26,13 +26,10 @@ from measure import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.exports.cases import cases, differences, expectation, table_differences
+from tests.exports.cases import PARTS, cases, differences, expectation, table_differences
 
 from margrove.data import as_table
 
-PARTS = (
-    *("open", "sealed", "fresh", "blind", "second_blind", "third_blind", "products", "more_products", "last_products"),
-)
 TEXT = (".csv", ".tsv", ".txt", ".dat", ".rdb", ".xls")
 DATABASES = {".db": sqlite3.connect, ".duckdb": lambda path: duckdb.connect(path, read_only=True)}
 

@@ -53,7 +53,10 @@ _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numb
 _SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
 _SAYS_VERSION = re.compile(r"(?i)(?<![^\W\d_])version|release|firmware|\b(?:chapter|section|kapitel)\b")
 _SAYS_POSTCODE = re.compile(
-    r"(?i)\b(?:plz|zip|post(?:al)? ?_?code|postleitzahl|zip_?code|code postal|postnr|postnummer|irsz)\b"
+    r"(?i)(?<![^\W_])(?:plz|zip|post(?:al)?[ _]?code|postleitzahl|zip[ _]?code|pin[ _]?code|code[ _]postal|cap|cep|psč|"
+    r"c[óo]d(?:igo|\.)?[ _]postal|codice postale|postnr|postnummer|postkod|postinumero|kod pocztowy|cod poștal|"
+    r"poštová|poštna številka|poštanski broj|posta kodu|irsz|irányítószám|почтовый индекс)(?![^\W_])"
+    r"|郵便番号|邮编|邮政编码|우편번호"
 )
 _SAYS_PHONE = re.compile(r"(?i)phone|telef|\btele?\b|\btél|mobile|handy|\bfax\b|puhelin|телефон|電話|电话|전화")
 _SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE, "telephone numbers": _SAYS_PHONE}
