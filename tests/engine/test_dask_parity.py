@@ -29,7 +29,7 @@ from margrove.boost.reference import boost
 from margrove.engine import Effort
 from margrove.engine.dask import tree as spread
 from margrove.engine.native import Native
-from margrove.errors import ConvergenceWarning, EngineError, InputError, MargroveWarning, ParameterError
+from margrove.errors import ConvergenceWarning, InputError, MargroveWarning, ParameterError
 from margrove.run.progress import watched
 from margrove.status import Status
 
@@ -322,8 +322,42 @@ def test_boosting_takes_categories_and_missing_cells(small_nodes):
 def test_what_boosting_over_partitions_lacks_is_named(settings, words):
     with pytest.raises(ParameterError, match=words):
         AdaBoostClassifier(engine="dask", **settings).fit(*load_iris(return_X_y=True))
-    with pytest.raises(EngineError, match="engine='dask' cannot solve a TreeProblem"):
-        AdaBoostRegressor(engine="dask").fit(np.eye(4), np.arange(4.0))
+
+
+R2 = {
+    "default": {},
+    "deep": {"estimator": DecisionTreeRegressor(), "loss": "exponential", "learning_rate": 0.3},
+}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "default" else SLOW) for name in R2])
+@pytest.mark.parametrize("is_weighted", [False, pytest.param(True, marks=SLOW)])
+def test_boosted_numbers_are_those_of_one_machine(name, is_weighted, small_nodes, rng):
+    X, _, dX, _ = _given("ugly")
+    y = np.nan_to_num(X).sum(axis=1) + rng.normal(size=len(X))
+    weight = rng.integers(1, 3, size=len(y)).astype(float) if is_weighted else None
+    dy, own = (None if values is None else da.from_array(values, chunks=_chunks(len(y))) for values in (y, weight))
+    how = {"n_estimators": 4, "random_state": 3, **R2[name]}
+    expected = AdaBoostRegressor(**how).fit(X, y, weight)
+    model = AdaBoostRegressor(**how).fit(dX, dy, own)
+    assert model.engine_ == "dask"
+    assert (model.status_, model.n_estimators_, model.n_rows_) == (expected.status_, expected.n_estimators_, len(y))
+    for t, tree in enumerate(model.model_.grove.trees):
+        other = expected.model_.grove.tree(t)
+        assert np.array_equal(tree.feature, other.feature)
+        assert np.array_equal(tree.threshold, other.threshold, equal_nan=True)
+    assert np.allclose(model.estimator_weights_, expected.estimator_weights_, rtol=1e-9)
+    assert np.allclose(model.estimator_errors_, expected.estimator_errors_, rtol=1e-9)
+    assert certify(model, X, y, weight).holds
+    assert np.array_equal(model.predict(dX).compute(), model.predict(X))
+
+
+def test_what_boosting_of_numbers_over_partitions_lacks_is_named(small_nodes):
+    X, y = da.from_array(np.eye(4), chunks=2), da.from_array(np.arange(4.0), chunks=2)
+    with pytest.raises(ParameterError, match="which counts rows; engine='dask' weighs"):
+        AdaBoostRegressor(DecisionTreeRegressor(min_samples_leaf=2)).fit(X, y)
+    with pytest.raises(InputError, match=r"rows have weight 0\. Leave them out"):
+        AdaBoostRegressor().fit(X, y, da.from_array(np.array([1.0, 0, 1, 1]), chunks=2))
 
 
 def test_sparse_rows_are_refused_by_trees(rng):

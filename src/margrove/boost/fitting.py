@@ -15,8 +15,8 @@ from sklearn.utils.validation import _num_samples
 
 from margrove.advice import Advice, Setting
 from margrove.boost.base import codes_of, is_plain_tree, seeded, take_note, taken_rows
-from margrove.boost.model import BoostModel, Rounds
-from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, SpreadBoostProblem
+from margrove.boost.model import BoostModel, R2Solution, Rounds
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, HeldOut, SpreadBoostProblem, SpreadR2Problem
 from margrove.boost.rounds import Boosting, Learned
 from margrove.data.sample import settle_weights
 from margrove.engine import Effort, Engine, choose, name_of
@@ -35,6 +35,8 @@ from margrove.tree.reading import LARGEST, TreeSample, check_same_classes, read_
 
 if TYPE_CHECKING:
     from margrove.boost.classifier import AdaBoostClassifier
+    from margrove.boost.ensemble import Ensemble
+    from margrove.boost.regressor import AdaBoostRegressor
 
 
 @dataclass(frozen=True)
@@ -143,21 +145,51 @@ def _check_bound(owner: AdaBoostClassifier, n_classes: int) -> None:
         )
 
 
-def boost_spread(
-    owner: AdaBoostClassifier, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
-) -> tuple[Asked, Boosted]:
-    """Boost a plain tree over a table in partitions on the workers of an engine."""
+def _check_spread(owner: Ensemble, learner: Any) -> None:
+    """Raise `ParameterError` for learners that are not boosted over partitions."""
     if not is_plain_tree(learner, owner.engine):
         raise ParameterError(
             f"estimator is {shown(learner)}, which engine='dask' does not boost: it grows trees without pruning, "
             "significance, constraints, class weights and randomness. Use such a tree, or fit rows in memory."
         )
+    check_parameters(learner)
+    learner._check_spread()
+
+
+def boost_numbers_spread(
+    owner: AdaBoostRegressor, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
+) -> tuple[R2Solution, int, Engine]:
+    """Boost a plain tree of numbers over a table in partitions; return also the number of rows, and who did it."""
+    _check_spread(owner, learner)
+    if (learner.min_samples_leaf, learner.min_samples_split) != (1, 2):
+        raise ParameterError(
+            f"estimator is {shown(learner)}, which counts rows; engine='dask' weighs the rows that are drawn. Leave "
+            "out min_samples_leaf and min_samples_split, or fit rows in memory."
+        )
+    started = time.monotonic()
+    with engine.partitions(X, y, sample_weight) as parts:
+        sample = read_spread(learner, parts, learner._wishes(), owner)
+        learner._note_categories(owner, sample.columns)
+        n = sample.n_rows
+        tree = learner._problem(TreeSample(Cells(sample.columns, n), np.empty(0), None, None, None))
+        # As many rows are drawn as there are.
+        growth = learner._growth(tree.growth.criterion, n, len(sample.columns), float(n))
+        rounds = int(owner.n_estimators), float(owner.learning_rate), owner.loss
+        asked = SpreadR2Problem(sample.rows, replace(tree, growth=growth), *rounds, owner._seed())
+        effort = effort.left(started)
+        chosen = choose(engine, asked, effort)
+        return chosen.solve(asked, effort), n, chosen
+
+
+def boost_spread(
+    owner: AdaBoostClassifier, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
+) -> tuple[Asked, Boosted]:
+    """Boost a plain tree over a table in partitions on the workers of an engine."""
     for name in ("early_stopping", "warm_start"):
         if getattr(owner, name):
             found = f"{name} is True, which engine='dask' does not support"
             raise ParameterError(f"{found}. Leave it out, or fit rows in memory.")
-    check_parameters(learner)
-    learner._check_spread()
+    _check_spread(owner, learner)
     started = time.monotonic()
     with engine.partitions(X, y, sample_weight) as parts:
         reader = clone(learner).set_params(class_weight=owner.class_weight)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from margrove.boost.problem import alpha, normaliser
 from margrove.status import Status
 from margrove.tree.grove import Grove
+from margrove.tree.model import TreeModel
 
 _SHOWN_ROUNDS = 10  # the first and the last so many are printed
 
@@ -110,4 +111,14 @@ class BoostSolution:
 
     model: BoostModel
     rounds: Rounds
+    status: Status = Status.CONVERGED
+
+
+@dataclass(frozen=True, eq=False)
+class R2Solution:
+    """The trees of numbers that an engine has boosted, the error and the vote of each, and why it stopped."""
+
+    trees: list[TreeModel]
+    errors: list[float]
+    votes: list[float]
     status: Status = Status.CONVERGED

@@ -43,11 +43,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.boost.r2 import Loss
 from margrove.problem import Problem
 from margrove.tree.problem import Cells, TreeProblem
 
 if TYPE_CHECKING:
-    from margrove.boost.model import BoostModel, BoostSolution  # noqa: F401  (the type of the solution, below)
+    from margrove.boost.model import BoostModel, BoostSolution, R2Solution  # noqa: F401  (types of solutions, below)
 
 LEAST_WEIGHT = 1e-100  # of a row, relative to 1: rows that hundreds of learners classify correctly would get weight 0
 LARGEST_RATE = 5.0  # of rates up to it the factors of a round are finite, since no error is below LEAST_WEIGHT
@@ -92,6 +93,19 @@ class SpreadBoostProblem(Problem["BoostSolution"]):
 
     rows: Any  # in partitions; the engine's own
     boost: BoostProblem
+
+
+@dataclass(frozen=True)
+class SpreadR2Problem(Problem["R2Solution"]):
+    """Boosting of trees of numbers (`r2.py`) over rows that lie on the workers of a cluster. ``learner`` has their
+    columns and their number, but no cells, target or weights."""
+
+    rows: Any  # in partitions; the engine's own
+    learner: TreeProblem
+    n_rounds: int
+    learning_rate: float
+    loss: Loss
+    seed: int
 
 
 def vote(error: float, n_classes: int, learning_rate: float = 1.0) -> float:

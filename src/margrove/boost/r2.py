@@ -21,7 +21,9 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from margrove.data.sample import settle_weights
 
 Loss = Literal["linear", "square", "exponential"]
 LOSSES: tuple[Loss, ...] = get_args(Loss)
@@ -29,6 +31,14 @@ LEAST_WEIGHT = float(np.finfo(np.float64).eps)
 CHANCE = 0.5
 
 Floats = NDArray[np.float64]
+
+
+def first_weights(y: Floats, sample_weight: ArrayLike | None) -> Floats:
+    """Return the weights of the first round, which sum to one."""
+    weight = settle_weights(np.empty((len(y), 0)), y, sample_weight, None)
+    # Scaled first: the sum of very large weights overflows.
+    weight = np.ones(len(y)) if weight is None else weight / weight.max()
+    return np.asarray(weight / weight.sum())
 
 
 def lifted(weight: Floats, first: Floats) -> Floats:

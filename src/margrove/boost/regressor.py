@@ -10,20 +10,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from margrove.boost import r2
 from margrove.boost.base import is_plain_tree, seeded, take_note, taken_rows
 from margrove.boost.ensemble import Ensemble
+from margrove.boost.fitting import boost_numbers_spread
 from margrove.boost.model import BoostModel
-from margrove.data.sample import settle_weights
+from margrove.boost.rounds import BoostingR2
+from margrove.data.lazy import kind_of_collection, predicted_lazily
 from margrove.engine import choose, name_of
+from margrove.engine.registry import partitioning
 from margrove.errors import check_choice
 from margrove.estimator import checked, estimator, fitted
 from margrove.run.effort import on_interrupt
-from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
-from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.grove import Grove
 from margrove.tree.model import TreeModel
@@ -76,9 +77,15 @@ certificate_
     estimator_weights_: Floats = fitted()
 
     def _boost(self, learner: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        boosting = self._boosting(learner, X, y, sample_weight)
-        status = run_in_slices(boosting.advance, self._effort())
-        learners, votes = boosting.learners, np.array(boosting.votes)
+        learners: list[Any]
+        if (engine := partitioning(self.engine, X)) is not None:
+            self._draw_seed()
+            done, n_rows, by = boost_numbers_spread(self, learner, engine, X, y, sample_weight, self._effort())
+            learners, votes, errors, status, self.engine_ = done.trees, done.votes, done.errors, done.status, by.name
+        else:
+            boosting = self._boosting(learner, X, y, sample_weight)
+            status = run_in_slices(boosting.advance, self._effort())
+            learners, votes, errors, n_rows = boosting.learners, boosting.votes, boosting.errors, len(boosting.target)
         if not learners:
             self._refuse_stopped(learner, status)
         self.model_ = None
@@ -86,17 +93,17 @@ certificate_
             trees = [getattr(learned, "nodes_", learned) for learned in learners]
             # A tree that was fitted to rows drawn may have missed a level of a category: then they make no grove.
             if all(tree.columns == trees[0].columns for tree in trees):
-                self.model_ = BoostModel(Grove.of(trees[0].columns, trees), votes, 0)
+                self.model_ = BoostModel(Grove.of(trees[0].columns, trees), np.array(votes), 0)
         are_trees = isinstance(learners[0], TreeModel)
         self._keep_learners(learner, None if are_trees else learners)
         if not are_trees:
             self.engine_ = getattr(learners[0], "engine_", None) or name_of(self.engine)
         self.status_ = status
-        self.n_estimators_, self.n_rows_ = len(learners), len(boosting.target)
-        self.estimator_weights_, self.estimator_errors_ = votes, np.array(boosting.errors)
+        self.n_estimators_, self.n_rows_ = len(learners), n_rows
+        self.estimator_weights_, self.estimator_errors_ = np.array(votes), np.array(errors)
         self._warn_if_stopped(len(learners))
 
-    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> _Boosting:
+    def _boosting(self, learner: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> BoostingR2[Any]:
         """Read the rows, and return the rounds to come: trees of ours by the engine, others by their own ``fit``."""
         self._draw_seed()
         cells = take_note(self, learner, X, is_plain=self._is_plain(learner, X))
@@ -119,7 +126,9 @@ certificate_
                 learned.fit(rows, of_rows)
             return learned, np.asarray(learned.predict(taken_rows(X, None)), dtype=np.float64)
 
-        return _Boosting(self, target, _first_weights(target, sample_weight), grow if cells.columns else fit)
+        first, rounds = r2.first_weights(target, sample_weight), int(self.n_estimators)
+        learn: Callable[[Floats], tuple[Any, Floats]] = grow if cells.columns else fit
+        return BoostingR2(target, first, learn, rounds, float(self.learning_rate), self.loss)
 
     def _is_plain(self, learner: Any, X: Any) -> bool:
         """Return whether the engine can grow the trees itself; absolute_error refuses what is sparse, by name."""
@@ -131,7 +140,7 @@ certificate_
         if self.model_ is not None and self._is_plain(self.estimator_, X):
             cells = read_cells(self, X, self.model_.grove.columns)
         target = read_numbers(cells, y, None, of_classes="AdaBoostClassifier").target
-        return cells, target, _first_weights(target, sample_weight)
+        return cells, target, r2.first_weights(target, sample_weight)
 
     def _drawn(
         self, learner: Any, X: Any, target: Floats, weight: Floats, generator: np.random.RandomState
@@ -167,8 +176,11 @@ certificate_
         """Return the prediction of each learner for each row, (n, T)."""
         return np.column_stack(list(self._by_round(X)))
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """The median of what the learners predict, weighted by their votes."""
+        if kind_of_collection(X) is not None:
+            check_is_fitted(self)
+            return predicted_lazily(self, "predict", X, np.float64)
         return r2.weighted_median(self._predictions(X), self.estimator_weights_)
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
@@ -176,46 +188,3 @@ certificate_
         predictions = self._predictions(X)
         for t in range(1, self.n_estimators_ + 1):
             yield r2.weighted_median(predictions[:, :t], self.estimator_weights_[:t])
-
-
-class _Boosting:
-    """AdaBoost.R2, one round at a time. ``learn`` fits a learner to rows drawn by weight, and predicts all rows."""
-
-    def __init__(
-        self, owner: AdaBoostRegressor, target: Floats, weight: Floats, learn: Callable[[Floats], tuple[Any, Floats]]
-    ) -> None:
-        self.owner, self.target, self.learn = owner, target, learn
-        self.first = self.weight = weight
-        self.learners: list[Any] = []
-        self.errors: list[float] = []
-        self.votes: list[float] = []
-
-    def advance(self, seconds: float) -> Status | None:
-        """Do one round, however long it takes. Return the status if it was the last."""
-        weight = r2.lifted(self.weight, self.first)
-        learned, predicted = self.learn(weight)
-        loss = r2.losses(predicted, self.target, weight, self.owner.loss)
-        error = r2.average(loss, weight)
-        if error >= r2.CHANCE and self.learners:
-            return Status.NO_BETTER_THAN_CHANCE
-        self.learners.append(learned)
-        self.errors.append(max(0.0, error))
-        self.votes.append(r2.vote(error, self.owner.learning_rate))
-        n_done, n_rounds = len(self.learners), int(self.owner.n_estimators)
-        report(Progress("boost", n_done, n_rounds, error, "average loss"))
-        if error <= 0:
-            return Status.PERFECT_LEARNER
-        if error >= r2.CHANCE:
-            return Status.NO_BETTER_THAN_CHANCE
-        changed = r2.next_weights(weight, loss, error, self.owner.learning_rate)
-        if changed is None:
-            return Status.NONFINITE
-        self.weight = changed
-        return Status.CONVERGED if n_done >= n_rounds else None
-
-
-def _first_weights(target: Floats, sample_weight: ArrayLike | None) -> Floats:
-    weight = settle_weights(np.empty((len(target), 0)), target, sample_weight, None)
-    # Scaled first: the sum of very large weights overflows.
-    weight = np.ones(len(target)) if weight is None else weight / weight.max()
-    return np.asarray(weight / weight.sum())

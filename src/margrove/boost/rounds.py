@@ -1,4 +1,5 @@
-"""The rounds of AdaBoost, one at a time, for any learner: plain NumPy. The formulas are those of `problem.py`.
+"""The rounds of AdaBoost, one at a time, for any learner: plain NumPy. The formulas are those of `problem.py`, and of
+`r2.py` for numbers.
 
 A learner is anything that can be fitted to rows with weights and predicts a class for each of them. Where it is not one
 of Margrove's trees its rows are not cells: the problem has a target and weights, and no columns.
@@ -13,6 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from margrove.boost import r2
 from margrove.boost.model import Rounds
 from margrove.boost.problem import (
     LEAST_WEIGHT,
@@ -25,8 +27,10 @@ from margrove.boost.problem import (
     normaliser,
     vote,
 )
+from margrove.run.progress import Progress, report
 from margrove.status import Status
 
+Floats = NDArray[np.float64]
 Learner = TypeVar("Learner")
 
 
@@ -108,3 +112,46 @@ class Boosting(Generic[Learner]):
         error, votes, training_error = np.array(self._seen).reshape(-1, 3).T
         held_out = None if self.problem.held_out is None else np.array(self._validation_error)
         return Rounds(error, votes, training_error, held_out, self.problem.n_classes)
+
+
+class BoostingR2(Generic[Learner]):
+    """AdaBoost.R2 under way: ``learn`` fits a learner to rows drawn by weight, and predicts all rows."""
+
+    def __init__(
+        self,
+        target: Floats,
+        weight: Floats,
+        learn: Callable[[Floats], tuple[Learner, Floats]],
+        n_rounds: int,
+        learning_rate: float,
+        loss: r2.Loss,
+    ) -> None:
+        self.target, self.learn = target, learn
+        self.n_rounds, self.learning_rate, self.loss = n_rounds, learning_rate, loss
+        self.first = self.weight = weight
+        self.learners: list[Learner] = []
+        self.errors: list[float] = []
+        self.votes: list[float] = []
+
+    def advance(self, seconds: float) -> Status | None:
+        """Do one round, however long it takes. Return the status if it was the last."""
+        weight = r2.lifted(self.weight, self.first)
+        learned, predicted = self.learn(weight)
+        loss = r2.losses(predicted, self.target, weight, self.loss)
+        error = r2.average(loss, weight)
+        if error >= r2.CHANCE and self.learners:
+            return Status.NO_BETTER_THAN_CHANCE
+        self.learners.append(learned)
+        self.errors.append(max(0.0, error))
+        self.votes.append(r2.vote(error, self.learning_rate))
+        n_done = len(self.learners)
+        report(Progress("boost", n_done, self.n_rounds, error, "average loss"))
+        if error <= 0:
+            return Status.PERFECT_LEARNER
+        if error >= r2.CHANCE:
+            return Status.NO_BETTER_THAN_CHANCE
+        changed = r2.next_weights(weight, loss, error, self.learning_rate)
+        if changed is None:
+            return Status.NONFINITE
+        self.weight = changed
+        return Status.CONVERGED if n_done >= self.n_rounds else None

@@ -17,12 +17,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from margrove.boost.model import BoostModel, BoostSolution, Rounds
-from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, SpreadBoostProblem
-from margrove.boost.rounds import Boosting
-from margrove.data.dask_partitions import last_of
+from margrove.boost.model import BoostModel, BoostSolution, R2Solution, Rounds
+from margrove.boost.problem import LEAST_WEIGHT, BoostProblem, SpreadBoostProblem, SpreadR2Problem
+from margrove.boost.r2 import drawn_rows, first_weights, next_seed
+from margrove.boost.rounds import Boosting, BoostingR2
+from margrove.data.dask_partitions import Tasks, last_of
 from margrove.engine.dask.tree import SpreadTree
+from margrove.engine.native.tree import apply
 from margrove.engine.registry import Engine, register
+from margrove.errors import InputError
 from margrove.run.effort import Effort
 from margrove.run.progress import Progress, report
 from margrove.run.slices import run_in_slices
@@ -100,7 +103,71 @@ def _(engine: Engine, problem: SpreadBoostProblem, effort: Effort) -> BoostSolut
     return rounds.solution(run_in_slices(advance, effort, look_around))
 
 
+@register("dask", SpreadR2Problem)
+def _(engine: Engine, problem: SpreadR2Problem, effort: Effort) -> R2Solution:
+    """Rounds of AdaBoost.R2: this process draws the rows of each tree, and holds the target and the weights."""
+    rows, learner = problem.rows, problem.learner
+    tasks: Tasks = rows.tasks
+    target, given = last_of(tasks.results([tasks.submit("the target", _target, rows.sample)]))[0]
+    generator, n = np.random.RandomState(problem.seed), len(target)
+    of_trees = replace(effort, time_limit=None, on_interrupt="raise")  # an interrupted tree is discarded
+
+    def grow(weight: NDArray[np.float64]) -> tuple[TreeModel, NDArray[np.float64]]:
+        next_seed(generator)  # of the tree, which does not use it
+        times = np.bincount(drawn_rows(weight, generator), minlength=n)
+        key = tasks.submit("the drawn rows", _times, times.astype(np.min_scalar_type(int(times.max()))))
+        groups = [tasks.submit(group.name, _drawn, group, key) for group in rows.groups]
+        drawn = replace(rows, groups=groups, sample=tasks.submit("the target", _drawn_target, rows.sample, key))
+        n_drawn = int(np.count_nonzero(times))
+        asked = SpreadTreeProblem(drawn, learner.cells.columns, n_drawn, float(n), True, 0, learner.growth)
+        tree = engine.solve(asked, of_trees).model
+        used = np.unique(tree.feature[tree.feature >= 0])
+        columns = [tasks.submit(group.name, _columns_used, group, first, used) for group, first in rows.numbered()]
+        predicted = tasks.submit("the predictions", _predicted, columns, tree, n)
+        return tree, last_of(tasks.results([predicted]))[0]
+
+    first = first_weights(target, given)
+    boosting = BoostingR2(target, first, grow, problem.n_rounds, problem.learning_rate, problem.loss)
+    status = run_in_slices(boosting.advance, effort)
+    return R2Solution(boosting.learners, boosting.errors, boosting.votes, status)
+
+
 # On the workers
+
+
+def _target(sample: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    if sample.rows is not None:
+        raise InputError("rows have weight 0", cure="Leave them out.")
+    return sample.target, sample.weight
+
+
+def _times(times: NDArray[Any]) -> NDArray[Any]:
+    return times
+
+
+def _drawn(cells: Cells, times: NDArray[Any]) -> Cells:
+    return cells.take(np.flatnonzero(times))
+
+
+def _drawn_target(sample: Any, times: NDArray[Any]) -> Any:
+    rows = np.flatnonzero(times)
+    weight = times[rows].astype(np.float64)
+    return replace(sample, cells=Cells((), len(rows)), target=sample.target[rows], weight=weight)
+
+
+def _columns_used(cells: Cells, first: int, used: NDArray[np.intp]) -> dict[int, NDArray[Any]]:
+    """Return those of some columns that are among these cells, which are numbered from ``first``."""
+    return {j: cells.column(j - first) for j in used.tolist() if 0 <= j - first < len(cells.columns)}
+
+
+def _predicted(used: list[dict[int, NDArray[Any]]], tree: TreeModel, n_rows: int) -> NDArray[np.float64]:
+    """Return what a tree predicts for all rows, from the columns that it tests."""
+    values = {j: column for group in used for j, column in group.items()}
+    place = {j: place for place, j in enumerate(values)} | {-1: -1}
+    columns = tuple(tree.columns[j] for j in values)
+    feature = np.array([place[j] for j in tree.feature.tolist()], dtype=np.int32)
+    cells = Cells(columns, n_rows, tuple(values.values()))
+    return np.asarray(tree.value[apply(replace(tree, columns=columns, feature=feature), cells, 1), 0])
 
 
 class _Kept(dict[Any, Any]):
