@@ -7,26 +7,20 @@ from typing import Any
 from result_tables import table
 
 READERS = {"margrove": "Margrove", "pandas": "pandas", "polars": "polars", "duckdb": "DuckDB"}
-PARTS = {
-    "open": "first files",
-    "sealed": "files set aside at first",
-    "fresh": "files written afterwards",
-    "blind": "files of a third author",
-    "second_blind": "files of a fourth author",
-    "third_blind": "files of a fifth author",
-    "products": "forms of 53 programs",
-    "more_products": "forms of 39 more programs",
-    "last_products": "forms of 15 more programs",
-}
+FIRST = dict.fromkeys(("open", "sealed"), "files of the first author")
+OTHERS = dict.fromkeys(("fresh", "blind", "second_blind", "third_blind"), "files of four others")
+PROGRAMS = dict.fromkeys(("products", "more_products", "last_products"), "forms of 107 programs")
+LATER = "files of later authors, by written conventions"
 
 
 def section(result: dict[str, Any]) -> str:
-    """How many files of each part every reader reads exactly, refuses, or reads otherwise."""
-    rows = [
-        [PARTS[case["part"]], READERS[case["reader"]], *(f"{case[kind]}" for kind in ("exact", "refused", "wrong"))]
-        for case in result["cases"]
-    ]
-    sizes = {case["part"]: case["files"] for case in result["cases"]}
-    counts = ", ".join(f"{n} {PARTS[part]}" for part, n in sizes.items())
-    words = f"Exported tables, read with the defaults of each reader: {counts}. `tests/exports` has them all."
-    return f"{words}\n\n{table(['', 'reader', 'exact', 'refused', 'otherwise'], rows)}"
+    """How many files every reader reads exactly, refuses, or reads otherwise."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    for case in result["cases"]:
+        group = (FIRST | OTHERS | PROGRAMS).get(case["part"], LATER)
+        found = counts.setdefault((group, READERS[case["reader"]]), [0, 0, 0, 0])
+        found[:] = [a + case[kind] for a, kind in zip(found, ("files", "exact", "refused", "wrong"), strict=True)]
+    rows = [[*names, *map(str, found)] for names, found in counts.items()]
+    n = sum(found[0] for (_, reader), found in counts.items() if reader == "Margrove")
+    words = f"{n} exported tables, read with the defaults of each reader."
+    return f"{words}\n\n{table(['', 'reader', 'files', 'exact', 'refused', 'otherwise'], rows)}"
