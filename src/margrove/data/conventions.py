@@ -34,6 +34,7 @@ from margrove.data.written import (
     written_date,
     written_number,
 )
+from margrove.words import says_date, says_length, says_time
 
 T = TypeVar("T")
 
@@ -46,19 +47,12 @@ _SAMPLE = 64  # distinct texts that are tried before all of a column are
 _LETTERED = re.compile(r"[^\W\d_]+-?\d+")  # EUR6, rs98241
 _PLAIN_TIME = re.compile(r"(?i)[-+]?(?:\d\d:\d\d|\d:\d\d:)|.*[aphu]")
 _HAS_UNIT = re.compile(r"[(\[][^()\[\]]*[)\]]$")  # a name such as "Creatinine (µmol/L)"
-_SAYS_LENGTH = re.compile(
-    r"(?i)(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|length|pace|durée|duración|duração|elapsed)"
-)
 _SHORT_TIME = re.compile(r"\d?\d:\d\d")
-_SAYS_TIME = re.compile(r"(?i)(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
 _GROUPS = re.compile(r"\d{3}([ .])\d{3}(?:\1\d{3})+")  # as in telephone numbers
 _MONTH_OR_DAY = re.compile(r"[^\W\d_]{3,}\.?\s\d\d")  # Jan 24
 _SEASON = re.compile(r"(?:19|20)\d\d[-/]\d\d")
 _FAR = 7000  # days between a date that stands for none and the next one
 _VERSION = re.compile(r"\d\.\d{1,2}\.\d\d|\d\d\.\d\.\d\d")
-SAYS_DATE = re.compile(
-    r"date|datum|dato|\bdata\b|fecha|\bday\b|\bdt\b|_dt\b|\bjour\b|\btag\b|日|päivä|ημερομηνία|termin", re.IGNORECASE
-)
 
 
 class UnclearError(Exception):
@@ -268,7 +262,7 @@ class Dates:
     def __init__(self, text: Text, written: Sequence[WrittenDate | None], *, is_given: bool = False) -> None:
         self.text, self.written = text, written
         self.known = [(text.texts[place], cell) for place, cell in enumerate(written) if cell is not None]
-        if not is_given and any(map(_VERSION.fullmatch, text.texts)) and not SAYS_DATE.search(text.name):
+        if not is_given and any(map(_VERSION.fullmatch, text.texts)) and not says_date(text.name):
             problem = f"{self.known[0][0]!r} may be a version or a date"
             raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["dmy"]), ".")
         if not is_given and IDENTIFIER.search(text.name):
@@ -354,12 +348,12 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 def hours(text: Text) -> Column | None:
     """Return a column of times of day or durations as hours; None if it is none."""
     parts = {cell.count(":") for cell in text.texts if not is_no_value(cell)}
-    if _SAYS_LENGTH.match(text.name) and parts == {1, 2}:
+    if says_length(text.name) and parts == {1, 2}:
         raise UnclearError("some cells have seconds, and others may")
-    if _SAYS_LENGTH.match(text.name) and all(_SHORT_TIME.fullmatch(cell) or is_no_value(cell) for cell in text.texts):
+    if says_length(text.name) and all(_SHORT_TIME.fullmatch(cell) or is_no_value(cell) for cell in text.texts):
         raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
-    if not any(map(_PLAIN_TIME.match, text.texts)) and not _SAYS_TIME.search(text.name):
+    if not any(map(_PLAIN_TIME.match, text.texts)) and not says_time(text.name):
         return None  # also under "Time", which may be that of a runner
     found = text.parsed(clock_hours)
     if found is None:

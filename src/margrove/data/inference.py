@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from margrove.advice import Advice, Setting
 from margrove.data.columns import Column, clip, named, number_text, text_column
 from margrove.data.conventions import (
-    SAYS_DATE,
     SIGNS,
     Dates,
     Numbers,
@@ -39,6 +38,7 @@ from margrove.data.table import Table
 from margrove.data.written import clock_hours, is_no_value, unit_name, written_date, written_number
 from margrove.errors import InputError, ParameterError, did_you_mean
 from margrove.explanation import explanation_of
+from margrove.words import says_date, says_month, says_phone, says_postcode, says_version
 
 if TYPE_CHECKING:
     from margrove.data.delimited import Rows
@@ -50,16 +50,7 @@ Kinds = Mapping[str, str | Format | tuple[str, ...]]
 _FIRST = 1000  # rows that are looked at before all are
 _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
-_SAYS_MONTH = re.compile(r"(?i)date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
-_SAYS_VERSION = re.compile(r"(?i)(?<![^\W\d_])version|release|firmware|\b(?:chapter|section|kapitel)\b")
-_SAYS_POSTCODE = re.compile(
-    r"(?i)(?<![^\W_])(?:plz|zip|post(?:al)?[ _]?code|postleitzahl|zip[ _]?code|pin[ _]?code|code[ _]postal|cap|cep|psč|"
-    r"c[óo]d(?:igo|\.)?[ _]postal|codice postale|postnr|postnummer|postkod|postinumero|kod pocztowy|cod poștal|"
-    r"poštová|poštna številka|poštanski broj|posta kodu|irsz|irányítószám|почтовый индекс)(?![^\W_])"
-    r"|郵便番号|邮编|邮政编码|우편번호"
-)
-_SAYS_PHONE = re.compile(r"(?i)phone|telef|\btele?\b|\btél|mobile|handy|\bfax\b|puhelin|телефон|電話|电话|전화")
-_SAYS_CODE = {"versions": _SAYS_VERSION, "postcodes": _SAYS_POSTCODE, "telephone numbers": _SAYS_PHONE}
+_SAYS_CODE = {"versions": says_version, "postcodes": says_postcode, "telephone numbers": says_phone}
 _LEAST_PHONE = 1e5  # smaller numbers may count calls
 _CODE = re.compile(r"0\d+|0\d(?:\.\d\d)+|\d\d+[eE]\d\d?")
 _DIGITS_ONLY = re.compile(r"[^.]*|\d\d(?:\.\d\d)+")
@@ -108,7 +99,7 @@ def infer_columns(
             if column.levels and isinstance(column.levels[0], str):
                 texts[column.name] = Text(_without_marks(column))
         elif column.kind == "numeric" and column.format is None:
-            says = next((what for what, name in _SAYS_CODE.items() if name.search(column.name)), "")
+            says = next((what for what, name in _SAYS_CODE.items() if name(column.name)), "")
             if seen is not None and (says or _has_codes(Text(seen))):
                 found[column.name] = seen
                 what = says or "codes with leading zeros, or such as 12E4"
@@ -176,10 +167,10 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             if column.kind != "numeric" or column.format is not None:
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
-            is_postcode = rows is not None and _SAYS_POSTCODE.search(column.name) is not None and _is_whole(column)
-            is_phone = rows is not None and _SAYS_PHONE.search(column.name) is not None and _is_whole(column)
+            is_postcode = rows is not None and says_postcode(column.name) and _is_whole(column)
+            is_phone = rows is not None and says_phone(column.name) and _is_whole(column)
             is_phone = is_phone and _all(column, lambda values: values >= _LEAST_PHONE)
-            is_version = rows is not None and _SAYS_VERSION.search(column.name) is not None and not _is_whole(column)
+            is_version = rows is not None and says_version(column.name) and not _is_whole(column)
             may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))
             return _may_be_dates(column) or is_long or is_version or is_postcode or is_phone or may_be_code
         if isinstance(kind, NumberFormat):
@@ -226,9 +217,9 @@ def _may_be_dates(column: Column) -> bool:
     days = {str(int(value)) for value in first}
     are_days = all(not math.isnan(DateFormat().parse(day)) for day in days)
     if scale < 1:
-        return are_days and _SAYS_MONTH.search(column.name) is not None
+        return are_days and says_month(column.name)
     is_called_otherwise = len(days) < 5 or IDENTIFIER.search(column.name) is not None
-    return SAYS_DATE.search(column.name) is not None or (are_days and not is_called_otherwise)
+    return says_date(column.name) or (are_days and not is_called_otherwise)
 
 
 def _may_be_thousands(column: Column) -> bool:
@@ -271,7 +262,7 @@ def _odd_numbers(column: Column, rows: Rows | None) -> list[str]:
         if _all(column, partial(_are_below, end)):
             words = f"Column {column.name!r}: {end:g} is far from all other numbers. If it marks missing cells, set "
             notes.append(Advice(words, Setting("missing", f"{end:g}"), "."))
-    if SAYS_DATE.search(column.name) and low >= _FIRST_SERIAL and _is_whole(column):
+    if says_date(column.name) and low >= _FIRST_SERIAL and _is_whole(column):
         notes.append(f"Column {column.name!r} holds numbers such as {low:.0f}, which are not read as dates.")
     return notes
 

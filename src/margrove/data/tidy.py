@@ -105,16 +105,25 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[Usual
 
 
 def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: Usual, is_sum: Flags) -> bool:
-    """Return whether a row is a balance; or a heading: unlike a usual row, or, in a table with sums, a word or two
-    in front where a group begins, above a whole row, and at the top or below a line that is none."""
+    """Return whether a row is a balance; or a heading: unlike a usual row, or a word or two in front where a group
+    begins, above a whole row. With sums, that is at the top or below a line that is none; without, the first row is
+    one, too, there are others, and much is missing."""
     cells = rows[i][1]
-    if 2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells):
+    if (2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells)) or usual.is_balance(cells):
         return True
-    if usual.is_balance(cells):
-        return True
+    if not _is_bare(i, rows, usual):
+        return False
+    if is_sum.any():
+        return bool(is_sum[i:].any()) and (i == 0 or why[i - 1] != "")
+    n_bare = sum(_is_bare(k, rows, usual) for k in range(len(rows))) if _is_bare(0, rows, usual) else 0
+    return n_bare > 1 and len(usual.always) - filled(cells) > 2
+
+
+def _is_bare(i: int, rows: list[Row], usual: Usual) -> bool:
+    """Return whether a row has a word or two in front, above a whole row, and lacks all else."""
+    cells = rows[i][1]
     is_bare = filled(cells) == filled(cells[:2]) < len(usual.always) - 1 and cells[0].strip() != ""
-    begins = i == 0 or why[i - 1] != ""
-    return is_bare and begins and bool(is_sum[i:].any()) and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
+    return is_bare and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 
 
 def _refuse_another(content: Content, rows: list[Row], dialect: Dialect) -> None:

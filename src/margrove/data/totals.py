@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from margrove.data.columns import is_number
 from margrove.data.formats import NumberFormat
 from margrove.data.header import filled, is_formatted
-from margrove.data.usual import LONGEST_LABEL, MEANS, SUBTOTAL, TOTAL, Usual, kind_of, label_of
+from margrove.data.usual import LONGEST_LABEL, SUBTOTAL, TOTAL, Usual, kind_of, label_of
 from margrove.data.written import written_number
+from margrove.words import MEANS
 
 _MOST_SUMS = 4  # lines below the rows, each of a part of them
 

@@ -15,25 +15,14 @@ from margrove.data.columns import is_number
 from margrove.data.header import filled, is_formatted
 from margrove.data.header import is_sparse as is_title
 from margrove.data.written import is_no_value, written_date
+from margrove.words import BALANCE, SUM
 
 if TYPE_CHECKING:
     from margrove.data.dialect import Dialect
 
-MEANS = r"average|mean|mittelwert|durchschnitt|moyenne|media|promedio|média|średnia|gemiddelde|medel"
-_SUM = (
-    r"(?:(?:sub|grand|end|eind)?-?tota(?:l|ls|le|lt|al)|(?:zwischen|gesamt|end)?summe|(?:ins)?gesamt"
-    r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|összesen|yhteensä|i alt|toplam"
-    r"|итого|всего|σύνολο|合計|小計|合计|总计|小计|(?:zwischen)?übertrag"
-    rf"|carried forward|brought forward|riporto|à reporter|a reporter|report|suma y sigue|suma anterior|{MEANS})"
-)
-TOTAL = rf"(?i)(?:^|[ -]){_SUM}(?:$|[ :.(-])|^\*{{1,3}}(?: |$)"  # the first cell of a line of sums or means
-_BALANCE = re.compile(
-    r"(?i)\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
-    r"brought|carried)|(?:\w+ )?\w*saldo|solde|kontostand|eb-wert|.*bestand|.*vortrag|übertrag|stav|zůstatek"
-    r"|egyenleg)\b"
-)
-_CALLED = re.compile(rf"{TOTAL}|(?i:{_BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
-SUBTOTAL = re.compile(rf"(?i){_SUM}:?$")  # a cell that says nothing else
+TOTAL = rf"(?i)(?:^|[ -]){SUM}(?:$|[ :.(-])|^\*{{1,3}}(?: |$)"  # the first cell of a line of sums or means
+_CALLED = re.compile(rf"{TOTAL}|(?i:{BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
+SUBTOTAL = re.compile(rf"(?i){SUM}:?$")  # a cell that says nothing else
 _PROFILED = 200  # rows by which it is known how a usual one is filled
 LONGEST_LABEL = 40  # characters
 
@@ -161,7 +150,7 @@ class Usual:
     def is_balance(self, cells: list[str]) -> bool:
         """Return whether cells begin with the name of a balance at or behind a column of numbers or dates."""
         first = min(self._places(cells), default=0)
-        is_named = first < len(cells) and _BALANCE.match(cells[first].strip()) is not None
+        is_named = first < len(cells) and BALANCE.match(cells[first].strip()) is not None
         return is_named and any(self.kinds[j] for j in self.mostly if j <= first)
 
     def is_doubtful(self, cells: list[str]) -> bool:

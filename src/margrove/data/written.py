@@ -7,8 +7,9 @@ the parts of a cell, to which a format (see `formats`) gives a meaning.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import NamedTuple
+
+from margrove.words import MONTHS, NO_ANSWER, UNKNOWN, bare
 
 # Blanks, minus signs, apostrophes and figures that look like those of ASCII; marks without width, as those of text that
 # is written from the right, are left out.
@@ -105,43 +106,6 @@ _CLOCK = re.compile(
 )
 
 
-def _bare(word: str) -> str:
-    """Return the letters of a word in lower case, without accents."""
-    return "".join(letter for letter in unicodedata.normalize("NFD", word.casefold()) if letter.isalpha())
-
-
-_MONTHS = {
-    _bare(name): number
-    for number, names in enumerate(
-        (
-            "january januar janvier enero gennaio januari janeiro stycznia styczen sty tammikuu ledna leden ianuarie "
-            "ocak января январь ιανουαρίου gener",
-            "february februar fevrier febrero febbraio februari fevereiro lutego luty lut helmikuu února únor február "
-            "februarie şubat февраля февраль φεβρουαρίου",
-            "march mar marz marts mars marzo maart marco marca marzec maaliskuu mrz mrt března březen március martie "
-            "марта μαρτίου",
-            "april avril abril aprile kwietnia kwiecien kwi huhtikuu avr abr dubna duben április aprilie nisan апреля "
-            "απριλίου",
-            "may mai mayo maggio mei maj maio maja toukokuu mag května květen május mayıs мая май μαΐου",
-            "june juni juin junio giugno junho czerwca czerwiec cze kesakuu giu června červen iunie haziran июня июнь "
-            "ιουνίου",
-            "july juli juillet julio luglio julho lipca lipiec lip heinakuu lug července červenec iulie temmuz июля "
-            "июль ιουλίου",
-            "august aout agosto augustus augusti sierpnia sierpien sie elokuu srpna srpen augusztus ağustos августа "
-            "αυγούστου",
-            "september septembre septiembre settembre setembro wrzesnia wrzesien wrz syyskuu sept set září szeptember "
-            "septembrie eylül сентября σεπτεμβρίου",
-            "october oktober octobre octubre ottobre outubro pazdziernika pazdziernik paz lokakuu okt out ott října "
-            "říjen octombrie ekim октября οκτωβρίου",
-            "november novembre noviembre novembro listopada listopad lis marraskuu listopadu noiembrie kasım ноября "
-            "νοεμβρίου",
-            "december dezember decembre diciembre dicembre desember dezembro grudnia grudzien gru joulukuu des "
-            "prosince prosinec decembrie aralık ara декабря δεκεμβρίου",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
 _ZONES = {"z": 0, "utc": 0, "gmt": 0, "wet": 0, "cet": 60, "mez": 60, "bst": 60, "cest": 120, "mesz": 120, "eet": 120}
 _ZONES |= {"est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480, "pdt": -420}
 _TIME = (
@@ -189,51 +153,7 @@ ERRORS = (
 )  # of spreadsheets; and of dumps of databases
 # In statistics, and the first days of databases; "+" and "<" may be values.
 _SIGNS = re.compile(r"[-–—－.:…·•*/?\s]+|\([^\W\d_]{1,2}\)|00(?:00)?([-/.])00\1(?:00){1,2}(?: 00:00(?::00)?)?")
-_NO_ANSWER = {
-    "n.a.",
-    "k.a.",
-    "n.d.",
-    "n.v.t.",
-    "n.b.",
-    "s.d.",
-    "b.d.",
-    "n/b",
-    "n/a",
-    "n/d",
-    "s/d",
-    "н/д",
-}  # without blanks
 _LONGEST = max(map(len, ERRORS))  # letters of one that is no value among words, too
-_UNKNOWN = {  # for a missing number or date; among words, these may be classes
-    *("s/d", "nd", "tbd", "unknown", "missing", "not known", "not available", "unbekannt", "keine angabe", "inconnu"),
-    *(
-        "desconocido",
-        "sin dato",
-        "sin datos",
-        "no disponible",
-        "no aplica",
-        "desconhecido",
-        "não disponível",
-        "onbekend",
-    ),
-    *("not measured", "not determined", "not tested", "nicht gemessen", "nicht bestimmt", "non mesuré"),
-    *("nc", "n.c.", "non disponible", "sans objet", "non disponibile", "entfällt", "no data", "not applicable"),
-    *(
-        "brak",
-        "brak danych",
-        "b/d",
-        "saknas",
-        "puuttuu",
-        "ei tietoa",
-        "нет данных",
-        "н/д",
-        "不明",
-        "なし",
-        "无",
-        "未知",
-        "없음",
-    ),
-}
 
 
 class WrittenNumber(NamedTuple):
@@ -267,12 +187,12 @@ def is_absent(text: str) -> bool:
     """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
     if len(text) > _LONGEST:
         return False
-    return text in ERRORS or text.casefold().replace(" ", "").strip("[]()<>") in _NO_ANSWER
+    return text in ERRORS or text.casefold().replace(" ", "").strip("[]()<>") in NO_ANSWER
 
 
 def is_no_value(text: str) -> bool:
     """Return whether a cell among numbers or dates says that there is none."""
-    return is_absent(text) or _SIGNS.fullmatch(text) is not None or text.casefold() in _UNKNOWN
+    return is_absent(text) or _SIGNS.fullmatch(text) is not None or text.casefold() in UNKNOWN
 
 
 def unit_name(unit: str) -> str:
@@ -383,8 +303,8 @@ def written_date(text: str) -> WrittenDate | None:
 
 def _month(word: str) -> int | None:
     """Return the number of a month named in full or by its first three letters or more."""
-    name = _bare(word)
-    if name in _MONTHS:
-        return _MONTHS[name]
-    found = {number for full, number in _MONTHS.items() if full.startswith(name)}
+    name = bare(word)
+    if name in MONTHS:
+        return MONTHS[name]
+    found = {number for full, number in MONTHS.items() if full.startswith(name)}
     return found.pop() if len(found) == 1 else None
