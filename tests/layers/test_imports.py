@@ -18,7 +18,8 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "margrove"
 
 # From the bottom up: modules, packages with all that is in them (name/), or modules of any family (*.name).
 LAYERS = (
-    "_core advice errors words convergence status visible problem estimator learner explanation certificate run/ store/",
+    "_core advice errors words convergence status visible problem estimator learner explanation certificate run/ "
+    "store/",
     "data/ onnx/ predictor",
     "search.grid search.folds *.problem *.model *.grove *.packed *.draws *.kernels *.layout *.codes *.proximal "
     "*.stream_problem *.search_problem *.r2 *.impurity *.association *.predictor",
