@@ -27,7 +27,7 @@ from tests.engine.svm_problems import DUALS
 from tests.engine.tree_problems import TREES
 
 import margrove
-from margrove.boost.problem import SpreadBoostProblem
+from margrove.boost.problem import SpreadBoostProblem, SpreadR2Problem
 from margrove.engine import Capability, Effort, Engine, names
 from margrove.engine.registry import named
 from margrove.errors import EngineError, MissingExtraError
@@ -147,7 +147,8 @@ def _problem_types() -> set[type[Problem[Any]]]:
         parts = waiting.pop().__subclasses__()
         waiting += parts
         found |= {part for part in parts if not part.__subclasses__() and _is_of_margrove(part)}
-    return found - {SpreadTreeProblem, SpreadForestProblem, SpreadBoostProblem}  # of the Dask engine alone
+    # Those of the Dask engine alone.
+    return found - {SpreadTreeProblem, SpreadForestProblem, SpreadBoostProblem, SpreadR2Problem}
 
 
 def _is_of_margrove(kind: type) -> bool:

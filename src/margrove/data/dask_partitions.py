@@ -12,7 +12,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
@@ -283,7 +284,24 @@ def _is_lost(future: Future) -> bool:
 def _applied(function: Callable[..., Any], *given: Any) -> Any:
     # One thread of BLAS: sums then have the same bits on every worker.
     with blas_held_back():
-        return function(*given)
+        found = function(*given)
+    kind: type = type(found)
+    if is_dataclass(kind):
+        _tell_size(kind)
+    return found
+
+
+@cache
+def _tell_size(kind: type) -> None:
+    """Tell Dask how large results of a kind are, by which it decides what to move to disk."""
+    from dask.sizeof import sizeof
+
+    def size_of(found: Any) -> int:
+        if is_dataclass(found):
+            return sum(size_of(getattr(found, each.name)) for each in fields(found))
+        return sum(map(size_of, found)) if isinstance(found, tuple | list) else int(sizeof(found))
+
+    sizeof.register(kind)(size_of)
 
 
 class DaskPartitions:
