@@ -107,7 +107,8 @@ says_version = _said(r"(?<![^\W\d_])version|release|firmware|\b(?:chapter|sectio
 says_postcode = _said(
     r"(?<![^\W_])(?:plz|zip|post(?:al)?[ _]?code|postleitzahl|zip[ _]?code|pin[ _]?code|code[ _]postal|cap|cep|psč|"
     r"cod(?:igo|\.)?[ _]postal|codice postale|postnr|postnummer|postkod|postinumero|kod pocztowy|cod poștal|"
-    r"poštová|poštna številka|poštanski broj|posta kodu|irsz|irányítószám|почтовый индекс|поштовий індекс)(?![^\W_])"
+    r"poštová|poštna številka|poštanski broj|posta kodu|kode[ _]?pos|irsz|irányítószám|почтовый индекс|"
+    r"поштовий індекс)(?![^\W_])"
     r"|郵便番号|邮编|邮政编码|우편번호"
 )
 says_phone = _said(

@@ -19,10 +19,10 @@ FOLDER = Path(__file__).parent
 PARTS = (
     *("open", "sealed", "fresh", "blind", "second_blind", "third_blind", "products", "more_products", "last_products"),
     *("fourth_blind", "fifth_blind", "sixth_blind", "seventh_blind", "eighth_blind", "ninth_blind", "tenth_blind"),
-    "eleventh_blind",
+    *("eleventh_blind", "twelfth_blind", "thirteenth_blind"),
 )
-_YES = "yes y ja j tak sí sì si sim oui o ano áno evet igen kyllä да так はい 是 예 ναι כן t ✓ x da jah jā taip"
-_NO = "no n nee nie nein nei não non ne hayır nem ei нет ні いいえ 否 아니요 όχι לא f nej nu ✗"
+_YES = "yes y ja j tak sí sì si sim oui o ano áno evet igen kyllä да так はい 是 예 네 ya ναι כן t ✓ x da jah jā taip"
+_NO = "no n nee nie nein nei não non ne hayır nem ei нет ні いいえ 否 아니요 아니오 tidak όχι לא f nej nu ✗"
 _WORDS = dict.fromkeys(_YES.split(), True) | dict.fromkeys(_NO.split(), False)
 
 

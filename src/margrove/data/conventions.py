@@ -34,7 +34,7 @@ from margrove.data.written import (
     written_date,
     written_number,
 )
-from margrove.words import says_date, says_length, says_time
+from margrove.words import says_date, says_length, says_phone, says_postcode, says_time
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ class Numbers:
         known = [cell for cell in written or () if cell is not None]
         units = {cell.unit for cell in known if cell.unit}
         is_known = all(map(is_known_unit, units))
-        if written is None or 4 * sum(cell.about[:1] in _CLASSES for cell in known if cell.about) > len(known):
+        if written is None or 2 * sum(cell.about[:1] in _CLASSES for cell in known if cell.about) > len(known):
             return None
         # A word such as "Punkte" is a unit if it stands in every cell; a letter is part of a code, as in "12 A", unless
         # it is one of Chinese or Japanese, or numbers have decimals.
@@ -162,7 +162,9 @@ class Numbers:
         are_groups = len(cells) > 2 and len(set(map(len, cells))) == 1 and all(map(_GROUPS.fullmatch, cells))
         are_groups |= all(cell[0] == "+" and " " in cell for cell in cells)
         are_marks = all(any(re.fullmatch(rf"\d{{1,2}}\{sign}", cell) for cell in cells) for sign in "+-")  # 2+, 3-
-        if has_zeros or are_groups or are_marks or all(map(_LETTERED.fullmatch, cells)):
+        is_called_so = says_postcode(self.text.name) or (says_phone(self.text.name) and min(map(len, self.bodies)) > 5)
+        are_called_so = is_called_so and all(map(str.isdigit, self.bodies))
+        if has_zeros or are_groups or are_marks or are_called_so or all(map(_LETTERED.fullmatch, cells)):
             problem = f"{cells[0]!r} may be a code or a number"
             raise UnclearError(problem, "If it is a number, set ", given_kind(self.text.name, "number"), ".")
 

@@ -33,6 +33,7 @@ BLOCK = 1 << 20  # bytes parsed at a time; with 2 MiB and more the 112 MB benchm
 _LARGE_BLOCK = 1 << 26  # bytes: longer than any row
 _PIECES, _PIECE = 64, 1 << 12  # pieces of a long file that are searched for codes, and their bytes
 SHORT = 1 << 16  # bytes; in a file up to this each row is looked at
+_NONE = re.compile(rb"(?m)(?:^|[,;|\t\"])None(?:[,;|\t\"\r]|$)")
 REPORT = 1 << 22  # bytes; in a longer file no sums stand between the rows
 _TAIL = 1 << 12  # bytes at the end of a file that are looked at for what is no row
 DICTIONARY_LIMIT = 1000  # distinct texts per block; beyond, plain strings are quicker and encoded afterwards
@@ -108,6 +109,8 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
         raise no_rows(content, dialect)
     _check_texts(arrow, content, dialect)
     notes = [*filter(None, [content.note]), *dialect.notes]
+    if content.size <= REPORT and "None" in dialect.missing and _NONE.search(content.data):
+        notes.append("Cells 'None' are read as missing.")
     table = table_from_arrow(arrow, source=content.name, notes=notes, is_valid=True)
     rows = Rows(content, dialect)
     check_finite(table, rows.line)

@@ -23,6 +23,7 @@ _FORMATTED = re.compile(
     r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
 )
 _YEAR = re.compile(r"(19|20)\d\d")
+_UNIT_WORDS = ("anzahl", "prozent", "percent", "count", "number", "antal", "aantal", "nombre", "número", "numero")
 _PER_NUMBER = re.compile(r"[^\W\d]+/\d+ ?[^\W\d]*")  # the unit cfu/100 ml
 _NO_UNIT = ("", "-", "–", "—")  # stand below the name of a column without a unit
 
@@ -94,7 +95,7 @@ def _with_units(rows: list[list[str]], missing: Collection[str]) -> tuple[str, .
             return None
         if not column or 5 * sum(map(is_formatted, column)) < 4 * len(column):
             return None
-        n_known += plain != unit or is_known_unit(unit)
+        n_known += plain != unit or is_known_unit(unit) or unit.casefold() in _UNIT_WORDS
         found[j] = f"{names[j]} ({plain})"
     n_units = sum(map(str.__ne__, found, names))
     return tuple(found) if n_units and (n_known == n_units or n_known >= max(2, n_units / 2)) else None

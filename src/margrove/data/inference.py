@@ -167,8 +167,8 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             if column.kind != "numeric" or column.format is not None:
                 return False
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
-            is_postcode = rows is not None and says_postcode(column.name) and _is_whole(column)
-            is_phone = rows is not None and says_phone(column.name) and _is_whole(column)
+            is_postcode = says_postcode(column.name) and _is_whole(column)
+            is_phone = says_phone(column.name) and _is_whole(column)
             is_phone = is_phone and _all(column, lambda values: values >= _LEAST_PHONE)
             is_version = rows is not None and says_version(column.name) and not _is_whole(column)
             may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))

@@ -121,8 +121,10 @@ def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: Usual, is_su
 
 def _is_bare(i: int, rows: list[Row], usual: Usual) -> bool:
     """Return whether a row has a word or two in front, above a whole row, and lacks all else."""
+    first = min(usual.always, default=0)
     cells = rows[i][1]
-    is_bare = filled(cells) == filled(cells[:2]) < len(usual.always) - 1 and cells[0].strip() != ""
+    own = cells[first : first + 2]
+    is_bare = filled(cells) == filled(own) < len(usual.always) - 1 and own[0].strip() != ""
     return is_bare and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 
 

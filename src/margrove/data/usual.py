@@ -116,8 +116,10 @@ class Usual:
         called a balance or a total, or the first of two is a word to the right of where the numbers or dates begin."""
         places, n_clashing = self._places(cells), self.n_clashing(cells)
         n_lacking = len(self.always.difference(places))
-        if not places or n_clashing > 1 or not n_lacking:
-            return n_clashing > 1
+        words = [cells[j].strip() for j in places if self._clashes(cells, j)]
+        is_other = n_clashing > 1 and not (len(words) > 1 and len(set(words)) == 1)
+        if not places or is_other or not n_lacking or n_clashing > 1:  # one word again and again may be a level
+            return is_other
         if self._clashes(cells, places[0]) or (n_clashing and 3 * n_lacking >= len(self.always)):
             return True
         label, first = cells[places[0]].strip(), min(self.always)

@@ -64,6 +64,13 @@ _CURRENCIES = {  # by their spellings in lower case; the first is the name by wh
         ("vnd", "₫"),
         ("uah", "₴"),
         ("twd",),
+        ("rp", "rp.", "idr"),
+        ("rm", "myr"),
+        ("php", "₱"),
+        ("kzt", "₸"),
+        ("gel", "₾"),
+        ("rsd", "din.", "дин."),
+        ("s/", "pen"),
         ("inr",),
     )
     for spelling in words
@@ -74,7 +81,7 @@ m³=m3 ml cl dl l=ltr=litre=liter=litres=liters gal oz pg ng µg=ug mg g=gr kg=k
 min=mins h=hr=hrs=hours=std d=days=tage=jours weeks months years=yrs v mv kv ma ah mah w kw mw gw wh kwh mwh gwh j kj mj
 cal kcal pa hpa kpa mpa bar mbar psi n kn hz khz mhz ghz db dba bit kb mb gb tb kib mib gib bps kbps mbps km/h=kmh mph
 m/s rpm=1/min ppm ppb mg/l µg/l=ug/l g/l mmol mol µs=us ns cells g/m²=g/m2 kg/m²=kg/m2 €/m²=€/m2 kg/m³=kg/m3 pts=pt
-pcs=pc stk=stück units px dpi cfu=kbe mpn ntu pfu
+pcs=pc stk=stück units px dpi cfu=kbe mpn ntu pfu hl dag dt q szt ks kom kpl шт pz uds ud unid und adet buc
 人=名 個=个 件 台 枚 箱 社 回 点 戸 世帯 歳=岁=세 명 개 時間=小时 千円 万円
 """
 _UNITS = {word: words.split("=")[0] for words in _SPELLINGS_OF_UNITS.split() for word in words.split("=")}
@@ -215,6 +222,8 @@ def is_known_unit(unit: str) -> bool:
     """Return whether this is a currency or a usual unit of measure."""
     plain = _plain_unit(unit)
     parts = [re.sub(r"^\d+\s?", "", part) for part in re.split("[/·]", plain)]  # "l/100 km"
+    if unit in ("S", "H"):  # "16S" is no time
+        return False
     return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in parts)
 
 
