@@ -88,7 +88,7 @@ def outcome(read: Callable[[Path, str | None], Any], path: Path) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             table = as_table(read(path, given.get("sheet") or given.get("table")))
-    except Exception:  # any refusal counts, whatever it is called
+    except (Exception, pl.exceptions.PanicException):  # any refusal counts, whatever it is called
         return "exact" if expected.get("refuse") else "refused"
     return "wrong" if table_differences(table, expected, has_units=False) else "exact"
 
