@@ -69,6 +69,10 @@ class Rows:
     def has_points(self) -> bool:
         """Whether cells of a short file may have points between thousands: 12.500."""
         data = self.content.data if self.content.size <= REPORT else b""
+        signs = np.frombuffer(data, np.uint8)
+        is_digit = signs - ord("0") < 10
+        if not ((signs[:-3] == ord(".")) & is_digit[1:-2] & is_digit[2:-1] & is_digit[3:]).any():
+            return False
         return re.search(rb"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,])", data) is not None
 
     def has_leading_zeros(self) -> bool:
@@ -79,13 +83,26 @@ class Rows:
         if start == 0 and code.match(b"\n" + self.content.head(_PIECE)):  # the first cell of all
             return True
         if size <= REPORT:
-            return code.search(self.content.data, start) is not None
+            data = self.content.data
+            return _may_have_codes(data, self.dialect.delimiter) and code.search(data, start) is not None
         file = self.content.open(0)
         for begin in np.linspace(start, size - _PIECE, _PIECES).astype(int).tolist():
             file.seek(begin)
             if code.search(file.read(_PIECE)):
                 return True
         return False
+
+
+def _may_have_codes(data: bytes, delimiter: str) -> bool:
+    """Return whether a zero before a digit begins a cell, or an E stands between digits. Takes a tenth of the time of a
+    regular expression."""
+    signs = np.frombuffer(data, np.uint8)
+    is_digit, before, here = signs - ord("0") < 10, signs[:-2], signs[1:-1]
+    begins = np.zeros(256, dtype=bool)
+    begins[list(b'\r\n" ' + delimiter.encode())] = True
+    may_be_padded = begins[before] & (here == ord("0"))
+    may_have_power = is_digit[:-2] & (here | 0x20 == ord("e"))
+    return bool(((may_be_padded | may_have_power) & is_digit[2:]).any())
 
 
 def read_delimited(content: Content, options: TextOptions) -> tuple[Table, Rows]:
@@ -109,7 +126,7 @@ def _read_text(content: Content, options: TextOptions) -> tuple[Table, Rows]:
         raise no_rows(content, dialect)
     _check_texts(arrow, content, dialect)
     notes = [*filter(None, [content.note]), *dialect.notes]
-    if content.size <= REPORT and "None" in dialect.missing and _NONE.search(content.data):
+    if content.size <= REPORT and "None" in dialect.missing and b"None" in content.data and _NONE.search(content.data):
         notes.append("Cells 'None' are read as missing.")
     table = table_from_arrow(arrow, source=content.name, notes=notes, is_valid=True)
     rows = Rows(content, dialect)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median_low
 
@@ -22,6 +23,7 @@ _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)
 _FORMATTED = re.compile(
     r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
 )
+_KEPT = 1 << 13  # answers on cells, which come again and again
 _YEAR = re.compile(r"(19|20)\d\d")
 _UNIT_WORDS = ("anzahl", "prozent", "percent", "count", "number", "antal", "aantal", "nombre", "número", "numero")
 _PER_NUMBER = re.compile(r"[^\W\d]+/\d+ ?[^\W\d]*")  # the unit cfu/100 ml
@@ -103,7 +105,7 @@ def _with_units(rows: list[list[str]], missing: Collection[str]) -> tuple[str, .
 
 def filled(row: Sequence[str]) -> int:
     """Return the number of cells that are not blank."""
-    return sum(map(bool, map(str.strip, row)))
+    return len(row) - row.count("") - sum(map(str.isspace, row))
 
 
 def typical_of(rows: list[list[str]]) -> int:
@@ -177,7 +179,7 @@ def _below_settings(rows: list[list[str]], width: int) -> int:
         row = rows[place]
         if len(row) == filled(row) == width > 2 and not any(map(is_formatted, row)):
             is_body = all(filled(below) == width and all(map(is_typed, below)) for below in rows[place + 1 :])
-            full = [above for above in rows[:place] if filled(above) == width]
+            full = [above for above in rows[:place] if filled(above) == width] if is_body else []
             if is_body and 2 * len(full) < place and not any(is_typed(cell) for above in full for cell in above):
                 return place
     return 0
@@ -216,7 +218,8 @@ def names_numbers(rows: list[list[str]], missing: Collection[str]) -> bool:
     first = [cell.strip() for cell in rows[0]] if rows else []
     below = [row for row in rows[1:] if row != rows[0]]  # a header comes again on each page
     # The header may have more lines, all of words.
-    more = next((i for i, row in enumerate(below) if any(map(is_formatted, row)) or filled(row) > filled(rows[0])), 0)
+    n_first = filled(rows[0]) if rows else 0
+    more = next((i for i, row in enumerate(below) if any(map(is_formatted, row)) or filled(row) > n_first), 0)
     below = below[more if more < min(3, len(below) - 1) else 0 :]
     for j, cell in enumerate(first):
         column = [row[j].strip() for row in below if j < len(row)]
@@ -248,12 +251,14 @@ def _are_counted(cells: list[str]) -> bool:
     return is_usual and last - first == len(set(typed)) - 1
 
 
+@lru_cache(_KEPT)
 def is_typed(cell: str) -> bool:
     """Return whether a cell is a number, a truth value, a date or a time, rather than words."""
     text = cell.strip()
     return bool(_NUMBER.fullmatch(text) or _OTHER_TYPED.fullmatch(text))
 
 
+@lru_cache(_KEPT)
 def is_formatted(cell: str) -> bool:
     """Return whether a cell is one of these, or a number with its unit, or a date in any format of digits."""
     return is_typed(cell) or bool(_FORMATTED.fullmatch(cell.strip()))

@@ -120,11 +120,13 @@ def _first_at_end(rows: list[list[str]], skipped: Flags, usual: Usual) -> int:
 
 
 def _line(row: list[str], usual: Usual, *, is_end: bool) -> _Line | None:
-    """Return what a row has as a line of sums; None if it is none, for words of its own beside the numbers."""
-    places = [j for j, cell in enumerate(row[: usual.width]) if cell.strip()]
+    """Return what a row has as a line of sums; None if it is not called one, nor at an end."""
     label = label_of(row[: usual.width])
+    places = [j for j, cell in enumerate(row[: usual.width]) if cell.strip()]
     is_named = len(label) <= LONGEST_LABEL and re.search(TOTAL, label) is not None
     is_called = is_named or any(SUBTOTAL.match(row[j].strip()) for j in places[1:3])
+    if not (is_called or is_end):
+        return None
     beside = [j for j in places[is_called or not is_formatted(label) :] if row[j].strip(" -–—")]
     beside = [j for j in beside if not SUBTOTAL.match(row[j].strip())]
     is_other = any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside)

@@ -7,12 +7,14 @@ the parts of a cell, to which a format (see `formats`) gives a meaning.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from margrove.words import MONTHS, NO_ANSWER, UNKNOWN, bare
 
 # Blanks, minus signs, apostrophes and figures that look like those of ASCII; marks without width, as those of text that
 # is written from the right, are left out.
+_KEPT = 1 << 13  # answers on cells, which are asked for more than once
 FRACTIONS = "½¼¾"
 _PLAIN = (
     str.maketrans(
@@ -190,6 +192,7 @@ def plain_text(text: str) -> str:
     return text.translate(_PLAIN).strip()
 
 
+@lru_cache(_KEPT)
 def is_absent(text: str) -> bool:
     """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
     if len(text) > _LONGEST:
@@ -227,6 +230,7 @@ def is_known_unit(unit: str) -> bool:
     return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in parts)
 
 
+@lru_cache(_KEPT)
 def written_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number, or None where it is something else."""
     plain = plain_text(text)
@@ -269,6 +273,7 @@ def _hour(hour: int, half: str | None) -> int:
     return hour if not half else hour % 12 + (12 if half.lower() == "p" else 0)
 
 
+@lru_cache(_KEPT)
 def written_date(text: str) -> WrittenDate | None:
     """Return a cell as a date, or None where it is something else."""
     plain = plain_text(text)
