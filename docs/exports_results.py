@@ -14,7 +14,7 @@ LATER = "files of later authors, by written conventions"
 
 
 def section(result: dict[str, Any]) -> str:
-    """How many files every reader reads exactly, refuses, or reads otherwise."""
+    """Return a table of how many files each reader reads exactly, refuses, or reads otherwise."""
     counts: dict[tuple[str, str], list[int]] = {}
     for case in result["cases"]:
         group = (FIRST | OTHERS | PROGRAMS).get(case["part"], LATER)

@@ -28,7 +28,7 @@ struct Sight {
 Sight look_by_sixteen(const std::uint32_t* key, const std::uint32_t* tag, std::uint32_t size, double l1, double nl,
                       double n, double t1, double best);
 
-// See `ManyClasses` in scan.cpp: classes that fit two vectors.
+// Most classes that `pass_by_sixteen` takes: two vectors of counts.
 constexpr std::size_t kMostWide = 32;
 
 // Running sums over rows in the order of a column. All are whole numbers, which doubles hold exactly.

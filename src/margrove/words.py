@@ -1,4 +1,5 @@
-"""Words of many languages: months, cells that say that there is none, sums, balances, and what names of columns say."""
+"""Words of many languages: names of months, marks of missing cells, names of totals and balances, and patterns for
+names of columns."""
 
 from __future__ import annotations
 
@@ -77,18 +78,19 @@ SUM = (
     r"|(?:gesamt|teil)?ergebnis|sum|summa|suma|soma|somme|razem|ogółem|celkem|spolu|(?:mind)?összesen|yhteensä|i alt"
     r"|toplam|ukupno|skupaj|kokku|kopā|iš viso|jumlah|tổng cộng|итого|всего|разом|всього|усього|общо|укупно|σύνολο"
     r"|合計|小計|総計|合计|总计|小计|합계|소계|총계|المجموع|الإجمالي|סך הכל|(?:zwischen)?übertrag|carried forward"
-    rf"|brought forward|riporto|à reporter|a reporter|report|suma y sigue|suma anterior|{MEANS})"
+    rf"|brought forward|riporto|à reporter|a reporter|suma y sigue|suma anterior|{MEANS})"
 )
-BALANCE = re.compile(
-    r"(?i)\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
-    r"brought|carried)|(?:\w+ )?\w*saldo|(?:in|ut)gående balans|solde|kontostand|eb-wert|.*bestand|.*vortrag|übertrag"
-    r"|stav|(?:\w+ )?zůstatek|(?:\w+ )?egyenleg|sold (?:inițial|final)|devir|devreden bakiye|остаток на|сальдо"
+BALANCE = (
+    r"\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
+    r"brought|carried)|(?:\w+ )?\w*saldo|(?:in|ut)gående balans|solde|kontostand|eb-wert|.+bestand"
+    r"|bestand (?:am|zum|per|\d+)|.+vortrag|übertrag"
+    r"|(?:report )?à nouveau|stav|(?:\w+ )?zůstatek|(?:\w+ )?egyenleg|sold (?:inițial|final)|devir|devreden bakiye|остаток на|сальдо"
     r"|(?:входящий|исходящий) остаток|υπόλοιπο)\b|[前次]?[期月年]?繰越|期初余额|期末余额|上期结转|전월이월|이월"
 )
 
 
 def _said(pattern: str) -> Callable[[str], bool]:
-    """Return whether the name of a column says something."""
+    """Return a test of whether a column's name matches a pattern, without regard to case and accents."""
     found = re.compile(f"(?i){without_accents(pattern)}")
 
     @cache
@@ -105,17 +107,18 @@ says_date = _said(
 says_month = _said(r"date|datum|month|monat|mois|\bmes\b|mese|maand|miesiąc|period|月|yyyymm")
 says_version = _said(r"(?<![^\W\d_])version|release|firmware|\b(?:chapter|section|kapitel)\b")
 says_postcode = _said(
-    r"(?<![^\W_])(?:plz|zip|post(?:al)?[ _]?code|postleitzahl|zip[ _]?code|pin[ _]?code|code[ _]postal|cap|cep|psč|"
+    r"(?<![^\W_])(?:plz|zip|post(?:al)?[ _]?code|postleitzahl|zip[ _]?code|pin[ _]?code|code[ _]postal|psč|"
     r"cod(?:igo|\.)?[ _]postal|codice postale|postnr|postnummer|postkod|postinumero|kod pocztowy|cod poștal|"
     r"poštová|poštna številka|poštanski broj|posta kodu|kode[ _]?pos|irsz|irányítószám|почтовый индекс|"
     r"поштовий індекс)(?![^\W_])"
-    r"|郵便番号|邮编|邮政编码|우편번호"
+    r"|^(?:cap|cep)$|郵便番号|邮编|邮政编码|우편번호"
 )
 says_phone = _said(
-    r"phone|telef|\btele?\b|mobile|handy|\bfax\b|puhelin|телефон|τηλέφωνο|電話|电话|전화|cellulare|celular|movil|gsm"
+    r"(?<![^\W_])(?:(?:tele)?phone|\w*telef\w*|telepon|tele?|mobile|handy|fax|puhelin|cellulare|celular|movil)"
+    r"(?:[ _.-]?(?:no|nr|number|nummer|numero))?\W*(?:\(.*\))?$|телефон|τηλέφωνο|電話|电话|전화"
 )
 # A time of day. Under "Time" there may be that of a runner.
-says_time = _said(r"(?:date|day)\W?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
+says_time = _said(r"(?:date|day)[\W_]?time|uhr|hour|heure|\bh?or[ae]|\bklo|start|end|begin|arriv|depart")
 # How long something takes, in no unit.
 says_length = _said(
     r"^(?!.*(?:\bh\b|hh|hour|stunde)).*(?:durat|dauer|run ?time|laufzeit|length|pace|durée|duración|duração|elapsed)"

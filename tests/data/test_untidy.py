@@ -300,3 +300,63 @@ def test_a_second_table_below_is_refused(write, blank):
     with pytest.raises(InputError, match="another one seems to begin here") as error:
         read_table(write(f"a,b,c\nu,2,x\nv,4,y\n{blank}\nd,e,f\n5,6,x\n7,8,y\n"), target=False)
     assert error.value.line == 5
+
+
+RECORDS = {  # of which each line is one
+    "stars": ("food,service\n****,***\n***,***\n*****,****\n***,*****\n**,***\n", 5),
+    "dashes": ("left,right\n+++,---\n---,---\n---,+++\n", 3),
+    "average is a level": ("income,risk\nLow,high\nAverage,low\nHigh,low\nAverage,high\nLow,low\nHigh,high\n", 6),
+    "total is a level": (
+        "type,region\nAnnular,Asia\nTotal,Pacific\nAnnular,Asia\nTotal,Pacific\nTotal,America\nPartial,America\n",
+        6,
+    ),
+    "report is a level": ("type,status\nLetter,open\nReport,open\nMemo,closed\nMemo,open\nInvoice,closed\n", 5),
+    "media is a department": (
+        "department,site,permanent\nSales,Rome,yes\nMedia,Rome,yes\nIT,Milan,no\nHR,Milan,yes\nSocial Media,Rome,no\n",
+        5,
+    ),
+    "ratings": ("stars,town\n***,Rome\n**,Rome\n****,Oslo\n*,Oslo\n***,Oslo\n**,Rome\n", 6),
+    "a truth table": ("a,b\n0,0\n0,1\n1,0\n1,1\n", 4),
+    "zeros and ones": ("name,smoker,diabetic\nAnn,1,0\nBob,0,1\nCid,0,0\nDee,1,1\n", 4),
+    "a sum by chance": ("name,team,goals,assists\nAnn,A,1,0\nBob,B,2,1\nCid,A,0,1\nDee,B,3,2\n", 4),
+    "did not finish": (
+        "name,swim,bike,run\nAnn,31.2,65.0,40.1\nBob,32.5,66.3,41.2\nCid,33.1,66.9,42.3\nDee,34.0,67.1,43.9\nEve,35.5,70.2,45.0\nFlo,36.1,DNF,DNS\n",
+        6,
+    ),
+    "a report without pages": ("id,kind,pages\n1,Letter,2\n2,Memo,1\n3,Letter,4\n4,Memo,2\n5,Letter,3\n6,Report,\n", 6),
+    "a category without an amount": (
+        "date,category,amount,note\n2024-01-01,Rent,900,a\n2024-01-02,Food,50,b\n2024-01-03,Car,70,c\n"
+        "2024-01-04,Food,33,d\n2024-01-05,Social Media,,e\n",
+        5,
+    ),
+    "no answers": (
+        "name,q1,q2,q3,q4,q5\nAnn,,,,,\nBob,1,2,3,4,5\nCid,2,2,3,3,1\nDee,,,,,\nEve,5,4,3,2,1\nFay,4,4,4,2,1\nGus,1,1,2,3,5\nHal,2,3,4,5,1\n",
+        8,
+    ),
+    "average of two": ("rating,n\nExcellent,12\nGood,30\nAverage,21\nPoor,5\nBad,2\n", 5),
+    "media is a channel": ("channel,cost\nTV,100\nPrint,50\nMedia,75\nWeb,20\n", 4),
+    "a product called total": ("product,price,colour\nTide,5,red\nPersil,6,blue\nTotal,,red\nAriel,7,blue\n", 4),
+    "a talk without a time": (
+        "uhrzeit,art,raum,plaetze\n09:00,Workshop,A,20\n10:00,Vortrag,B,50\n11:00,Pause,C,10\n12:00,Workshop,A,20\n,Vortrag,B,40\n14:00,Pause,C,30\n15:00,Workshop,B,25\n",
+        7,
+    ),
+    "a name that is a sign": ("#,Name,Points\n1,Bob,DNF\n2,Al,5\n3,Cy,7\n4,Di,9\n5,Ed,4\n6,Flo,2\n", 6),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_that_look_like_other_lines_are_kept(write, name):
+    text, n_rows = RECORDS[name]
+    assert read_table(write(text), target=False).n_rows == n_rows
+
+
+def test_listings_that_are_not_utf8_keep_their_letters(write):
+    text = "name      town\n--------  ------\nMüller    Köln\nMeyer     Bonn\n"
+    table = read_table(write(text.encode("cp1252")), target=False)
+    assert table["name"].cells() == ["Müller", "Meyer"]
+
+
+@pytest.mark.parametrize("name", ["market_cap", "automobile_sales", "headphones_sold", "Conversions"])
+def test_amounts_are_no_codes(write, name):
+    rows = "".join(f"{word},{number}\n" for word, number in zip("abcd", (120000, 250000, 310000, 470000), strict=True))
+    assert read_table(write(f"firm,{name}\n{rows}"), target=False)[name].kind == "numeric"

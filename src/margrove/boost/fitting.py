@@ -159,7 +159,7 @@ def _check_spread(owner: Ensemble, learner: Any) -> None:
 def boost_numbers_spread(
     owner: AdaBoostRegressor, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
 ) -> tuple[R2Solution, int, Engine]:
-    """Boost a plain tree of numbers over a table in partitions; return also the number of rows, and who did it."""
+    """Boost a plain tree of numbers over a table in partitions; return also the number of rows, and the engine."""
     _check_spread(owner, learner)
     if (learner.min_samples_leaf, learner.min_samples_split) != (1, 2):
         raise ParameterError(

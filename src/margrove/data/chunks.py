@@ -308,7 +308,7 @@ class DelimitedChunks(TableChunks):
 
     def __init__(self, file: _TextFile, options: TextOptions, **common: Any) -> None:
         super().__init__(file.head, **common)
-        self._content, self._dialect = options.sniffed(file.head)
+        self._content, self._dialect = options.sniffed(file.head, is_whole=False)
         self._body = replace(self._dialect, body=0, above=0)  # that of a block of rows
         self._file = file
         self._kinds = options.kinds

@@ -267,9 +267,9 @@ class Dates:
         if not is_given and any(map(_VERSION.fullmatch, text.texts)) and not says_date(text.name):
             problem = f"{self.known[0][0]!r} may be a version or a date"
             raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["dmy"]), ".")
-        if not is_given and IDENTIFIER.search(text.name):
-            problem = f"{self.known[0][0]!r} may be a number of an object or a date"
-            raise UnclearError(problem, "If it is a date, set ", _order_setting(text.name, ["ymd"]), ".")
+        if not is_given and IDENTIFIER.search(text.name) and not says_date(text.name):
+            problem = f"{self.known[0][0]!r} may be an identifier or a date"
+            raise UnclearError(problem, "If it is a date, set ", given_kind(text.name, "date"), ".")
         years = {cell.year for _, cell in self.known}
         if not is_given and any(map(_MONTH_OR_DAY.fullmatch, text.texts)) and 2 * len(years) > len(self.known):
             raise UnclearError(f"the number in {self.known[0][0]!r} may be a day or a year")
@@ -349,14 +349,15 @@ def read(cells: Numbers | Dates, form: Any) -> tuple[Column, list[str]]:
 
 def hours(text: Text) -> Column | None:
     """Return a column of times of day or durations as hours; None if it is none."""
-    parts = {cell.count(":") for cell in text.texts if not is_no_value(cell)}
-    if says_length(text.name) and parts == {1, 2}:
-        raise UnclearError("some cells have seconds, and others may")
-    if says_length(text.name) and all(_SHORT_TIME.fullmatch(cell) or is_no_value(cell) for cell in text.texts):
-        raise UnclearError(f"{text.texts[0]!r} may be minutes and seconds, or hours and minutes")
+    given = [cell for cell in text.texts if not is_no_value(cell)]
+    if says_length(text.name) and {cell.count(":") for cell in given} == {1, 2}:
+        raise UnclearError("some cells have three parts and others two, which may be minutes and seconds")
+    if says_length(text.name) and given and all(map(_SHORT_TIME.fullmatch, given)):
+        raise UnclearError(f"{given[0]!r} may be minutes and seconds, or hours and minutes")
     # 5:12 may be a pace or a ratio, unless others have two digits, seconds or a half of the day, or the name says more.
+    # A column named "Time" may hold the times of runners.
     if not any(map(_PLAIN_TIME.match, text.texts)) and not says_time(text.name):
-        return None  # also under "Time", which may be that of a runner
+        return None
     found = text.parsed(clock_hours)
     if found is None:
         return None

@@ -21,7 +21,7 @@ from margrove.data.header import (
     filled,
     find_header,
     is_formatted,
-    is_sparse,
+    is_title,
     names_numbers,
     typical_of,
     width_of,
@@ -42,7 +42,8 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+([eE][-+]?\d+)?")
 _RULER = re.compile(rb"(?m)^ *-{2,}(?: +-{2,})+ *(?=\r?$)")
 _RULE = re.compile(rb"(?m)^[-=_*+|:,; \t]{3,}(?=\r?$)")
-_RULE_CELL = re.compile(rb"[-=*]{3,}|:-+:?|-+:")
+_RULE_CELL = re.compile(rb"[-=]{3,}|:-+:?|-+:")
+_LONG_RULE = re.compile(rb"[-=*]{6,}")  # between commas and semicolons; shorter ones may be marks or stars
 _SEPARATOR = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)  # Excel obeys such a first line
 
 
@@ -89,10 +90,11 @@ class TextOptions:
                 words = " names the line of the header, and the file is said to have none. Leave one out."
                 raise ParameterError(Advice(Parameter("header_row"), words))
 
-    def sniffed(self, content: Content) -> tuple[Content, Dialect]:
-        """Return a text in UTF-8, its cells separated by single characters, and its dialect."""
+    def sniffed(self, content: Content, *, is_whole: bool = True) -> tuple[Content, Dialect]:
+        """Return a text in UTF-8, its cells separated by single characters, and its dialect. Only a whole file is cut
+        where a line of dashes says."""
         head = content.head()
-        if self.delimiter == "auto" and (ruler := _RULER.search(head)) and b"\t" not in head:
+        if is_whole and self.delimiter == "auto" and (ruler := _RULER.search(head)) and b"\t" not in head:
             content = content.replaced(_cut_by_ruler(content.data, ruler[0].decode()))
         else:
             least = 3 if b'"' in head else 1  # within quotes a run of dashes is text
@@ -190,7 +192,7 @@ def _refuse_unclear(content: Content, rows: list[list[str]], first: int, missing
     names, typical = rows[first], max(map(filled, rows[first:]))
     if len(whole) > 2 and names_numbers(whole, missing) and (len(whole[0]) > 2 or is_formatted(whole[1][0])):
         problem = "there are several tables in the file, and it is not clear which to read"
-    elif is_sparse(names, typical) and (2 * filled(names) < typical or not names_numbers(rows[first:], missing)):
+    elif is_title(names, typical) and (2 * filled(names) < typical or not names_numbers(rows[first:], missing)):
         if is_formatted("".join(names)):
             return
         problem = f"a line above the rows is mostly empty ({clip(' '.join(names))!r}), and may be a title"
@@ -295,7 +297,7 @@ def squeezed(data: bytes) -> bytes:
 def _cut_by_ruler(data: bytes, ruler: str) -> bytes:
     """Return a text whose columns are as wide as the dashes of a line below the names, cut by tabs where all lines from
     the names on have a blank between the columns."""
-    lines = [line.rstrip("\r") for line in data.decode(errors="replace").split("\n")]
+    lines = [line.rstrip("\r") for line in data.decode(errors="surrogateescape").split("\n")]
     first = lines.index(ruler) - 1
     lines = ["" if line == ruler else line for line in lines]
     starts = [run.start() for run in re.finditer("-+", ruler)]
@@ -306,14 +308,15 @@ def _cut_by_ruler(data: bytes, ruler: str) -> bytes:
         if line.strip() and all(line[start - 1 : start] in ("", " ") for start in starts[1:]):
             cells = [line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)]
             lines[i] = "\t".join(cells)
-    return "\n".join(lines).encode()
+    return "\n".join(lines).encode(errors="surrogateescape")
 
 
 def _is_rule(line: bytes, least: int) -> bool:
     """Return whether a line rules a table: "---- ----", "+---+---+", "|:--|--:|", or one run of dashes; it must have
     ``least`` cells."""
     cells = re.findall(rb"[^ \t|+,;]+", line)
-    are_ruled = len(cells) > 1 and all(map(_RULE_CELL.fullmatch, cells))
+    wanted = _LONG_RULE if re.search(rb"[,;*]", line) else _RULE_CELL
+    are_ruled = len(cells) > 1 and all(map(wanted.fullmatch, cells))
     return len(cells) >= least and (are_ruled or re.search(rb"[-=_]{5}", line) is not None)
 
 

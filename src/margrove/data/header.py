@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from statistics import median_low
 
-from margrove.data.written import is_known_unit, is_no_value
+from margrove.data.written import CACHED, is_known_unit, is_no_value
 
 _NUMBER = re.compile(r"(?i)[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?|[-+]?\d*,\d+(e[-+]?\d+)?")
 _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)?", re.IGNORECASE)
@@ -23,7 +23,6 @@ _OTHER_TYPED = re.compile(r"true|false|\d{4}-\d\d-\d\d([ T].*)?|\d\d:\d\d(:\d\d)
 _FORMATTED = re.compile(
     r"[-+−(<>~]*(?:[^\W\d_]{0,3}[^\w\s]\s?|[^\W\d_]{1,3}\s)?[-+−(]?\d[\d.,:/'’\s-]*\)?\s?[^\d\s]{0,4}"
 )
-_KEPT = 1 << 13  # answers on cells, which come again and again
 _YEAR = re.compile(r"(19|20)\d\d")
 _UNIT_WORDS = ("anzahl", "prozent", "percent", "count", "number", "antal", "aantal", "nombre", "número", "numero")
 _PER_NUMBER = re.compile(r"[^\W\d]+/\d+ ?[^\W\d]*")  # the unit cfu/100 ml
@@ -114,7 +113,7 @@ def typical_of(rows: list[list[str]]) -> int:
     return median_low([filled(row) for row in rows if len(row) == width and filled(row)] or [0])
 
 
-def is_sparse(row: Sequence[str], typical: int) -> bool:
+def is_title(row: Sequence[str], typical: int) -> bool:
     """Return whether a row is mostly empty, beside usual ones, as a title is."""
     return 2 * filled(row) < typical or (filled(row) == 1 and typical == 2)
 
@@ -151,9 +150,10 @@ def _beginning(rows: list[list[str]], missing: Collection[str]) -> int:
         return settings
     used = max(len("\0".join(row).rstrip(" \0").split("\0")) for row in rows if len(row) == width)
     for place, row in enumerate(rows):
-        is_remark = row[0].startswith("#") or filled(row) > max(width, len(rows[min(place + 1, len(rows) - 1)]))
+        is_wider = filled(row) > max(width, len(rows[min(place + 1, len(rows) - 1)]))
+        is_remark = is_wider or (row[0].startswith("#") and row[0].strip() != "#")
         is_remark = is_remark and names_numbers(rows[place + 1 :], missing)
-        if len(row) >= used and not is_sparse(row, typical) and not is_remark:
+        if len(row) >= used and not is_title(row, typical) and not is_remark:
             break
     for lower in range(place + 1, min(place + 6, len(rows) - 1)):  # names of all columns, below a line that has gaps
         is_name = [cell.strip() and (not is_typed(cell) or _YEAR.fullmatch(cell.strip())) for cell in rows[lower]]
@@ -251,14 +251,14 @@ def _are_counted(cells: list[str]) -> bool:
     return is_usual and last - first == len(set(typed)) - 1
 
 
-@lru_cache(_KEPT)
+@lru_cache(CACHED)
 def is_typed(cell: str) -> bool:
     """Return whether a cell is a number, a truth value, a date or a time, rather than words."""
     text = cell.strip()
     return bool(_NUMBER.fullmatch(text) or _OTHER_TYPED.fullmatch(text))
 
 
-@lru_cache(_KEPT)
+@lru_cache(CACHED)
 def is_formatted(cell: str) -> bool:
     """Return whether a cell is one of these, or a number with its unit, or a date in any format of digits."""
     return is_typed(cell) or bool(_FORMATTED.fullmatch(cell.strip()))

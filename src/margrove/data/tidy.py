@@ -23,7 +23,7 @@ from margrove.data.header import filled, is_formatted, names_numbers
 from margrove.data.memory import check_memory
 from margrove.data.source import Content
 from margrove.data.totals import Flags, find_sums
-from margrove.data.usual import Row, Usual, is_sparse, kind_of, label_of
+from margrove.data.usual import Row, Usual, is_mostly_empty, kind_of, label_of
 
 _BYTES = 100  # of a cell in a list of Python
 MOST_SHORT = 0.05  # of the rows may have too few cells, unless numbers show that the others are in their columns
@@ -78,20 +78,22 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[Usual
     why[[filled(cells) == 0 for _, cells in rows]] = "without cells"
     why[_repeated_names(rows, dialect)] = "with the column names again"
     usual = Usual(rows, why, dialect)
-    is_sum, is_called = find_sums([cells for _, cells in rows], why != "", usual, is_part=is_part)
+    is_balance = np.array([usual.is_balance(cells) for _, cells in rows])  # no part of sums
+    is_sum, is_called = find_sums([cells for _, cells in rows], (why != "") | is_balance, usual, is_part=is_part)
     if is_sum.any():
         why[is_sum] = f"with totals, such as {clip(label_of(rows[int(np.argmax(is_sum))][1]))!r},"
         usual = Usual(rows, why, dialect)
     why[[len(cells) == 1 < usual.width and cells[0].startswith("#") for _, cells in rows]] = "beginning with '#'"
     first, last = 0, _first_note(rows, usual, is_sum)
-    while first < last and (why[first] or usual.is_odd(rows[first][1])):
+    while first < last and (why[first] or usual.is_odd(rows[first][1], is_top=True)):
         first += 1
+    bare = np.array([_is_bare(i, rows, usual) for i in range(len(rows))])
     is_bare = np.zeros(len(rows), dtype=bool)
     for i in np.flatnonzero(why == "").tolist():
         cells, n_filled = rows[i][1], filled(rows[i][1])
         if i < first or i >= last:
             why[i] = ABOVE if i < first else BELOW
-        elif _heads_group(i, rows, why, usual, is_sum):
+        elif _heads_group(i, rows, bare, why, usual, is_sum):
             why[i] = "between the rows"
         else:
             is_bare[i] = n_filled == 1 and usual.is_doubtful(cells)
@@ -104,27 +106,26 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[Usual
     return usual, why, notes
 
 
-def _heads_group(i: int, rows: list[Row], why: NDArray[Any], usual: Usual, is_sum: Flags) -> bool:
-    """Return whether a row is a balance; or a heading: unlike a usual row, or a word or two in front where a group
-    begins, above a whole row. With sums, that is at the top or below a line that is none; without, the first row is
-    one, too, there are others, and much is missing."""
+def _heads_group(i: int, rows: list[Row], bare: Flags, why: NDArray[Any], usual: Usual, is_sum: Flags) -> bool:
+    """Return whether a row is a balance or the heading of a group. A heading is unlike the usual rows, or ``bare``. In
+    the second case, a file with sums must have it at the top or below a line that is left out; a file without sums must
+    begin with one and have several, in capitals."""
     cells = rows[i][1]
     if (2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells)) or usual.is_balance(cells):
         return True
-    if not _is_bare(i, rows, usual):
+    if not bare[i]:
         return False
     if is_sum.any():
         return bool(is_sum[i:].any()) and (i == 0 or why[i - 1] != "")
-    n_bare = sum(_is_bare(k, rows, usual) for k in range(len(rows))) if _is_bare(0, rows, usual) else 0
-    return n_bare > 1 and len(usual.always) - filled(cells) > 2
+    labels = [label_of(row) for (_, row), is_heading in zip(rows, bare, strict=True) if is_heading]
+    return bool(bare[0]) and len(labels) > 1 and all(map(str.isupper, labels)) and not label_of(rows[1][1]).isupper()
 
 
 def _is_bare(i: int, rows: list[Row], usual: Usual) -> bool:
-    """Return whether a row has a word or two in front, above a whole row, and lacks all else."""
-    first = min(usual.always, default=0)
-    cells = rows[i][1]
+    """Return whether a row has only one or two words in front, above a whole row."""
+    first, cells = min(usual.always, default=0), rows[i][1]
     own = cells[first : first + 2]
-    is_bare = filled(cells) == filled(own) < len(usual.always) - 1 and own[0].strip() != ""
+    is_bare = filled(cells) == filled(own) < len(usual.always) - 1 and filled(own[:1]) == 1
     return is_bare and i + 1 < len(rows) and not usual.lacks(rows[i + 1][1])
 
 
@@ -153,7 +154,7 @@ def _repeated_names(rows: list[Row], dialect: Dialect) -> Flags:
     header = [cell.strip() for cell in dialect.header]
     found = np.array([bool(header) and [*map(str.strip, cells)] == header for _, cells in rows], dtype=bool)
     for i in np.flatnonzero(found):
-        while i > 0 and is_sparse(rows[i - 1][1], dialect.typical) and not found[i - 1]:
+        while i > 0 and is_mostly_empty(rows[i - 1][1], dialect.typical) and not found[i - 1]:
             i -= 1
             found[i] = filled(rows[i][1]) > 0
     return found

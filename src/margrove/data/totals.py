@@ -66,6 +66,10 @@ class _Sums:
                     return True
         return False
 
+    def is_large(self, i: int, j: int) -> bool:
+        """Return whether a number has two digits or more before the decimal sign."""
+        return any(abs(self._column(j, decimal)[0][i]) >= 10 for decimal in ".,")
+
     def may_average(self, i: int, j: int) -> bool:
         """Return whether a cell is a sum, or lies between those of its group, as an average does."""
         if self.fits(i, j, is_called=True, is_mean=False):
@@ -77,13 +81,14 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Line:
-    """What may be a line of sums."""
+    """A row that may be a line of sums."""
 
     is_named: bool  # in front
     is_called: bool  # there or a little further on
     is_end: bool  # it is the first line, or one of the last
     lacks: bool  # cells that usual rows have
     is_share: bool  # numbers are percentages only
+    is_alone: bool  # nothing stands beside the label
     numbers: list[int]  # their places
 
 
@@ -99,7 +104,7 @@ def find_sums(rows: list[list[str]], skipped: Flags, usual: Usual, *, is_part: b
             continue
         lacking[i] = line.lacks
         is_share = line.is_called and line.is_share and found[:i].any()  # "Percentage of total"
-        if is_share or (line.is_named and not line.numbers):  # sums whose formulas were never computed
+        if is_share or (line.is_named and line.lacks and line.is_alone):  # sums whose formulas were never computed
             found[i] = lacking[i] = True
         else:
             found[i] = bool(line.numbers) and _is_sum(i, line, sums, is_part=is_part)
@@ -113,6 +118,8 @@ def find_sums(rows: list[list[str]], skipped: Flags, usual: Usual, *, is_part: b
 def _first_at_end(rows: list[list[str]], skipped: Flags, usual: Usual) -> int:
     """Return the first of the lines below the rows that are called sums, or the last row."""
     last = max((i for i, row in enumerate(rows) if filled(row) > 1 or is_formatted("".join(row))), default=0)
+    if not re.match(TOTAL, label_of(rows[last][: usual.width])):
+        return last
     first = last
     while first > 0 and (skipped[first - 1] or re.match(TOTAL, label_of(rows[first - 1][: usual.width]))):
         first -= 1
@@ -132,7 +139,9 @@ def _line(row: list[str], usual: Usual, *, is_end: bool) -> _Line | None:
     is_other = any(not is_formatted(row[j]) and row[j].strip() not in usual.words[j] for j in beside)
     numbers = [] if is_other else [j for j in beside if kind_of(row[j].strip()) in ("number", "amount")]
     is_share = bool(numbers) and all(row[j].strip().endswith("%") for j in numbers)
-    return _Line(is_named, is_called and not is_other, is_end and not is_other, usual.lacks(row), is_share, numbers)
+    return _Line(
+        is_named, is_called and not is_other, is_end and not is_other, usual.lacks(row), is_share, not beside, numbers
+    )
 
 
 def _is_sum(i: int, line: _Line, sums: _Sums, *, is_part: bool) -> bool:
@@ -145,10 +154,14 @@ def _is_sum(i: int, line: _Line, sums: _Sums, *, is_part: bool) -> bool:
     is_half = 2 * fitting >= n
     if line.is_called:
         is_last = line.is_end and (fitting > 0 or line.lacks or is_part)
+        if is_mean and n == 1 and not (line.is_end or line.lacks):  # "Average" may be a level
+            return False
         return is_half or is_last or (fitting > 0 and all(sums.may_average(i, j) for j in line.numbers))
     if i == 0:
         return line.lacks and fitting > 1 and is_half and len(sums.rows) > 2
-    return i > 2 and ((fitting == n and (line.lacks or n > 1)) or (line.lacks and fitting > 1 and is_half))
+    if not line.lacks:  # small numbers are sums by chance
+        return i > 2 and fitting == n > 2 and all(sums.is_large(i, j) for j in line.numbers)
+    return i > 2 and (fitting == n or (fitting > 1 and is_half))
 
 
 def _amount(cell: str, decimal: str) -> float:

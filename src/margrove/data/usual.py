@@ -1,5 +1,4 @@
-"""What a usual row of a table is: which of its cells are filled, and which of these are numbers or dates. And how rows
-are called that are none: totals and balances."""
+"""Find out which cells rows of a table usually fill, and with what. Recognise the labels of totals and balances."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from margrove.data.columns import is_number
-from margrove.data.header import filled, is_formatted
-from margrove.data.header import is_sparse as is_title
+from margrove.data.header import filled, is_formatted, is_title
 from margrove.data.written import is_no_value, written_date
 from margrove.words import BALANCE, SUM
 
@@ -21,7 +19,8 @@ if TYPE_CHECKING:
     from margrove.data.dialect import Dialect
 
 TOTAL = rf"(?i)(?:^|[ -]){SUM}(?:$|[ :.(-])|^\*{{1,3}}(?: |$)"  # the first cell of a line of sums or means
-_CALLED = re.compile(rf"{TOTAL}|(?i:{BALANCE.pattern.removeprefix('(?i)')})")  # a cell of a balance
+_BALANCE = re.compile(f"(?i){BALANCE}")
+_CALLED = re.compile(f"{TOTAL}|(?i:{BALANCE})")  # a cell of a total or a balance
 SUBTOTAL = re.compile(rf"(?i){SUM}:?$")  # a cell that says nothing else
 _PROFILED = 200  # rows by which it is known how a usual one is filled
 LONGEST_LABEL = 40  # characters
@@ -53,13 +52,13 @@ def _kind_of_column(cells: list[str]) -> str:
     return kind if cells and n_others <= max(0.1 * len(cells), min(2, 0.4 * len(cells))) else ""
 
 
-def is_sparse(cells: Sequence[str], typical: int) -> bool:
+def is_mostly_empty(cells: Sequence[str], typical: int) -> bool:
     """Return whether a row is mostly empty."""
     return 2 * filled(cells) < typical or len(cells) == 1
 
 
 class Usual:
-    """What the cells of a usual row are: which are filled, and which of these are numbers or dates."""
+    """A profile of the usual rows: which cells are filled, and with numbers, dates or words."""
 
     def __init__(self, rows: list[Row], why: NDArray[Any], dialect: Dialect) -> None:
         self.width, self.typical = len(dialect.columns), dialect.typical
@@ -110,20 +109,26 @@ class Usual:
         beside = [j for j in places if self.kinds[j] == "number" and kind_of(cells[j].strip()) == "amount"]
         return len(found) + len(beside) if found else 0
 
-    def is_odd(self, cells: list[str]) -> bool:
+    def is_odd(self, cells: list[str], *, is_top: bool = False) -> bool:
         """Return whether cells at an end of the table are no row. Two are words where usual rows have numbers or dates;
         or cells are missing that usual rows have, and the first, or another beside many gaps, is such a word, or is
         called a balance or a total, or the first of two is a word to the right of where the numbers or dates begin."""
         places, n_clashing = self._places(cells), self.n_clashing(cells)
         n_lacking = len(self.always.difference(places))
-        words = [cells[j].strip() for j in places if self._clashes(cells, j)]
-        is_other = n_clashing > 1 and not (len(words) > 1 and len(set(words)) == 1)
-        if not places or is_other or not n_lacking or n_clashing > 1:  # one word again and again may be a level
-            return is_other
+        if n_clashing > 1:
+            words = [cells[j].strip() for j in places if self._clashes(cells, j)]
+            is_level = len(words) > 1 and len(set(words)) == 1  # one word again and again
+            return (is_top or n_lacking > 0 or self._clashes(cells, places[0])) and not is_level
+        if not places or not n_lacking:
+            return False
         if self._clashes(cells, places[0]) or (n_clashing and 3 * n_lacking >= len(self.always)):
             return True
         label, first = cells[places[0]].strip(), min(self.always)
-        is_called = any(len(cells[j]) <= LONGEST_LABEL and _CALLED.search(cells[j]) for j in places)
+        # Behind the first cell a total may be a level, unless more is missing.
+        called = [_CALLED if j == places[0] or n_lacking > 1 else _BALANCE for j in places]
+        is_called = any(
+            len(cells[j]) <= LONGEST_LABEL and c.search(cells[j]) for j, c in zip(places, called, strict=True)
+        )
         if is_called or (places[0] in self.never and first not in places):
             return True
         is_word = not kind_of(label) and label not in self.words[places[0]]
@@ -135,7 +140,7 @@ class Usual:
 
     def is_remark(self, cells: list[str]) -> bool:
         """Return whether cells are none of a usual row, or most are empty."""
-        return is_sparse(cells, self.typical) or self.is_odd(cells)
+        return is_mostly_empty(cells, self.typical) or self.is_odd(cells)
 
     def is_heading(self, cells: list[str]) -> bool:
         """Return whether cells between the rows are none: the first is a word where usual rows have numbers or dates,
@@ -152,7 +157,8 @@ class Usual:
     def is_balance(self, cells: list[str]) -> bool:
         """Return whether cells begin with the name of a balance at or behind a column of numbers or dates."""
         first = min(self._places(cells), default=0)
-        is_named = first < len(cells) and BALANCE.match(cells[first].strip()) is not None
+        label = cells[first].strip() if first < len(cells) else ""
+        is_named = _BALANCE.match(label) is not None or label in ("Report", "REPORT")  # carried forward, in French
         return is_named and any(self.kinds[j] for j in self.mostly if j <= first)
 
     def is_doubtful(self, cells: list[str]) -> bool:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from margrove.words import MONTHS, NO_ANSWER, UNKNOWN, bare
 
+CACHED = 1 << 13  # cells whose parse is cached, since many occur more than once
 # Blanks, minus signs, apostrophes and figures that look like those of ASCII; marks without width, as those of text that
 # is written from the right, are left out.
-_KEPT = 1 << 13  # answers on cells, which are asked for more than once
 FRACTIONS = "½¼¾"
 _PLAIN = (
     str.maketrans(
@@ -192,7 +192,7 @@ def plain_text(text: str) -> str:
     return text.translate(_PLAIN).strip()
 
 
-@lru_cache(_KEPT)
+@lru_cache(CACHED)
 def is_absent(text: str) -> bool:
     """Return whether a cell says that there is none, also among words: an error of a spreadsheet, or "k. A."."""
     if len(text) > _LONGEST:
@@ -230,7 +230,7 @@ def is_known_unit(unit: str) -> bool:
     return is_money(unit) or all(part in _UNITS or part in _CURRENCIES for part in parts)
 
 
-@lru_cache(_KEPT)
+@lru_cache(CACHED)
 def written_number(text: str) -> WrittenNumber | None:
     """Return a cell as a number, or None where it is something else."""
     plain = plain_text(text)
@@ -273,7 +273,7 @@ def _hour(hour: int, half: str | None) -> int:
     return hour if not half else hour % 12 + (12 if half.lower() == "p" else 0)
 
 
-@lru_cache(_KEPT)
+@lru_cache(CACHED)
 def written_date(text: str) -> WrittenDate | None:
     """Return a cell as a date, or None where it is something else."""
     plain = plain_text(text)
@@ -293,7 +293,7 @@ def written_date(text: str) -> WrittenDate | None:
         first, second, separator = int(parts["a"]), int(parts["b"]), parts["sep"]
     else:
         first, second, separator = int(parts["m"]), int(parts.get("d") or 1), ""
-    if not first or not second or re.match("0\\d{3}", parts["y"]):  # 0000-00-00, 01.01.0010
+    if not first or not second or re.match(r"0\d{3}", parts["y"]):  # 0000-00-00, 01.01.0010
         return None
     hours = zone = None
     if parts.get("hour"):
