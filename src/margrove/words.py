@@ -84,7 +84,8 @@ BALANCE = (
     r"\b(?:(?:opening|closing|beginning|ending|starting|initial|final|previous) balance|balance (?:at|on|as of|"
     r"brought|carried)|(?:\w+ )?\w*saldo|(?:in|ut)gående balans|solde|kontostand|eb-wert|.+bestand"
     r"|bestand (?:am|zum|per|\d+)|.+vortrag|übertrag"
-    r"|(?:report )?à nouveau|stav|(?:\w+ )?zůstatek|(?:\w+ )?egyenleg|sold (?:inițial|final)|devir|devreden bakiye|остаток на|сальдо"
+    r"|(?:report )?à nouveau|stav|(?:\w+ )?zůstatek|(?:\w+ )?egyenleg|sold (?:inițial|final)|devir"
+    r"|devreden bakiye|остаток на|сальдо"
     r"|(?:входящий|исходящий) остаток|υπόλοιπο)\b|[前次]?[期月年]?繰越|期初余额|期末余额|上期结转|전월이월|이월"
 )
 
