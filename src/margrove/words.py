@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
+
+_CACHED = 1 << 13  # names of columns, which are asked about more than once
 
 
 def without_accents(text: str) -> str:
@@ -94,7 +96,7 @@ def _said(pattern: str) -> Callable[[str], bool]:
     """Return a test of whether a column's name matches a pattern, without regard to case and accents."""
     found = re.compile(f"(?i){without_accents(pattern)}")
 
-    @cache
+    @lru_cache(_CACHED)
     def is_said(name: str) -> bool:
         return found.search(without_accents(name)) is not None
 
@@ -114,6 +116,7 @@ says_postcode = _said(
     r"поштовий індекс)(?![^\W_])"
     r"|^(?:cap|cep)$|郵便番号|邮编|邮政编码|우편번호"
 )
+PHONE_DIGITS = 6  # of a telephone number at least; smaller numbers may count calls
 says_phone = _said(
     r"(?<![^\W_])(?:(?:tele)?phone|\w*telef\w*|telepon|tele?|mobile|handy|fax|puhelin|cellulare|celular|movil)"
     r"(?:[ _.-]?(?:no|nr|number|nummer|numero))?\W*(?:\(.*\))?$|телефон|τηλέφωνο|電話|电话|전화"

@@ -360,3 +360,17 @@ def test_listings_that_are_not_utf8_keep_their_letters(write):
 def test_amounts_are_no_codes(write, name):
     rows = "".join(f"{word},{number}\n" for word, number in zip("abcd", (120000, 250000, 310000, 470000), strict=True))
     assert read_table(write(f"firm,{name}\n{rows}"), target=False)[name].kind == "numeric"
+
+
+def test_dashes_within_quotes_are_text(write):
+    text = 'name,remark\nann,"see\n---- ----\nbelow"\nbob,none\n'
+    table = read_table(write(text), target=False)
+    assert table["name"].cells() == ["ann", "bob"]
+    assert "---- ----" in table["remark"].cells()[0]
+
+
+def test_a_listing_that_begins_with_dashes_keeps_its_last_row(write):
+    text = "-----  ----\nname   n\nann    1\nbob    2\ncleo   3\n"
+    table = read_table(write(text.rstrip()), target=False)
+    assert table.n_rows == 3
+    assert table["n"].values.tolist() == [1, 2, 3]

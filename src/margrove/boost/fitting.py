@@ -29,7 +29,7 @@ from margrove.status import Status
 from margrove.tree.estimator import DecisionTree
 from margrove.tree.grove import Grove
 from margrove.tree.held_out import drawn_rows
-from margrove.tree.partitions import read_spread
+from margrove.tree.partitions import SpreadSample, read_spread
 from margrove.tree.problem import Cells, TreeProblem
 from margrove.tree.reading import LARGEST, TreeSample, check_same_classes, read_cells, read_classes
 
@@ -156,6 +156,13 @@ def _check_spread(owner: Ensemble, learner: Any) -> None:
     learner._check_spread()
 
 
+def _spread_tree(learner: Any, sample: SpreadSample, weight: float) -> TreeProblem:
+    """Return the problem of each round, without cells and target; its rows weigh so much in all."""
+    n, columns = sample.n_rows, sample.columns
+    tree: TreeProblem = learner._problem(TreeSample(Cells(columns, n), np.empty(0), sample.classes, None, None))
+    return replace(tree, growth=learner._growth(tree.growth.criterion, n, len(columns), weight))
+
+
 def boost_numbers_spread(
     owner: AdaBoostRegressor, learner: Any, engine: Engine, X: Any, y: Any, sample_weight: Any, effort: Effort
 ) -> tuple[R2Solution, int, Engine]:
@@ -171,11 +178,9 @@ def boost_numbers_spread(
         sample = read_spread(learner, parts, learner._wishes(), owner)
         learner._note_categories(owner, sample.columns)
         n = sample.n_rows
-        tree = learner._problem(TreeSample(Cells(sample.columns, n), np.empty(0), None, None, None))
-        # As many rows are drawn as there are.
-        growth = learner._growth(tree.growth.criterion, n, len(sample.columns), float(n))
+        tree = _spread_tree(learner, sample, float(n))  # as many rows are drawn as there are
         rounds = int(owner.n_estimators), float(owner.learning_rate), owner.loss
-        asked = SpreadR2Problem(sample.rows, replace(tree, growth=growth), *rounds, owner._seed())
+        asked = SpreadR2Problem(sample.rows, tree, *rounds, owner._seed())
         effort = effort.left(started)
         chosen = choose(engine, asked, effort)
         return chosen.solve(asked, effort), n, chosen
@@ -196,12 +201,9 @@ def boost_spread(
         sample = read_spread(reader, parts, learner._wishes(), owner)
         learner._note_categories(owner, sample.columns)
         _check_bound(owner, len(sample.classes))
-        bare = TreeSample(Cells(sample.columns, sample.n_rows), np.empty(0), sample.classes, None, None)
-        tree = learner._problem(bare)
-        # The weights of boosting sum to one.
-        growth = learner._growth(tree.growth.criterion, sample.n_rows, len(sample.columns), 1.0)
+        tree = _spread_tree(learner, sample, 1.0)  # the weights of boosting sum to one
         bound = float(owner.stop_at_bound)
-        problem = BoostProblem(replace(tree, growth=growth), int(owner.n_estimators), float(owner.learning_rate), bound)
+        problem = BoostProblem(tree, int(owner.n_estimators), float(owner.learning_rate), bound)
         asked = SpreadBoostProblem(sample.rows, problem)
         effort = effort.left(started)
         chosen = choose(engine, asked, effort)

@@ -34,7 +34,7 @@ from margrove.data.written import (
     written_date,
     written_number,
 )
-from margrove.words import says_date, says_length, says_phone, says_postcode, says_time
+from margrove.words import PHONE_DIGITS, says_date, says_length, says_phone, says_postcode, says_time
 
 T = TypeVar("T")
 
@@ -162,8 +162,8 @@ class Numbers:
         are_groups = len(cells) > 2 and len(set(map(len, cells))) == 1 and all(map(_GROUPS.fullmatch, cells))
         are_groups |= all(cell[0] == "+" and " " in cell for cell in cells)
         are_marks = all(any(re.fullmatch(rf"\d{{1,2}}\{sign}", cell) for cell in cells) for sign in "+-")  # 2+, 3-
-        is_called_so = says_postcode(self.text.name) or (says_phone(self.text.name) and min(map(len, self.bodies)) > 5)
-        are_called_so = is_called_so and all(map(str.isdigit, self.bodies))
+        is_phone = says_phone(self.text.name) and min(map(len, self.bodies)) >= PHONE_DIGITS
+        are_called_so = (is_phone or says_postcode(self.text.name)) and all(map(str.isdigit, self.bodies))
         if has_zeros or are_groups or are_marks or are_called_so or all(map(_LETTERED.fullmatch, cells)):
             problem = f"{cells[0]!r} may be a code or a number"
             raise UnclearError(problem, "If it is a number, set ", given_kind(self.text.name, "number"), ".")

@@ -94,14 +94,14 @@ class TextOptions:
         """Return a text in UTF-8, its cells separated by single characters, and its dialect. Only a whole file is cut
         where a line of dashes says."""
         head = content.head()
-        if is_whole and self.delimiter == "auto" and (ruler := _RULER.search(head)) and b"\t" not in head:
+        has_quotes = b'"' in head
+        least = 3 if has_quotes else 1  # within quotes a run of dashes is text
+        can_cut = is_whole and self.delimiter == "auto" and not has_quotes and b"\t" not in head
+        if can_cut and (ruler := _RULER.search(head)):
             content = content.replaced(_cut_by_ruler(content.data, ruler[0].decode()))
-        else:
-            least = 3 if b'"' in head else 1  # within quotes a run of dashes is text
-            if any(_is_rule(line, least) for line in _RULE.findall(head)):
-                content = content.replaced(
-                    _RULE.sub(lambda line: b"" if _is_rule(line[0], least) else line[0], content.data)
-                )
+        elif any(_is_rule(line, least) for line in _RULE.findall(head)):
+            without = _RULE.sub(lambda line: b"" if _is_rule(line[0], least) else line[0], content.data)
+            content = content.replaced(without)
         dialect = sniff(content, self)
         if dialect.delimiter == " ":
             content = content.replaced(squeezed(content.data))
@@ -298,7 +298,7 @@ def _cut_by_ruler(data: bytes, ruler: str) -> bytes:
     """Return a text whose columns are as wide as the dashes of a line below the names, cut by tabs where all lines from
     the names on have a blank between the columns."""
     lines = [line.rstrip("\r") for line in data.decode(errors="surrogateescape").split("\n")]
-    first = lines.index(ruler) - 1
+    first = max(lines.index(ruler) - 1, 0)
     lines = ["" if line == ruler else line for line in lines]
     starts = [run.start() for run in re.finditer("-+", ruler)]
     while first > 0 and len(lines[first - 1].split()) > 1:

@@ -38,7 +38,7 @@ from margrove.data.table import Table
 from margrove.data.written import clock_hours, is_no_value, unit_name, written_date, written_number
 from margrove.errors import InputError, ParameterError, did_you_mean
 from margrove.explanation import explanation_of
-from margrove.words import says_date, says_month, says_phone, says_postcode, says_version
+from margrove.words import PHONE_DIGITS, says_date, says_month, says_phone, says_postcode, says_version
 
 if TYPE_CHECKING:
     from margrove.data.delimited import Rows
@@ -51,7 +51,6 @@ _FIRST = 1000  # rows that are looked at before all are
 _SENTINELS = {sign * float("9" * n) for n in range(2, 7) for sign in (-1, 1)}  # often written for missing numbers
 _FIRST_SERIAL = 10_000  # the day number of a spreadsheet for 1927; smaller numbers are years, months and days
 _SAYS_CODE = {"versions": says_version, "postcodes": says_postcode, "telephone numbers": says_phone}
-_LEAST_PHONE = 1e5  # smaller numbers may count calls
 _CODE = re.compile(r"0\d+|0\d(?:\.\d\d)+|\d\d+[eE]\d\d?")
 _DIGITS_ONLY = re.compile(r"[^.]*|\d\d(?:\.\d\d)+")
 _POINTED = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # may be more than a thousand
@@ -169,7 +168,7 @@ def _seen_again(table: Table, kinds: Kinds, rows: Rows | None) -> dict[str, Colu
             is_long = rows is not None and rows.has_points and _may_be_thousands(column)
             is_postcode = says_postcode(column.name) and _is_whole(column)
             is_phone = says_phone(column.name) and _is_whole(column)
-            is_phone = is_phone and _all(column, lambda values: values >= _LEAST_PHONE)
+            is_phone = is_phone and _all(column, lambda values: values >= 10 ** (PHONE_DIGITS - 1))
             is_version = rows is not None and says_version(column.name) and not _is_whole(column)
             may_be_code = has_zeros() and (_is_whole(column) or _all(column, lambda values: _has_decimals(values, 2)))
             return _may_be_dates(column) or is_long or is_version or is_postcode or is_phone or may_be_code

@@ -88,36 +88,32 @@ def _reasons(rows: list[Row], dialect: Dialect, *, is_part: bool) -> tuple[Usual
     while first < last and (why[first] or usual.is_odd(rows[first][1], is_top=True)):
         first += 1
     bare = np.array([_is_bare(i, rows, usual) for i in range(len(rows))])
-    is_bare = np.zeros(len(rows), dtype=bool)
+    are_headings = not is_sum.any() and _are_headings(rows, bare)
+    is_doubtful = np.zeros(len(rows), dtype=bool)
     for i in np.flatnonzero(why == "").tolist():
         cells, n_filled = rows[i][1], filled(rows[i][1])
         if i < first or i >= last:
             why[i] = ABOVE if i < first else BELOW
-        elif _heads_group(i, rows, bare, why, usual, is_sum):
+            continue
+        is_unlike = 2 * n_filled <= usual.typical + 1 and usual.is_heading(cells)
+        begins_group = bare[i] and (are_headings or (is_sum[i:].any() and (i == 0 or why[i - 1] != "")))
+        if is_unlike or begins_group or usual.is_balance(cells):
             why[i] = "between the rows"
         else:
-            is_bare[i] = n_filled == 1 and usual.is_doubtful(cells)
+            is_doubtful[i] = n_filled == 1 and usual.is_doubtful(cells)
     for i in np.flatnonzero(why == "")[[0, -1]] if not why.all() else ():
-        is_bare[i] = usual.is_doubtful(rows[i][1])
+        is_doubtful[i] = usual.is_doubtful(rows[i][1])
     notes = []
-    for flags, what in ((is_called & (why == ""), KEPT), (is_bare, DOUBTFUL)):
+    for flags, what in ((is_called & (why == ""), KEPT), (is_doubtful, DOUBTFUL)):
         if flags.any():
             notes.append(on_lines([rows[i][0] for i in np.flatnonzero(flags)], what, "kept"))
     return usual, why, notes
 
 
-def _heads_group(i: int, rows: list[Row], bare: Flags, why: NDArray[Any], usual: Usual, is_sum: Flags) -> bool:
-    """Return whether a row is a balance or the heading of a group. A heading is unlike the usual rows, or ``bare``. In
-    the second case, a file with sums must have it at the top or below a line that is left out; a file without sums must
-    begin with one and have several, in capitals."""
-    cells = rows[i][1]
-    if (2 * filled(cells) <= usual.typical + 1 and usual.is_heading(cells)) or usual.is_balance(cells):
-        return True
-    if not bare[i]:
-        return False
-    if is_sum.any():
-        return bool(is_sum[i:].any()) and (i == 0 or why[i - 1] != "")
-    labels = [label_of(row) for (_, row), is_heading in zip(rows, bare, strict=True) if is_heading]
+def _are_headings(rows: list[Row], bare: Flags) -> bool:
+    """Return whether the ``bare`` rows of a file without sums are headings of groups: it begins with one and has
+    several, all in capitals. With sums, one is a heading at the top or below a line that is left out."""
+    labels = [label_of(cells) for (_, cells), is_bare in zip(rows, bare, strict=True) if is_bare]
     return bool(bare[0]) and len(labels) > 1 and all(map(str.isupper, labels)) and not label_of(rows[1][1]).isupper()
 
 
